@@ -1,0 +1,119 @@
+"""Answer files: NDJSON, one object per person, or CSV with a header.
+
+A record question takes an object in NDJSON, and in CSV one column for each of its fields,
+`question.field`. Errors name the row and the field, never the value.
+"""
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+
+from schemas.errors import AnswerError, InputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from schemas.study import Question, Study
+
+YES = ("yes", "true", "1", "1.0")
+NO = ("no", "false", "0", "0.0")
+
+
+def read_answers(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
+    """(line number, {question id: answer}) for each person. Raises InputError, AnswerError."""
+    read = _read_csv if path.lower().endswith(".csv") else _read_ndjson
+    try:
+        yield from read(study, path)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeError:
+        raise InputError(f"{path} is not UTF-8 text") from None
+
+
+def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":  # noqa: ARG001
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                answers = json.loads(line)
+            except (ValueError, RecursionError):
+                raise InputError(f"{os.path.basename(path)}, line {number}: not JSON") from None
+            if not isinstance(answers, dict):
+                raise InputError(f"{os.path.basename(path)}, line {number}: must be an object")
+            yield number, answers
+
+
+def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        _check_header(study, list(reader.fieldnames or []), os.path.basename(path))
+        try:
+            for row in reader:
+                if None in row or None in row.values():
+                    raise InputError(f"{os.path.basename(path)}, line {reader.line_num}: wrong number of columns")
+                yield reader.line_num, answers_from_text(study, row)
+        except csv.Error:
+            raise InputError(f"{os.path.basename(path)}, line {reader.line_num}: not CSV") from None
+        except AnswerError as error:
+            where = f"{os.path.basename(path)}, line {reader.line_num}"
+            raise InputError(f"{where}: {error.field}: {error.problem}") from None
+
+
+def _check_header(study: "Study", header: "list[str]", name: str) -> None:
+    expected = [column for question in study.questions for column in columns_of(question)]
+    for column in expected:
+        if column not in header:
+            raise InputError(f"{name}: column {column} is missing")
+    for column in header:
+        if column not in expected:
+            raise InputError(f"{name}: column {column[:64]} is not in the study")
+    if len(header) != len(set(header)):
+        raise InputError(f"{name}: a column stands twice")
+
+
+def columns_of(question: "Question") -> "list[str]":
+    """The columns that hold one question's answer: its id, or `question.field` for a record."""
+    if question.response is None:
+        return [question.id]
+    return [f"{question.id}.{field.id}" for field in (*question.features, question.response)]
+
+
+def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
+    """Answers from {column: text}; columns that are not there are left out. Raises AnswerError."""
+    answers: "dict[str, Any]" = {}
+    for question in study.questions:
+        if question.response is None:
+            if question.id in texts:
+                answers[question.id] = _plain_answer(question, texts[question.id])
+            continue
+        record = {
+            field.id: _field_answer(field.bounds is None, texts[column], column)
+            for field, column in zip((*question.features, question.response), columns_of(question))
+            if column in texts
+        }
+        if record:
+            answers[question.id] = record
+    return answers
+
+
+def _plain_answer(question: "Question", text: str) -> "Any":
+    if question.ask == "choice":
+        return text
+    return _field_answer(question.ask == "yes_no", text, question.id)
+
+
+def _field_answer(yes_no: bool, text: str, column: str) -> "Optional[float | bool]":
+    word = text.strip().lower()
+    if yes_no:
+        if word not in YES + NO:
+            raise AnswerError(column, "must be yes or no")
+        return word in YES
+    if not word:
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        raise AnswerError(column, "must be a number") from None

@@ -1,0 +1,68 @@
+"""From a study's decimals to the integers that decide what is released. Every rounding is towards privacy."""
+
+from ldp_client.core.integers import ceil_div, exp_bounds, log_upper, normal_cdf_bounds
+from schemas.rational import Rational
+
+# The Laplace scale and the Gaussian standard deviation are 2**NOISE_BITS grid units, in every study.
+NOISE_BITS = 20
+# Probabilities of choice mechanisms are integers over 2**CHOICE_BITS.
+CHOICE_BITS = 32
+WORK_BITS = 128
+CDF_BITS = 256
+# The sampled normal is truncated at 16 standard deviations: total variation below 2**-189 a coordinate.
+TRUNCATION_BITS = 189
+LARGEST_RADIUS = 64 << NOISE_BITS
+
+
+def exp_epsilon_below(epsilon: Rational) -> int:
+    """The largest known integer not above 2**WORK_BITS × e**epsilon."""
+    return exp_bounds(epsilon.floor_scaled(1 << WORK_BITS), WORK_BITS)[0]
+
+
+def log_ratio(numerator: int, denominator: int) -> Rational:
+    """ln(numerator / denominator) from above, at most 2**-100 too large; the ratio is at least 1."""
+    return Rational(log_upper(numerator, denominator, 101), 1 << 101)
+
+
+def laplace_levels(epsilon: Rational) -> int:
+    """N, for a data grid 0..N and Laplace scale 2**NOISE_BITS: the true epsilon is N / 2**NOISE_BITS."""
+    return epsilon.floor_scaled(1 << NOISE_BITS)
+
+
+def unary_threshold(epsilon: Rational) -> int:
+    """T = ⌈2**b / (1 + e**ε)⌉: a bit other than the true one is 1 with probability T / 2**b."""
+    growth = exp_epsilon_below(epsilon)
+    return ceil_div(1 << (CHOICE_BITS + WORK_BITS), (1 << WORK_BITS) + growth)
+
+
+def truth_threshold(epsilon: Rational, choices: int) -> int:
+    """T = ⌊2**b e**ε / (e**ε + k − 1)⌋: the true one of k choices is reported with probability T / 2**b."""
+    growth = exp_epsilon_below(epsilon)
+    return (growth << CHOICE_BITS) // (growth + ((choices - 1) << WORK_BITS))
+
+
+def gaussian_radius(epsilon: Rational, delta: Rational, dimension: int) -> int:
+    """The largest integer R so that noise of sd 2**NOISE_BITS hides an L2 distance of R.
+
+    Analytic Gaussian mechanism (Balle & Wang 2018, METHODS 1.5), δ(R) evaluated from above, plus
+    what truncating `dimension` coordinates costs. 0 when not even R = 1 meets delta.
+    """
+    low, high = 0, LARGEST_RADIUS
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if _delta_above(middle, epsilon, dimension) * delta.denominator <= delta.numerator << CDF_BITS:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _delta_above(radius: int, epsilon: Rational, dimension: int) -> int:
+    """2**CDF_BITS × δ from above: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = radius / 2**NOISE_BITS."""
+    half_top = (radius << CDF_BITS) >> (NOISE_BITS + 1)
+    ratio = (epsilon.numerator << (NOISE_BITS + CDF_BITS)) // (epsilon.denominator * radius)
+    likely = normal_cdf_bounds(half_top - ratio + 1, CDF_BITS)[1]
+    unlikely = normal_cdf_bounds(-half_top - ratio - 2, CDF_BITS)[0]
+    growth_low, growth_high = exp_bounds(epsilon.floor_scaled(1 << CDF_BITS), CDF_BITS)
+    truncation = ((growth_high + 1 + (1 << CDF_BITS)) * dimension >> TRUNCATION_BITS) + 1
+    return likely - (unlikely * growth_low >> CDF_BITS) + truncation

@@ -1,0 +1,64 @@
+"""From an answer to integers on the study's grid, clamped. Only after this does noise come in.
+
+Floats end here: a rounding error moves an answer by less than a grid step and can never leave
+the grid. NaN, a missing value and infinity become fixed grid points, never an error, so nothing
+about them can be seen from outside.
+"""
+
+from ldp_client.core.integers import isqrt
+from schemas.errors import AnswerError
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# A scaled feature or response of 1 is 2**UNIT_BITS.
+UNIT_BITS = 20
+UNIT = 1 << UNIT_BITS
+
+
+def position(value: "Any", bounds: "tuple[Rational, Rational]", field: str) -> float:
+    """Where a number lies between its bounds: 0 at low, 1 at high, clamped; the middle when missing.
+
+    Raises AnswerError, without the value, for what is not a number.
+    """
+    number = _as_float(value, field)
+    low, high = float(bounds[0]), float(bounds[1])
+    if number != number:
+        return 0.5
+    if number <= low:
+        return 0.0
+    if number >= high:
+        return 1.0
+    return min(max((number - low) / (high - low), 0.0), 1.0)
+
+
+def _as_float(value: "Any", field: str) -> float:
+    if value is None:
+        return float("nan")
+    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+        raise AnswerError(field, "must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def grid_index(value: "Any", bounds: "tuple[Rational, Rational]", levels: int, field: str) -> int:
+    """The nearest of the grid points 0..levels."""
+    return min(int(position(value, bounds, field) * levels + 0.5), levels)
+
+
+def signed_units(value: "Any", bounds: "tuple[Rational, Rational]", size: int, field: str) -> int:
+    """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size, 0 when missing."""
+    return int(position(value, bounds, field) * (2 * size) + 0.5) - size
+
+
+def clip_norm(vector: "list[int]", radius: int) -> "list[int]":
+    """The vector shrunk, if it is longer than radius, so that its L2 norm is at most radius. Exact."""
+    square = sum([entry * entry for entry in vector])
+    if square <= radius * radius:
+        return vector
+    length = isqrt(square - 1) + 1
+    return [entry * radius // length if entry >= 0 else -(-entry * radius // length) for entry in vector]

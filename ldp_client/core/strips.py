@@ -1,0 +1,167 @@
+"""Exactly rounded normal and Laplace noise from random bytes, in integers only.
+
+A half-normal (or exponential) density f is covered by strips 1/32 wide. A strip is drawn by its
+integer weight, an upper bound of M·f there, with an exact alias table; then a point of the strip is
+kept with probability M·f(x) / weight. One 64-bit word picks the strip *and* the height of the
+test; 97.5 % of draws are kept by one comparison with the strip's lowest f. The others compare with an
+integer exponential whose error is bounded, taking 64 more random digits of the point and the height
+until the answer is certain: the result is round(2**20 · X), with no approximation but the stated
+truncation of the normal at 16.
+"""
+
+import struct
+
+from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.integers import exp_bounds
+from ldp_client.core.randomness import random_bits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from ldp_client.core.randomness import Source
+
+STRIP_BITS = 5
+STRIPS_BITS = 9
+STRIPS = 1 << STRIPS_BITS
+TOTAL_BITS = 64
+COLUMN_BITS = TOTAL_BITS - STRIPS_BITS
+POINT_BITS = 31
+CURVE_BITS = 96
+DRAW_BYTES = 12
+# A strip is 2**CELL_BITS grid units wide.
+CELL_BITS = NOISE_BITS - STRIP_BITS
+
+
+class Strips:
+    """The strip table of one density exp(−curve(x)) on [0, 16), and draws from it.
+
+    curve: (point, point_bits, bits) -> floor(2**bits × curve(point / 2**point_bits)).
+    tail: whether the last strip stands for the whole rest of an exponential instead.
+    """
+
+    def __init__(self, curve: "Callable[[int, int, int], int]", tail: bool) -> None:
+        self.curve = curve
+        self.tail = tail
+        weights = self._weigh()
+        self._alias(weights)
+
+    def _low(self, point: int, point_bits: int, bits: int) -> int:
+        """2**bits × exp(−curve) from below."""
+        return exp_bounds(-self.curve(point, point_bits, bits) - 1, bits)[0]
+
+    def _high(self, point: int, point_bits: int, bits: int) -> int:
+        """2**bits × exp(−curve) from above."""
+        return exp_bounds(-self.curve(point, point_bits, bits), bits)[1]
+
+    def _weigh(self) -> "list[int]":
+        """Integer weights that sum to 2**TOTAL_BITS, and the height that is surely under the curve."""
+        upper = [self._high(edge, STRIP_BITS, CURVE_BITS) for edge in range(STRIPS)]
+        lower = [self._low(edge, STRIP_BITS, CURVE_BITS) for edge in range(1, STRIPS + 1)]
+        if self.tail:
+            upper[-1] <<= STRIP_BITS
+        # M is scale / total per unit of 2**CURVE_BITS × f.
+        self.total = sum(upper)
+        self.scale = (1 << TOTAL_BITS) - STRIPS
+        self.sure = [self.scale * height // self.total for height in lower]
+        if self.tail:
+            self.sure[-1] = 0
+        weights = [self.scale * height // self.total + 1 for height in upper]
+        weights[0] += (1 << TOTAL_BITS) - sum(weights)
+        return weights
+
+    def _alias(self, weights: "list[int]") -> None:
+        """Walker's alias table, exact: every column holds 2**COLUMN_BITS of one or two strips.
+
+        In column c a word below threshold[c] is strip c, else strip other[c]; adding start[c] or
+        other_start[c] gives its height, each height of a strip once over all columns.
+        """
+        capacity = 1 << COLUMN_BITS
+        left = list(weights)
+        self.threshold = [capacity] * STRIPS
+        self.other = list(range(STRIPS))
+        self.start = [0] * STRIPS
+        self.other_start = [0] * STRIPS
+        small = [strip for strip in range(STRIPS) if weights[strip] < capacity]
+        large = [strip for strip in range(STRIPS) if weights[strip] >= capacity]
+        while small:
+            column = small.pop()
+            giver = large[-1]
+            self.threshold[column] = left[column]
+            self.other[column] = giver
+            left[giver] -= capacity - left[column]
+            # The giver keeps heights 0..left; what it gives is the part just above.
+            self.other_start[column] = left[giver] - left[column]
+            if left[giver] < capacity:
+                small.append(large.pop())
+
+    def draw(self, count: int, random: "Source") -> "list[int]":
+        """`count` independent signed integers round(2**NOISE_BITS × X)."""
+        words = struct.unpack(f"<{count}Q{count}I", random(DRAW_BYTES * count))
+        return [self._draw_one(words[i], words[count + i], random) for i in range(count)]
+
+    def _draw_one(self, word: int, point: int, random: "Source") -> int:
+        base = 0
+        while True:
+            column = word >> COLUMN_BITS
+            height = word & ((1 << COLUMN_BITS) - 1)
+            if height < self.threshold[column]:
+                strip = column
+            else:
+                strip = self.other[column]
+                height += self.other_start[column]
+            if height < self.sure[strip] or self._under_curve(strip, point >> 1, height, random):
+                if not (self.tail and strip == STRIPS - 1):
+                    # The point's top CELL_BITS + 1 bits, rounded to CELL_BITS.
+                    offset = ((point >> (POINT_BITS - CELL_BITS)) + 1) >> 1
+                    magnitude = base + (strip << CELL_BITS) + offset
+                    return -magnitude if point & 1 else magnitude
+                base += strip << CELL_BITS
+            word, point = struct.unpack("<QI", random(DRAW_BYTES))
+
+    def _under_curve(self, strip: int, point: int, height: int, random: "Source") -> bool:
+        """Whether height + [0, 1) lies under M·f at strip + point, drawing more digits until certain."""
+        in_tail = self.tail and strip == STRIPS - 1
+        stretch = STRIP_BITS if in_tail else 0
+        low_point = high_point = strip << POINT_BITS
+        if not in_tail:
+            low_point |= point
+            high_point = low_point + 1
+        point_bits = STRIP_BITS + POINT_BITS
+        bits = CURVE_BITS
+        while True:
+            if (height + 1) * self.total <= self.scale * self._low(high_point, point_bits, bits) << stretch:
+                return True
+            if height * self.total >= self.scale * self._high(low_point, point_bits, bits) << stretch:
+                return False
+            height = (height << 64) | random_bits(64, random)
+            bits += 64
+            if not in_tail:
+                low_point = (low_point << 64) | random_bits(64, random)
+                high_point = low_point + 1
+                point_bits += 64
+
+
+def _half_square(point: int, point_bits: int, bits: int) -> int:
+    return ((point * point) << bits) >> (2 * point_bits + 1)
+
+
+def _identity(point: int, point_bits: int, bits: int) -> int:
+    return (point << bits) >> point_bits
+
+
+_tables: "dict[str, Strips]" = {}
+
+
+def normal(count: int, random: "Source") -> "list[int]":
+    """`count` draws of round(2**20 × N(0, 1)), the normal truncated at ±16."""
+    if "normal" not in _tables:
+        _tables["normal"] = Strips(_half_square, tail=False)
+    return _tables["normal"].draw(count, random)
+
+
+def laplace(count: int, random: "Source") -> "list[int]":
+    """`count` draws of round(2**20 × Laplace(1)), untruncated."""
+    if "laplace" not in _tables:
+        _tables["laplace"] = Strips(_identity, tail=True)
+    return _tables["laplace"].draw(count, random)

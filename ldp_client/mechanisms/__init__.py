@@ -1,0 +1,28 @@
+"""The mechanisms, by the names that studies use.
+
+To add one: a file here, an entry in MECHANISMS and one in schemas/catalogue.py.
+"""
+
+from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.oue import Oue
+from ldp_client.mechanisms.randomized_response import RandomizedResponse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from schemas.study import Question
+
+MECHANISMS: "dict[str, type[Mechanism]]" = {
+    kind.name: kind for kind in (Laplace, RandomizedResponse, Oue, GaussianStatistics)
+}
+
+__all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for"]
+
+
+def mechanism_for(question: "Question") -> Mechanism:
+    """The mechanism that a study's question names, with the integers that follow from its ε and δ.
+
+    Raises StudyError where ε or δ is too small for the question.
+    """
+    return MECHANISMS[question.mechanism.name](question)

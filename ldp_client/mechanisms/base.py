@@ -1,0 +1,74 @@
+"""What every mechanism states: its sampler, its privacy, and which payloads are possible."""
+
+from ldp_client.core.randomness import urandom
+from schemas.errors import ReportError
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+
+class Privacy:
+    """The privacy loss that a mechanism's integers really give, replace-one neighbours.
+
+    epsilon: nats; exact, or (a logarithm) at most 2**-100 above the exact value. delta: probability.
+    """
+
+    def __init__(self, epsilon: Rational, delta: Rational) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+
+    def __repr__(self) -> str:
+        return f"Privacy(epsilon={float(self.epsilon):.9g}, delta={float(self.delta):.9g})"
+
+
+class Mechanism:
+    """One way to answer one question with noise.
+
+    A subclass sets `privacy` and `payload_size` (bytes, the same for every answer) and implements
+    `quantise`, `randomise` and `check`.
+    """
+
+    name = ""
+    privacy: Privacy
+    payload_size: int
+
+    def __init__(self, question: "Question") -> None:
+        self.field = question.id
+
+    def perturb(self, answer: "Any", random: "Source" = urandom) -> bytes:
+        """One noisy payload for one answer. Raises AnswerError, without the answer, if it does not fit."""
+        return self.randomise(self.quantise(answer), random)
+
+    def quantise(self, answer: "Any") -> "Any":
+        """The answer as integers within the mechanism's domain. Raises AnswerError."""
+        raise NotImplementedError(self.name)
+
+    def randomise(self, quantised: "Any", random: "Source") -> bytes:
+        """The noisy payload of a quantised answer."""
+        raise NotImplementedError(self.name)
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError for a payload that no device could have sent."""
+        if len(payload) != self.payload_size:
+            raise self.impossible(f"must have {self.payload_size} bytes, has {len(payload)}")
+
+    def impossible(self, problem: str) -> ReportError:
+        """The error for an impossible payload of this question."""
+        return ReportError(f"payloads.{self.field}", problem)
+
+
+def pack_signed(values: "list[int]") -> bytes:
+    """Signed 32-bit big-endian integers; beyond their range they saturate (post-processing)."""
+    limit = (1 << 31) - 1
+    return b"".join([(min(max(v, -limit), limit) & 0xFFFFFFFF).to_bytes(4, "big") for v in values])
+
+
+def unpack_signed(payload: bytes) -> "list[int]":
+    """The integers of pack_signed."""
+    words = [int.from_bytes(payload[i : i + 4], "big") for i in range(0, len(payload), 4)]
+    return [word - (1 << 32) if word >> 31 else word for word in words]

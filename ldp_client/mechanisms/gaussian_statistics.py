@@ -1,0 +1,138 @@
+"""Gaussian noise on one record's second moments, for linear and logistic regression.
+
+METHODS 1.3 with a constant: v = (κ, x, c·y), κ = c = R/√2 where R is the norm bound and |y| ≤ 1
+after scaling, so ‖v‖² ≤ 2R² and svec(vvᵀ) has L2 sensitivity √2·2R², reached by records with
+orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known and not released.
+"""
+
+from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from ldp_client.core.integers import isqrt
+from ldp_client.core.quantise import UNIT_BITS, clip_norm, signed_units
+from ldp_client.core.sensitivity import outer_product_sensitivity
+from ldp_client.core.strips import normal
+from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
+from schemas.errors import AnswerError, StudyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+MULTIPLIER_BITS = 60
+# Beyond ±16 sd the sampled normal has no mass; rounding adds at most 1.
+NOISE_REACH = (16 << NOISE_BITS) + 1
+
+
+class GaussianStatistics(Mechanism):
+    """The upper triangle of vvᵀ in integers, plus round(2**20 × N(0, 1)) on each.
+
+    coordinates: the pairs (i, j), i ≤ j, of v = (constant, features…, response) that are released.
+    units: weight of the constant and of a response of 1, in units of 2**-20 (features have weight 1).
+    A payload has 4 signed bytes for each coordinate. In terms of v in scaled units a released
+    integer is v_i v_j × grid on the diagonal and √2 × v_i v_j × grid off it.
+    """
+
+    name = "gaussian_statistics"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        assert question.norm is not None
+        assert question.response is not None
+        self.features = question.features
+        self.response = question.response
+        self.binary = question.response.bounds is None
+        self.radius = question.norm.floor_scaled(1 << UNIT_BITS)
+        self.weight = isqrt(self.radius * self.radius // 2)
+        self.coordinates = self._released_pairs()
+        self.payload_size = 4 * len(self.coordinates)
+        self._set_grid(
+            gaussian_radius(question.mechanism.epsilon, question.mechanism.delta, len(self.coordinates))
+        )
+        self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
+
+    def _released_pairs(self) -> "list[tuple[int, int]]":
+        last = len(self.features) + 1
+        known = [(0, 0), (last, last)] if self.binary else [(0, 0)]
+        pairs = [(i, j) for i in range(last + 1) for j in range(i, last + 1)]
+        return [pair for pair in pairs if pair not in known]
+
+    def _set_grid(self, distance: int) -> None:
+        """Multipliers so that any two records' integer statistics are at most `distance` apart in L2.
+
+        Rounding to nearest moves each coordinate of a difference by at most 1: √D in L2.
+        """
+        room = distance - isqrt(len(self.coordinates) - 1) - 1
+        diameter = outer_product_sensitivity(self.radius * self.radius + 2 * self.weight * self.weight)
+        if room < 1:
+            raise StudyError(
+                f"{self.field}.mechanism", "epsilon or delta is too small for a record of this size"
+            )
+        self.diagonal = (room << MULTIPLIER_BITS) // diameter
+        self.off_diagonal = isqrt(2 * self.diagonal * self.diagonal)
+        largest = self.off_diagonal * self.radius * self.radius
+        self.largest = (largest >> MULTIPLIER_BITS) + 1 + NOISE_REACH
+
+    @property
+    def grid(self) -> float:
+        """Integers for one scaled unit of v_i²: divide a sum by it to get Σ v_i² in scaled units."""
+        return self.diagonal * 2.0 ** (2 * UNIT_BITS - MULTIPLIER_BITS)
+
+    @property
+    def noise_sd(self) -> float:
+        """The noise's standard deviation on each svec coordinate, in scaled units of vvᵀ."""
+        return (1 << NOISE_BITS) / self.grid
+
+    @property
+    def scaled_weight(self) -> float:
+        """κ = c in scaled units."""
+        return self.weight / (1 << UNIT_BITS)
+
+    def quantise(self, answer: "Any") -> "list[int]":
+        """v in units of 2**-20, its features clipped to the norm. Raises AnswerError."""
+        if not isinstance(answer, dict):
+            raise AnswerError(self.field, "must be a record: {feature: value, …, response: value}")
+        self._check_names(answer)
+        scaled = []
+        for feature in self.features:
+            assert feature.bounds is not None
+            name = f"{self.field}.{feature.id}"
+            scaled.append(signed_units(answer[feature.id], feature.bounds, 1 << UNIT_BITS, name))
+        response = self._quantise_response(answer[self.response.id])
+        return [self.weight, *clip_norm(scaled, self.radius), response]
+
+    def _check_names(self, answer: "dict[str, Any]") -> None:
+        expected = [feature.id for feature in self.features] + [self.response.id]
+        for name in expected:
+            if name not in answer:
+                raise AnswerError(f"{self.field}.{name}", "is missing")
+        if len(answer) != len(expected):
+            raise AnswerError(self.field, "has a field that the study does not ask for")
+
+    def _quantise_response(self, value: "Any") -> int:
+        name = f"{self.field}.{self.response.id}"
+        if self.response.bounds is not None:
+            return signed_units(value, self.response.bounds, self.weight, name)
+        if value in ("yes", "no") and isinstance(value, str):
+            value = value == "yes"
+        if not isinstance(value, bool):
+            raise AnswerError(name, "must be yes or no")
+        return self.weight if value else -self.weight
+
+    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+        """One normal for each coordinate of the statistic."""
+        noise = normal(len(self.coordinates), random)
+        half = 1 << (MULTIPLIER_BITS - 1)
+        sums = []
+        for (i, j), disturbance in zip(self.coordinates, noise):
+            multiplier = self.diagonal if i == j else self.off_diagonal
+            exact = quantised[i] * quantised[j] * multiplier
+            sums.append(((exact + half) >> MULTIPLIER_BITS) + disturbance)
+        return pack_signed(sums)
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError where a coordinate is beyond the statistic and the noise together."""
+        super().check(payload)
+        if any([abs(value) > self.largest for value in unpack_signed(payload)]):
+            raise self.impossible("has a number out of range")

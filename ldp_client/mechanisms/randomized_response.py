@@ -1,0 +1,43 @@
+"""Randomized response: the true choice, or any other (Warner 1965; k-ary: Kairouz et al. 2014)."""
+
+from ldp_client.core.calibration import truth_threshold
+from ldp_client.core.randomness import random_bits, uniform_below
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+
+class RandomizedResponse(ChoiceMechanism):
+    """The true one of k choices with probability threshold / 2**bits, else one of the others, equally.
+
+    A payload is the index of the reported choice, big-endian, in as few bytes as k needs.
+    """
+
+    name = "randomized_response"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.threshold = truth_threshold(question.mechanism.epsilon, self.choices)
+        whole = 1 << self.bits
+        others = self.choices - 1
+        self._state_odds(self.threshold * others, whole - self.threshold)
+        self.p = Rational(self.threshold, whole)
+        self.q = Rational(whole - self.threshold, whole * others)
+        self.payload_size = 1 if self.choices <= 1 << 8 else 2
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """Draws the coin and the other choice whether or not it needs them."""
+        truthful = random_bits(self.bits, random) < self.threshold
+        other = uniform_below(self.choices - 1, random)
+        other += other >= quantised
+        return (quantised if truthful else other).to_bytes(self.payload_size, "big")
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError unless it is the index of a choice."""
+        super().check(payload)
+        if int.from_bytes(payload, "big") >= self.choices:
+            raise self.impossible(f"is not one of {self.choices} choices")

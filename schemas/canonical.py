@@ -1,0 +1,77 @@
+"""JSON in and canonical JSON out: one document, one sequence of bytes.
+
+Canonical form: UTF-8, keys sorted, no spaces, the escapes of JSON.stringify (RFC 8785), and only
+objects, arrays, strings, integers and booleans, so that no float ever enters signed bytes.
+"""
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from schemas.errors import DocumentError
+
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def canonical_json(value: "Any") -> str:
+    """The canonical JSON text of a plain value."""
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join([canonical_json(item) for item in value]) + "]"
+    if isinstance(value, dict):
+        pairs = [_quote(key) + ":" + canonical_json(value[key]) for key in sorted(value)]
+        return "{" + ",".join(pairs) + "}"
+    raise TypeError(f"{type(value)} has no place in a canonical document")
+
+
+def _quote(text: str) -> str:
+    escaped = [
+        _SHORT_ESCAPES.get(character) or (f"\\u{ord(character):04x}" if ord(character) < 32 else character)
+        for character in text
+    ]
+    return '"' + "".join(escaped) + '"'
+
+
+def parse_json(text: "str | bytes", error: "type[DocumentError]", max_bytes: int) -> "Any":
+    """Parse JSON; raises `error` for anything that is not one well-formed value of bounded size.
+
+    Duplicate keys are refused wherever the platform's json module lets them be seen.
+    """
+    if len(text) > max_bytes:
+        raise error("", f"larger than {max_bytes} bytes")
+    try:
+        decoded = text if isinstance(text, str) else bytes(text).decode("utf-8")
+        return _load(decoded)
+    except _DuplicateKeyError as duplicate:
+        raise error("", f"key {str(duplicate)[:80]!r} stands twice in one object") from None
+    except (ValueError, RecursionError):
+        raise error("", "not well-formed JSON in UTF-8") from None
+
+
+class _DuplicateKeyError(Exception):
+    pass
+
+
+def _load(text: str) -> "Any":
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except TypeError:  # MicroPython's json has no hooks
+        return json.loads(text)
+
+
+def _object(pairs: "list[tuple[str, Any]]") -> "dict[str, Any]":
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _DuplicateKeyError(key)
+        found[key] = value
+    return found

@@ -1,0 +1,94 @@
+"""Every error that ldpkit raises on purpose. Messages never contain a true answer.
+
+LdpkitError
+├── DocumentError         a document is wrong: has .field and .problem
+│   ├── StudyError
+│   ├── ReportError
+│   └── SummaryError
+├── AnswerError           an answer cannot be asked of its question: has .field
+├── RefusedError          the device's policy or ledger says no
+│   ├── BudgetError       the privacy budget would be exceeded
+│   └── AlreadyAnsweredError
+├── LedgerError           the device's ledger cannot be read or written
+├── TransferError         a server could not be reached or said no
+├── InputError            a file, option or setting given by a person is wrong
+└── MissingExtraError     an optional part of ldpkit is not installed
+"""
+
+
+class LdpkitError(Exception):
+    """Base of all errors of ldpkit; `str(error)` is one clear line."""
+
+
+class DocumentError(LdpkitError):
+    """A document breaks its format.
+
+    field: dotted path of the offending part, "" for the whole document.
+    problem: what is wrong with it, in words.
+    """
+
+    kind = "document"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{self.kind}: {field}: {problem}" if field else f"{self.kind}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class StudyError(DocumentError):
+    """A study document is not valid."""
+
+    kind = "study"
+
+
+class ReportError(DocumentError):
+    """A report is not valid, or no device could have sent it."""
+
+    kind = "report"
+
+
+class SummaryError(DocumentError):
+    """A summary is not valid or belongs to another study."""
+
+    kind = "summary"
+
+
+class AnswerError(LdpkitError):
+    """An answer does not fit its question; raised before any noise is spent."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"answer: {field}: {problem}" if field else f"answer: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class RefusedError(LdpkitError):
+    """The device refuses to answer."""
+
+
+class BudgetError(RefusedError):
+    """Answering would exceed the device's privacy budget."""
+
+
+class AlreadyAnsweredError(RefusedError):
+    """The device has answered this question before."""
+
+
+class LedgerError(LdpkitError):
+    """The ledger cannot be read or written; nothing was answered."""
+
+
+class TransferError(LdpkitError):
+    """A server could not be reached or refused a request."""
+
+
+class InputError(LdpkitError):
+    """A file, option or setting is wrong."""
+
+
+class MissingExtraError(LdpkitError):
+    """A part of ldpkit needs packages that are not installed."""
+
+    def __init__(self, extra: str, module: str) -> None:
+        super().__init__(f"this needs the package {module}: pip install 'ldpkit[{extra}]'")
+        self.extra = extra

@@ -1,0 +1,291 @@
+"""The shapes that documents are made of. Each shape reads a plain JSON value and describes itself.
+
+`read(value, path, error)` gives the parsed value or raises `error(path, problem)`;
+`json_schema()` gives the same rule as JSON Schema, so that both come from one definition.
+"""
+
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from schemas.errors import DocumentError
+
+    Error = type[DocumentError]
+
+DECIMAL_PATTERN = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+LOWER_HEX = "0123456789abcdef"
+IDENTIFIER_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+
+
+class Text:
+    """A string of 1 to `longest` characters (0 too, if `empty`)."""
+
+    def __init__(self, longest: int, empty: bool = False) -> None:
+        self.longest = longest
+        self.shortest = 0 if empty else 1
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if not isinstance(value, str):
+            raise error(path, "must be a string")
+        if not self.shortest <= len(value) <= self.longest:
+            raise error(path, f"must have {self.shortest} to {self.longest} characters")
+        try:
+            value.encode("utf-8")
+        except UnicodeError:
+            raise error(path, "contains half of a surrogate pair") from None
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "string", "minLength": self.shortest, "maxLength": self.longest}
+
+
+class Identifier:
+    """1 to 64 lower-case letters, digits, dots, hyphens and underscores, a letter or digit first."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        good = (
+            isinstance(value, str)
+            and 1 <= len(value) <= 64
+            and all(character in IDENTIFIER_CHARACTERS for character in value)
+            and value[0] not in "._-"
+        )
+        if not good:
+            raise error(path, "must be 1 to 64 of a-z 0-9 . _ - and start with a letter or digit")
+        text: str = value
+        return text
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"}
+
+
+class Hex:
+    """Exactly `length` lower-case hexadecimal digits."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if not isinstance(value, str) or len(value) != self.length or any(c not in LOWER_HEX for c in value):
+            raise error(path, f"must be {self.length} lower-case hexadecimal digits")
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "string", "pattern": f"^[0-9a-f]{{{self.length}}}$"}
+
+
+class Constant:
+    """One fixed string."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if value != self.value:
+            raise error(path, f"must be {self.value!r}")
+        return self.value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"const": self.value}
+
+
+class Integer:
+    """A whole number from `low` to `high`."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low = low
+        self.high = high
+
+    def read(self, value: "Any", path: str, error: "Error") -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
+            raise error(path, f"must be a whole number from {self.low} to {self.high}")
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+
+class Decimal:
+    """An exact decimal in a string, optionally strictly above and at most / strictly below a limit."""
+
+    def __init__(
+        self, above: "Optional[str]" = None, at_most: "Optional[str]" = None, below: "Optional[str]" = None
+    ) -> None:
+        self.above = above
+        self.at_most = at_most
+        self.below = below
+
+    def read(self, value: "Any", path: str, error: "Error") -> Rational:
+        if not isinstance(value, str):
+            raise error(path, 'must be a decimal number in a string, such as "0.5"')
+        try:
+            number = Rational.parse(value)
+        except ValueError:
+            raise error(path, f"{value[:40]!r} is not a decimal number") from None
+        if not self._allows(number):
+            raise error(path, f"{value} is out of range: must be {self._range()}")
+        return number
+
+    def _allows(self, number: Rational) -> bool:
+        return (
+            (self.above is None or Rational.parse(self.above) < number)
+            and (self.at_most is None or number <= Rational.parse(self.at_most))
+            and (self.below is None or number < Rational.parse(self.below))
+        )
+
+    def _range(self) -> str:
+        limits = (("above", self.above), ("at most", self.at_most), ("below", self.below))
+        return " and ".join([f"{word} {limit}" for word, limit in limits if limit is not None])
+
+    def json_schema(self) -> "dict[str, Any]":
+        schema: dict[str, Any] = {"type": "string", "pattern": DECIMAL_PATTERN, "maxLength": 40}
+        if self._range():
+            schema["description"] = self._range()
+        return schema
+
+
+class Bounds:
+    """Two decimals, the lower one first."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> "tuple[Rational, Rational]":
+        if not isinstance(value, list) or len(value) != 2:
+            raise error(path, "must be two decimals: [low, high]")
+        low = Decimal().read(value[0], f"{path}[0]", error)
+        high = Decimal().read(value[1], f"{path}[1]", error)
+        if not low < high:
+            raise error(path, f"low {value[0]} must be below high {value[1]}")
+        return low, high
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "array", "items": Decimal().json_schema(), "minItems": 2, "maxItems": 2}
+
+
+class Day:
+    """A calendar day, YYYY-MM-DD."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if not isinstance(value, str) or not _is_day(value):
+            raise error(path, "must be a day, YYYY-MM-DD")
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+
+
+def _is_day(text: str) -> bool:
+    parts = text.split("-")
+    if [len(part) for part in parts] != [4, 2, 2] or any(c not in "0123456789-" for c in text):
+        return False
+    year, month, day = int(parts[0]), int(parts[1]), int(parts[2])
+    if not (year >= 1 and 1 <= month <= 12):
+        return False
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    return 1 <= day <= lengths[month - 1]
+
+
+class ListOf:
+    """A list of `fewest` to `most` items of one shape, no two with the same key."""
+
+    def __init__(self, item: "Any", fewest: int, most: int, unique_by: "Optional[str]" = None) -> None:
+        self.item = item
+        self.fewest = fewest
+        self.most = most
+        self.unique_by = unique_by
+
+    def read(self, value: "Any", path: str, error: "Error") -> "tuple[Any, ...]":
+        if not isinstance(value, list):
+            raise error(path, "must be a list")
+        if not self.fewest <= len(value) <= self.most:
+            raise error(path, f"must have {self.fewest} to {self.most} entries, has {len(value)}")
+        items = [self.item.read(entry, f"{path}[{index}]", error) for index, entry in enumerate(value)]
+        self._refuse_duplicates(items, path, error)
+        return tuple(items)
+
+    def _refuse_duplicates(self, items: "list[Any]", path: str, error: "Error") -> None:
+        seen = set()
+        for index, item in enumerate(items):
+            key = item[self.unique_by] if self.unique_by else item
+            if key in seen:
+                suffix = f".{self.unique_by}" if self.unique_by else ""
+                raise error(f"{path}[{index}]{suffix}", f"{key!r} stands twice")
+            seen.add(key)
+
+    def json_schema(self) -> "dict[str, Any]":
+        schema = {
+            "type": "array",
+            "items": self.item.json_schema(),
+            "minItems": self.fewest,
+            "maxItems": self.most,
+        }
+        if not self.unique_by:
+            schema["uniqueItems"] = True
+        return schema
+
+
+class Record:
+    """An object with exactly these fields; `optional` ones may be left out (and read as None)."""
+
+    def __init__(self, required: "dict[str, Any]", optional: "Optional[dict[str, Any]]" = None) -> None:
+        self.required = required
+        self.optional = optional or {}
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        prefix = path + "." if path else ""
+        if not isinstance(value, dict):
+            raise error(path, "must be an object")
+        for key in sorted(value):
+            if key not in self.required and key not in self.optional:
+                raise error(prefix + str(key)[:64], "unknown field")
+        for key in self.required:
+            if key not in value:
+                raise error(prefix + key, "is missing")
+        found: dict[str, Any] = {}
+        for fields in (self.required, self.optional):
+            for key in fields:
+                found[key] = fields[key].read(value[key], prefix + key, error) if key in value else None
+        return found
+
+    def json_schema(self) -> "dict[str, Any]":
+        properties = {}
+        for fields in (self.required, self.optional):
+            for key in fields:
+                properties[key] = fields[key].json_schema()
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": sorted(self.required),
+            "additionalProperties": False,
+        }
+
+
+class Tagged:
+    """An object whose field `tag` names which of several records it is.
+
+    `fits`: the names allowed here, where that is fewer than the names known; `here` says where in words.
+    """
+
+    def __init__(
+        self, tag: str, variants: "dict[str, Any]", fits: "Optional[list[str]]" = None, here: str = ""
+    ) -> None:
+        self.tag = tag
+        self.variants = variants
+        self.fits = sorted(variants) if fits is None else sorted(fits)
+        self.here = here
+
+    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+        if not isinstance(value, dict):
+            raise error(path, "must be an object")
+        where = f"{path}.{self.tag}" if path else self.tag
+        if self.tag not in value:
+            raise error(where, "is missing")
+        name = value[self.tag]
+        if not isinstance(name, str) or name not in self.variants:
+            raise error(where, f"{str(name)[:64]!r} is unknown; known are {', '.join(sorted(self.variants))}")
+        if name not in self.fits:
+            raise error(where, f"{name!r} does not fit {self.here}; {', '.join(self.fits)} would")
+        return self.variants[name].read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [self.variants[name].json_schema() for name in self.fits]}

@@ -1,0 +1,40 @@
+"""The JSON Schema files, generated from the shapes: `python -m schemas.json_schema` writes them."""
+
+import json
+import os
+
+from schemas.report import REPORT
+from schemas.study import STUDY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+SHAPES = {
+    "study.schema.json": ("A study of ldpkit", STUDY),
+    "report.schema.json": ("A report of ldpkit", REPORT),
+}
+
+
+def schema(name: str) -> "dict[str, Any]":
+    """The JSON Schema (2020-12) of one document kind, by file name."""
+    title, shape = SHAPES[name]
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+    return {**head, **shape.json_schema()}
+
+
+def render(name: str) -> str:
+    """The text of one schema file."""
+    return json.dumps(schema(name), indent=1, sort_keys=True) + "\n"
+
+
+def write_all() -> None:
+    """Write every schema file beside this module."""
+    for name in SHAPES:
+        with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as file:
+            file.write(render(name))
+
+
+if __name__ == "__main__":
+    write_all()

@@ -1,0 +1,106 @@
+"""Exact numbers: decimal strings of documents, privacy parameters."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Union
+
+    Exact = Union["Rational", int]
+
+MAX_DECIMAL_LENGTH = 40
+MAX_DECIMAL_EXPONENT = 60
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return a
+
+
+def _digits(text: str) -> bool:
+    return bool(text) and all([character in "0123456789" for character in text])
+
+
+class Rational:
+    """An exact fraction in lowest terms.
+
+    A small stand-in for fractions.Fraction, which microcontrollers do not have; it has the same
+    `numerator` and `denominator`, so Fraction(r.numerator, r.denominator) converts it.
+    """
+
+    def __init__(self, numerator: int, denominator: int = 1) -> None:
+        if denominator == 0:
+            raise ZeroDivisionError("denominator is zero")
+        if denominator < 0:
+            numerator, denominator = -numerator, -denominator
+        divisor = _gcd(abs(numerator), denominator)
+        self.numerator = numerator // divisor
+        self.denominator = denominator // divisor
+
+    @classmethod
+    def parse(cls, text: str) -> "Rational":
+        """Read a decimal such as "-0.5" or "1e-6". Raises ValueError for anything else."""
+        if not isinstance(text, str) or len(text) > MAX_DECIMAL_LENGTH:
+            raise ValueError("not a decimal number")
+        mantissa, mark, exponent = text.replace("E", "e").partition("e")
+        negative = mantissa.startswith("-")
+        whole, point, fraction = (mantissa[1:] if negative else mantissa).partition(".")
+        down = exponent.startswith("-")
+        power_digits = exponent[1:] if exponent[:1] in ("-", "+") else exponent
+        parts = [whole] + ([fraction] if point else []) + ([power_digits] if mark else [])
+        if not all([_digits(part) for part in parts]):
+            raise ValueError("not a decimal number")
+        power = int(power_digits or "0")
+        if power > MAX_DECIMAL_EXPONENT:
+            raise ValueError("not a decimal number")
+        power = (-power if down else power) - len(fraction)
+        value = int(whole + fraction) * (-1 if negative else 1)
+        return cls(value * 10**power) if power >= 0 else cls(value, 10**-power)
+
+    def floor_scaled(self, scale: int) -> int:
+        """The largest integer not above self × scale."""
+        return self.numerator * scale // self.denominator
+
+    def __float__(self) -> float:
+        return self.numerator / self.denominator
+
+    def __str__(self) -> str:
+        """The exact decimal if there is one of at most 40 digits, else numerator/denominator."""
+        for places in range(41):
+            scaled = self.numerator * 10**places
+            if scaled % self.denominator == 0:
+                return _place_point(scaled // self.denominator, places)
+        return f"{self.numerator}/{self.denominator}"
+
+    def __repr__(self) -> str:
+        return f"Rational({self.numerator}, {self.denominator})"
+
+    def __hash__(self) -> int:
+        return hash((self.numerator, self.denominator))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            other = Rational(other)
+        if not isinstance(other, Rational):
+            return False
+        return self.numerator == other.numerator and self.denominator == other.denominator
+
+    def __lt__(self, other: "Exact") -> bool:
+        return self.numerator * other.denominator < other.numerator * self.denominator
+
+    def __le__(self, other: "Exact") -> bool:
+        return self.numerator * other.denominator <= other.numerator * self.denominator
+
+    def __add__(self, other: "Rational") -> "Rational":
+        numerator = self.numerator * other.denominator + other.numerator * self.denominator
+        return Rational(numerator, self.denominator * other.denominator)
+
+    def __sub__(self, other: "Rational") -> "Rational":
+        return self + Rational(-other.numerator, other.denominator)
+
+
+def _place_point(digits: int, places: int) -> str:
+    sign, text = ("-", str(-digits)) if digits < 0 else ("", str(digits))
+    if places == 0:
+        return sign + text
+    text = "0" * (places + 1 - len(text)) + text
+    return f"{sign}{text[:-places]}.{text[-places:]}"

@@ -1,0 +1,113 @@
+"""A report: what one device sends, once, in answer to one study."""
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+
+from schemas.canonical import canonical_json, parse_json
+from schemas.errors import ReportError
+from schemas.fields import Constant, Hex, Identifier, Integer, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from schemas.errors import DocumentError
+
+FORMAT = "ldpkit.report/1"
+MAX_BYTES = 8 << 20
+ID_BYTES = 16
+
+
+class _Payloads:
+    """{question id: payload in base64}."""
+
+    def read(self, value: "Any", path: str, error: "type[DocumentError]") -> "dict[str, bytes]":
+        if not isinstance(value, dict) or not value:
+            raise error(path, "must be an object with one payload for each question")
+        payloads = {}
+        for key in value:
+            Identifier().read(key, f"{path}.{str(key)[:64]}", error)
+            payloads[key] = _decode(value[key], f"{path}.{key}", error)
+        return payloads
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {
+            "type": "object",
+            "propertyNames": Identifier().json_schema(),
+            "additionalProperties": {"type": "string", "contentEncoding": "base64"},
+            "minProperties": 1,
+        }
+
+
+def _encode(payload: bytes) -> str:
+    return b2a_base64(payload).decode().strip()
+
+
+def _decode(text: "Any", path: str, error: "type[DocumentError]") -> bytes:
+    """Base64 with one spelling for each payload: what decodes must encode to the same text."""
+    try:
+        payload = a2b_base64(text) if isinstance(text, str) else None
+    except (Base64Error, ValueError):
+        payload = None
+    if payload is None or _encode(payload) != text:
+        raise error(path, "must be padded base64")
+    return payload
+
+
+REPORT = Record(
+    {
+        "format": Constant(FORMAT),
+        "id": Hex(2 * ID_BYTES),
+        "study": Identifier(),
+        "version": Integer(1, 10**6),
+        "digest": Hex(64),
+        "payloads": _Payloads(),
+    }
+)
+
+
+class Report:
+    """One device's noisy answers. Raises ReportError when a field is not of its format.
+
+    id: 32 hexadecimal digits drawn by the device. study, version, digest: which document was
+    answered. payloads: {question id: the mechanism's bytes}.
+    """
+
+    def __init__(self, id: str, study: str, version: int, digest: str, payloads: "dict[str, bytes]") -> None:
+        self.id = id
+        self.study = study
+        self.version = version
+        self.digest = digest
+        self.payloads = payloads
+
+    @classmethod
+    def from_document(cls, document: "Any") -> "Report":
+        """Validate a plain JSON value. Raises ReportError."""
+        parsed = REPORT.read(document, "", ReportError)
+        return cls(parsed["id"], parsed["study"], parsed["version"], parsed["digest"], parsed["payloads"])
+
+    @classmethod
+    def from_json(cls, text: "str | bytes") -> "Report":
+        """Parse and validate a report. Raises ReportError."""
+        return cls.from_document(parse_json(text, ReportError, MAX_BYTES))
+
+    def to_document(self) -> "dict[str, Any]":
+        """The plain JSON value."""
+        return {
+            "format": FORMAT,
+            "id": self.id,
+            "study": self.study,
+            "version": self.version,
+            "digest": self.digest,
+            "payloads": {key: _encode(self.payloads[key]) for key in self.payloads},
+        }
+
+    def to_json(self) -> str:
+        """The canonical JSON text."""
+        return canonical_json(self.to_document())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Report) and self.to_document() == other.to_document()
+
+    def __repr__(self) -> str:
+        return f"Report({self.id}, study {self.study!r}, version {self.version})"

@@ -1,0 +1,202 @@
+"""A study: what is asked, what a device may answer, and the noise that protects the answer."""
+
+import hashlib
+from binascii import hexlify
+
+from schemas.canonical import canonical_json, parse_json
+from schemas.catalogue import ASKS, MECHANISMS, MODELS
+from schemas.errors import StudyError
+from schemas.fields import Bounds, Constant, Day, Decimal, Identifier, Integer, ListOf, Record, Tagged, Text
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from schemas.catalogue import Entry
+
+FORMAT = "ldpkit.study/1"
+MAX_BYTES = 1 << 20
+YES_NO = ("no", "yes")
+
+_NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()})
+_YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")})
+
+
+class _Response:
+    """The response of a record: a number with bounds, or a yes/no."""
+
+    def read(self, value: "Any", path: str, error: "type[StudyError]") -> "dict[str, Any]":
+        shape = _YES_NO_FIELD if isinstance(value, dict) and "ask" in value else _NUMBER_FIELD
+        return shape.read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [_NUMBER_FIELD.json_schema(), _YES_NO_FIELD.json_schema()]}
+
+
+def _fitting(catalogue: "dict[str, Entry]", ask: str) -> Tagged:
+    shapes = {name: catalogue[name].shape for name in catalogue}
+    fits = [name for name in catalogue if ask in catalogue[name].asks]
+    return Tagged("name", shapes, fits, f"a question that asks {ask!r}")
+
+
+def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
+    required = {"id": Identifier(), "ask": Constant(ask)}
+    required.update(own)
+    required["mechanism"] = _fitting(MECHANISMS, ask)
+    required["model"] = _fitting(MODELS, ask)
+    return Record(required, {"text": Text(1000)})
+
+
+_OWN_FIELDS: "dict[str, dict[str, Any]]" = {
+    "number": {"bounds": Bounds()},
+    "choice": {"choices": ListOf(Text(200), 2, 10000)},
+    "yes_no": {},
+    "record": {
+        "features": ListOf(_NUMBER_FIELD, 1, 256, unique_by="id"),
+        "norm": Decimal(above="0", at_most="1000"),
+        "response": _Response(),
+    },
+}
+
+QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})
+STUDY = Record(
+    {
+        "format": Constant(FORMAT),
+        "id": Identifier(),
+        "version": Integer(1, 10**6),
+        "title": Text(200),
+        "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
+    },
+    {"purpose": Text(5000), "opens": Day(), "closes": Day()},
+)
+
+
+class Field:
+    """One number of a record with its bounds; bounds are None for a yes/no response."""
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.id: str = parsed["id"]
+        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
+
+
+class Mechanism:
+    """A mechanism's name and stated parameters, as the study gives them."""
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.name: str = parsed["name"]
+        self.epsilon: Rational = parsed["epsilon"]
+        self.delta: Rational = parsed.get("delta") or Rational(0)
+
+
+class Model:
+    """The name of the model that the analyst will fit."""
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.name: str = parsed["name"]
+
+
+class Question:
+    """One question of a study. Fields that its kind does not have are None or empty.
+
+    ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
+    "record" (features, norm, response).
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.id: str = parsed["id"]
+        self.ask: str = parsed["ask"]
+        self.text: str = parsed["text"] or ""
+        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
+        self.choices: "tuple[str, ...]" = YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
+        self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
+        self.norm: "Optional[Rational]" = parsed.get("norm")
+        self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
+        self.mechanism = Mechanism(parsed["mechanism"])
+        self.model = Model(parsed["model"])
+
+
+class Study:
+    """A valid study document. Equal documents have equal canonical bytes and digests.
+
+    Build it with `Study.from_json(text)` or `Study(document)`; both raise StudyError, which names
+    the field that is wrong.
+    """
+
+    def __init__(self, document: "dict[str, Any]") -> None:
+        parsed = STUDY.read(document, "", StudyError)
+        _check_together(parsed)
+        self.document = document
+        self.id: str = parsed["id"]
+        self.version: int = parsed["version"]
+        self.title: str = parsed["title"]
+        self.purpose: str = parsed["purpose"] or ""
+        self.opens: "Optional[str]" = parsed["opens"]
+        self.closes: "Optional[str]" = parsed["closes"]
+        self.questions: "tuple[Question, ...]" = tuple([Question(item) for item in parsed["questions"]])
+        self._canonical = canonical_json(document)
+        self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
+
+    @classmethod
+    def from_json(cls, text: "str | bytes") -> "Study":
+        """Parse and validate a study document. Raises StudyError."""
+        return cls(parse_json(text, StudyError, MAX_BYTES))
+
+    def to_json(self) -> str:
+        """The canonical JSON text."""
+        return self._canonical
+
+    def canonical(self) -> bytes:
+        """The canonical bytes: what is digested and signed."""
+        return self._canonical.encode("utf-8")
+
+    def question(self, question_id: str) -> Question:
+        """The question with that id. Raises KeyError."""
+        for question in self.questions:
+            if question.id == question_id:
+                return question
+        raise KeyError(question_id)
+
+    @property
+    def epsilon(self) -> Rational:
+        """The sum of the questions' stated epsilon (basic composition), in nats."""
+        total = Rational(0)
+        for question in self.questions:
+            total = total + question.mechanism.epsilon
+        return total
+
+    @property
+    def delta(self) -> Rational:
+        """The sum of the questions' stated delta."""
+        total = Rational(0)
+        for question in self.questions:
+            total = total + question.mechanism.delta
+        return total
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Study) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Study({self.id!r}, version {self.version}, {len(self.questions)} questions)"
+
+
+def _check_together(parsed: "dict[str, Any]") -> None:
+    """The rules that join several fields."""
+    if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
+        raise StudyError("closes", f"{parsed['closes']} is before opens, {parsed['opens']}")
+    for index, question in enumerate(parsed["questions"]):
+        if question["ask"] == "record":
+            _check_record(question, f"questions[{index}]")
+
+
+def _check_record(question: "dict[str, Any]", path: str) -> None:
+    response = question["response"]
+    if response["id"] in [feature["id"] for feature in question["features"]]:
+        raise StudyError(f"{path}.response.id", f"{response['id']!r} is also a feature")
+    needed = "linear_regression" if "bounds" in response else "logistic_regression"
+    if question["model"]["name"] != needed:
+        kind = "number" if "bounds" in response else "yes/no"
+        raise StudyError(f"{path}.model.name", f"a {kind} response needs {needed!r}")
