@@ -53,7 +53,9 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
         try:
             for row in reader:
                 if None in row or None in row.values():
-                    raise InputError(f"{os.path.basename(path)}, line {reader.line_num}: wrong number of columns")
+                    raise InputError(
+                        f"{os.path.basename(path)}, line {reader.line_num}: wrong number of columns"
+                    )
                 yield reader.line_num, answers_from_text(study, row)
         except csv.Error:
             raise InputError(f"{os.path.basename(path)}, line {reader.line_num}: not CSV") from None

@@ -1,17 +1,15 @@
 """A device: answers a study once, remembers that it did, and sends the report."""
 
 import os
-from binascii import hexlify
 from datetime import date, timedelta
 from fractions import Fraction
 
-from ldp_client.core.randomness import urandom
+from ldp_client.answering import perturb_answers
 from ldp_client.ledger import Ledger, Queued, Spend
 from ldp_client.mechanisms import Mechanism, mechanism_for
 from ldp_client.upload import put_with_retries
-from schemas.errors import AnswerError, InputError, RefusedError
+from schemas.errors import InputError, RefusedError
 from schemas.rational import Rational
-from schemas.report import ID_BYTES, Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,17 +56,12 @@ class Device:
         study's days. The true answers are not kept.
         """
         _refuse_outside_window(study, date.today())
-        mechanisms = _mechanisms_of(study)
-        _refuse_other_questions(study, answers)
-        quantised = {name: mechanisms[name].quantise(answers[name]) for name in mechanisms}
-        payloads = {name: mechanisms[name].randomise(quantised[name], urandom) for name in mechanisms}
-        report_id = hexlify(os.urandom(ID_BYTES)).decode()
-        report = Report(report_id, study.id, study.version, study.digest, payloads)
+        report = perturb_answers(study, _mechanisms_of(study), answers)
         spends = [
             Spend(study.id, question.id, study.version, _cost(question)) for question in study.questions
         ]
-        self.ledger.record(spends, Queued(report_id, study.id, report.to_json()), self.max_epsilon)
-        return report_id
+        self.ledger.record(spends, Queued(report.id, study.id, report.to_json()), self.max_epsilon)
+        return report.id
 
     def flush(self, attempts: int = 5) -> Flushed:
         """Send what is queued, byte for byte as it was written; what cannot be sent now stays queued."""
@@ -123,13 +116,3 @@ def _refuse_outside_window(study: "Study", today: date) -> None:
         raise RefusedError(f"study {study.id} opens on {study.opens}")
     if study.closes and today - DAY_SLACK > date.fromisoformat(study.closes):
         raise RefusedError(f"study {study.id} closed on {study.closes}")
-
-
-def _refuse_other_questions(study: "Study", answers: "dict[str, Any]") -> None:
-    asked = [question.id for question in study.questions]
-    for name in asked:
-        if name not in answers:
-            raise AnswerError(name, "has no answer")
-    for name in answers:
-        if name not in asked:
-            raise AnswerError(str(name)[:64], "is not a question of this study")

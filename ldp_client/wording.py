@@ -1,4 +1,4 @@
-"""What a question asks, what leaves the device, and what epsilon means, in plain words."""
+"""What a study asks and what epsilon means, in plain words."""
 
 from math import exp
 
@@ -6,7 +6,7 @@ from ldp_client.mechanisms import mechanism_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from schemas.study import Question, Study
+    from schemas.study import Study
 
 
 def odds(epsilon: float) -> str:
@@ -25,60 +25,23 @@ def _percent(value: float) -> str:
     return f"{value:.0f} %" if value < 99 else f"{min(value, 99.9999):.4g} %"
 
 
-def noise(question: "Question") -> str:
-    """What the mechanism does to this question's answer."""
-    mechanism = mechanism_for(question)
-    return _NOISE[mechanism.name](question, mechanism)
-
-
-def _laplace(question: "Question", mechanism: "object") -> str:
-    low, high = question.bounds or (0, 1)
-    scale = (float(high) - float(low)) / float(question.mechanism.epsilon)
-    return f"Clipped to {low}..{high}, then Laplace noise of scale {scale:.4g} is added."
-
-
-def _randomized_response(question: "Question", mechanism: "object") -> str:
-    truth = float(getattr(mechanism, "p"))  # noqa: B009
-    return f"The true answer is sent with probability {truth:.4f}, another one otherwise."
-
-
-def _oue(question: "Question", mechanism: "object") -> str:
-    q = float(getattr(mechanism, "q"))  # noqa: B009
-    return (
-        f"One bit for each of {len(question.choices)} choices is sent: the true one is 1 with "
-        f"probability 0.5, each other with probability {q:.4f}."
-    )
-
-
-def _gaussian_statistics(question: "Question", mechanism: "object") -> str:
-    count = len(getattr(mechanism, "coordinates"))  # noqa: B009
-    sd = getattr(mechanism, "noise_sd")  # noqa: B009
-    return (
-        f"The record is scaled to its bounds, its features clipped to norm {question.norm}, and "
-        f"{count} products of its entries are sent with Gaussian noise of standard deviation {sd:.4g}."
-    )
-
-
-_NOISE = {
-    "laplace": _laplace,
-    "randomized_response": _randomized_response,
-    "oue": _oue,
-    "gaussian_statistics": _gaussian_statistics,
-}
-
-
 def describe(study: "Study") -> "list[str]":
     """Lines that say what the study asks and what its privacy is."""
     days = f"{study.opens or 'any time'} to {study.closes or 'any time'}"
-    lines = [f"{study.title} ({study.id}, version {study.version})", f"open: {days}", f"digest: {study.digest}"]
+    lines = [
+        f"{study.title} ({study.id}, version {study.version})",
+        f"open: {days}",
+        f"digest: {study.digest}",
+    ]
     for question in study.questions:
-        privacy = mechanism_for(question).privacy
+        mechanism = mechanism_for(question)
+        privacy = mechanism.privacy
         delta = f", delta {float(privacy.delta):g}" if float(privacy.delta) else ""
         lines += [
             "",
             f"{question.id}: {question.text or question.ask}",
-            f"  {question.mechanism.name}: true epsilon {float(privacy.epsilon):.9g}{delta}",
-            f"  {noise(question)}",
+            f"  {mechanism.name}: true epsilon {float(privacy.epsilon):.9g}{delta}",
+            f"  {mechanism.in_words()}",
             f"  {odds(float(privacy.epsilon))}",
         ]
     return [*lines, "", _total(study)]
@@ -86,4 +49,6 @@ def describe(study: "Study") -> "list[str]":
 
 def _total(study: "Study") -> str:
     delta = f", delta {float(study.delta):g}" if float(study.delta) else ""
-    return f"all {len(study.questions)} questions together: epsilon {float(study.epsilon):g}{delta} (their sum)"
+    return (
+        f"all {len(study.questions)} questions together: epsilon {float(study.epsilon):g}{delta} (their sum)"
+    )

@@ -30,7 +30,7 @@ class Mechanism:
     """One way to answer one question with noise.
 
     A subclass sets `privacy` and `payload_size` (bytes, the same for every answer) and implements
-    `quantise`, `randomise` and `check`.
+    `quantise`, `randomise` and `in_words`.
     """
 
     name = ""
@@ -50,6 +50,10 @@ class Mechanism:
 
     def randomise(self, quantised: "Any", random: "Source") -> bytes:
         """The noisy payload of a quantised answer."""
+        raise NotImplementedError(self.name)
+
+    def in_words(self) -> str:
+        """What the mechanism does to an answer, for people."""
         raise NotImplementedError(self.name)
 
     def check(self, payload: bytes) -> None:

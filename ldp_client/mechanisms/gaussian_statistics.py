@@ -7,7 +7,7 @@ orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known 
 
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.integers import isqrt
-from ldp_client.core.quantise import UNIT_BITS, clip_norm, signed_units
+from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm, signed_units
 from ldp_client.core.sensitivity import outer_product_sensitivity
 from ldp_client.core.strips import normal
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
@@ -87,7 +87,7 @@ class GaussianStatistics(Mechanism):
     @property
     def scaled_weight(self) -> float:
         """κ = c in scaled units."""
-        return self.weight / (1 << UNIT_BITS)
+        return self.weight / UNIT
 
     def quantise(self, answer: "Any") -> "list[int]":
         """v in units of 2**-20, its features clipped to the norm. Raises AnswerError."""
@@ -98,7 +98,7 @@ class GaussianStatistics(Mechanism):
         for feature in self.features:
             assert feature.bounds is not None
             name = f"{self.field}.{feature.id}"
-            scaled.append(signed_units(answer[feature.id], feature.bounds, 1 << UNIT_BITS, name))
+            scaled.append(signed_units(answer[feature.id], feature.bounds, UNIT, name))
         response = self._quantise_response(answer[self.response.id])
         return [self.weight, *clip_norm(scaled, self.radius), response]
 
@@ -130,6 +130,14 @@ class GaussianStatistics(Mechanism):
             exact = quantised[i] * quantised[j] * multiplier
             sums.append(((exact + half) >> MULTIPLIER_BITS) + disturbance)
         return pack_signed(sums)
+
+    def in_words(self) -> str:
+        """The clipping, the number of products and their noise."""
+        return (
+            f"The record is scaled to its bounds, its features clipped to norm {self.radius / UNIT:.4g}, and "
+            f"{len(self.coordinates)} products of its entries are sent with Gaussian noise of standard "
+            f"deviation {self.noise_sd:.4g}."
+        )
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError where a coordinate is beyond the statistic and the noise together."""

@@ -44,6 +44,12 @@ class Laplace(Mechanism):
         """Every 32-bit integer is possible, whatever the answer."""
         return pack_signed([quantised + laplace(1, random)[0]])
 
+    def in_words(self) -> str:
+        """The clipping and the noise scale in the question's own units."""
+        low, high = self.bounds
+        scale = (float(high) - float(low)) / float(self.privacy.epsilon)
+        return f"Clipped to {low}..{high}, then Laplace noise of scale {scale:.4g} is added."
+
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it has four bytes and is not the one integer that is never sent."""
         super().check(payload)

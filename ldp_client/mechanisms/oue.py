@@ -44,6 +44,13 @@ class Oue(ChoiceMechanism):
         kept = (below & ~place) | (coin & place)
         return (kept & ((1 << self.choices) - 1)).to_bytes(size, "little")
 
+    def in_words(self) -> str:
+        """The two bit probabilities."""
+        return (
+            f"One bit for each of {self.choices} choices is sent: the true one is 1 with probability "
+            f"0.5, each other with probability {float(self.q):.4f}."
+        )
+
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless its spare bits are 0."""
         super().check(payload)

@@ -36,6 +36,10 @@ class RandomizedResponse(ChoiceMechanism):
         other += other >= quantised
         return (quantised if truthful else other).to_bytes(self.payload_size, "big")
 
+    def in_words(self) -> str:
+        """The probability of the truth."""
+        return f"The true answer is sent with probability {float(self.p):.4f}, else another one."
+
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it is the index of a choice."""
         super().check(payload)

@@ -1,0 +1,93 @@
+"""The subcommands of `ldpkit` on the analyst's side: summarize, fit, demo."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ldp_client.cli import load_study
+
+if TYPE_CHECKING:
+    from inference.posterior import Posterior
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register summarize, fit and demo."""
+    summarize = subparsers.add_parser("summarize", help="reduce reports to a fixed-size, mergeable summary")
+    summarize.add_argument("study", metavar="STUDY.json")
+    summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
+    summarize.add_argument("--out", required=True, metavar="FILE")
+    summarize.set_defaults(run=run_summarize)
+
+    fit = subparsers.add_parser("fit", help="posteriors from reports or a summary")
+    fit.add_argument("study", metavar="STUDY.json")
+    fit.add_argument("reports", metavar="REPORTS_OR_SUMMARY")
+    fit.add_argument("--out", required=True, metavar="DIR")
+    fit.add_argument("--seed", type=int, default=0, metavar="N")
+    fit.set_defaults(run=run_fit)
+
+    demo = subparsers.add_parser("demo", help="the whole pipeline on real data; ends with a report page")
+    demo.add_argument("--out", default="demo", metavar="DIR", help="where the results go (default: demo)")
+    demo.add_argument("--devices", type=int, default=None, metavar="N", help="default: all 6,366 people")
+    demo.add_argument("--epsilon", default="1", metavar="E", help="of each question (default 1)")
+    demo.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of data split and sampler, not of noise"
+    )
+    demo.set_defaults(run=run_demo)
+
+
+def run_summarize(arguments: argparse.Namespace) -> int:
+    """ldpkit summarize STUDY.json REPORTS... --out FILE"""
+    study = load_study(arguments.study)
+    from inference.reading import summarize_files
+    from ldp_client.files import replacing
+
+    summary = summarize_files(study, arguments.reports)
+    with replacing(arguments.out) as file:
+        file.write(summary.to_json() + "\n")
+    for name, part in summary.questions.items():
+        print(f"{name}: {part.n} reports")
+    return 0
+
+
+def run_fit(arguments: argparse.Namespace) -> int:
+    """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR --seed N"""
+    study = load_study(arguments.study)
+    from inference.fitting import fit
+    from inference.output import save_report, whole_folder
+    from inference.reading import load_summary
+
+    with whole_folder(Path(arguments.out)) as folder:
+        posteriors = fit(study, load_summary(study, arguments.reports), arguments.seed, tell)
+        save_report(study, posteriors, folder)
+    print_verdicts(posteriors)
+    print(f"report: {Path(arguments.out) / 'report.html'}")
+    return 0
+
+
+def run_demo(arguments: argparse.Namespace) -> int:
+    """ldpkit demo [--devices N] [--epsilon E] [--seed N] [--out DIR]"""
+    from inference.demo.run import run
+
+    posteriors = run(Path(arguments.out), arguments.devices, arguments.epsilon, arguments.seed, tell)
+    print_verdicts(posteriors)
+    print(f"report: {Path(arguments.out) / 'report.html'}")
+    return 0
+
+
+def tell(message: str) -> None:
+    """Progress, on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def print_verdicts(posteriors: dict[str, Posterior]) -> None:
+    """One line a parameter, and what was found wrong."""
+    for name, posterior in posteriors.items():
+        verdict = "ok" if posterior.diagnostics.ok else "NOT OK"
+        print(f"{name} ({posterior.model}, {posterior.n} reports): {verdict}")
+        for row_name, row in posterior.summary().items():
+            print(f"  {row_name:28} {row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}")
+        for line in (*posterior.diagnostics.reasons, *posterior.diagnostics.notes):
+            print(f"  {line}")

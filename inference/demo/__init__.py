@@ -1,0 +1,1 @@
+"""The whole pipeline on a real survey: study, devices, collector, posterior, report page."""

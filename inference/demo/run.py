@@ -1,0 +1,69 @@
+"""The demo, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from inference.demo.devices import send_all
+from inference.demo.server import running_collector
+from inference.demo.survey import answers_of, study_for
+from inference.fitting import draw_posterior, fit
+from inference.models.raw import raw_model_for
+from inference.output import save_report, whole_folder
+from inference.posterior import Posterior
+from inference.reading import summarize_files
+from ldp_client.files import replacing
+from schemas import Study
+from schemas.errors import TransferError
+
+Progress = Callable[[str], None]
+
+
+def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progress) -> dict[str, Posterior]:
+    """Collect the survey from one device for each person, fit it, and write the results to `out`.
+
+    Raises InputError, StudyError, TransferError. Nothing is left running or half-written.
+    """
+    study = study_for(epsilon)
+    answers = answers_of(people, seed)
+    with whole_folder(out) as folder:
+        (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
+        collect(study, answers, folder / "reports.ndjson", progress)
+        summary = summarize_files(study, [str(folder / "reports.ndjson")])
+        with replacing(str(folder / "summary.json")) as file:
+            file.write(summary.to_json() + "\n")
+        posteriors = fit(study, summary, seed, progress)
+        raw = fit_raw(study, answers, seed, progress)
+        progress("drawing the report page")
+        save_report(study, posteriors, folder, {name: found.draws for name, found in raw.items()})
+    return posteriors
+
+
+def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progress: Progress) -> None:
+    """Publish the study, let every device send, and export the reports. Raises TransferError."""
+    with TemporaryDirectory(prefix="ldpkit-") as name:
+        folder = Path(name)
+        with running_collector(folder) as collector:
+            progress(f"a collector listens on {collector.url}")
+            collector.publish(study)
+            twice = send_all(study, answers, collector.url, folder / "devices", progress)
+            collector.export(study, path)
+    stored = sum(1 for _ in path.open(encoding="utf-8"))
+    progress(f"{twice} devices sent twice; {stored} reports are stored")
+    if stored != len(answers):
+        raise TransferError(f"{len(answers)} devices answered, but {stored} reports were stored")
+
+
+def fit_raw(
+    study: Study, answers: Sequence[Mapping[str, Any]], seed: int, progress: Progress
+) -> dict[str, Posterior]:
+    """The posteriors that the raw answers would give."""
+    posteriors = {}
+    for question in study.questions:
+        progress(f"fitting the raw answers to {question.id}, for comparison")
+        model = raw_model_for(question, [person[question.id] for person in answers])
+        posteriors[question.id] = draw_posterior(study, question, model, len(answers), seed)
+    return posteriors

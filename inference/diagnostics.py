@@ -1,0 +1,77 @@
+"""Whether a set of draws can be trusted: R-hat, effective sample sizes, divergences, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import arviz as az
+import numpy as np
+from numpy.typing import NDArray
+from xarray import Dataset
+
+MAX_R_HAT = 1.01
+MIN_ESS = 400.0
+# A posterior sd above this share of the prior's says that the reports taught almost nothing.
+DROWNED = 0.8
+REMEDY = "run longer, or with another seed"
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """ok: whether R-hat ≤ 1.01, bulk and tail ESS ≥ 400 and nothing diverged; reasons: why not.
+
+    notes: what a reader should know though the sampling is sound. r_hat, ess_bulk, ess_tail: by parameter.
+    """
+
+    ok: bool
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    divergences: int
+    r_hat: Mapping[str, float]
+    ess_bulk: Mapping[str, float]
+    ess_tail: Mapping[str, float]
+
+
+def diagnose(
+    parameters: Mapping[str, NDArray[np.float64]],
+    diverging: NDArray[np.bool_],
+    prior_sd: Mapping[str, float],
+) -> Diagnostics:
+    """Judge draws of shape (chains, draws) for each parameter."""
+    data = az.convert_to_dataset(dict(parameters))
+    r_hat = _by_name(az.rhat(data))
+    ess_bulk = _by_name(az.ess(data, method="bulk"))
+    ess_tail = _by_name(az.ess(data, method="tail"))
+    divergences = int(diverging.sum())
+    reasons = [
+        *_reasons("R-hat", r_hat, lambda value: value <= MAX_R_HAT, f"above {MAX_R_HAT}"),
+        *_reasons("bulk ESS", ess_bulk, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
+        *_reasons("tail ESS", ess_tail, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
+    ]
+    if divergences:
+        reasons.append(f"{divergences} transitions diverged: {REMEDY}")
+    notes = _notes(parameters, prior_sd)
+    return Diagnostics(not reasons, tuple(reasons), notes, divergences, r_hat, ess_bulk, ess_tail)
+
+
+def _by_name(dataset: Dataset) -> dict[str, float]:
+    return {str(name): float(dataset[name]) for name in dataset.data_vars}
+
+
+def _reasons(what: str, values: Mapping[str, float], good: Callable[[float], bool], bad: str) -> list[str]:
+    """One line for a diagnostic that fails; NaN fails."""
+    failing = [name for name, value in values.items() if not good(value)]
+    if not failing:
+        return []
+    return [f"{what} of {', '.join(failing)} is {bad}: {REMEDY}"]
+
+
+def _notes(parameters: Mapping[str, NDArray[np.float64]], prior_sd: Mapping[str, float]) -> tuple[str, ...]:
+    drowned = [name for name, draws in parameters.items() if draws.std() > DROWNED * prior_sd[name]]
+    if not drowned:
+        return ()
+    return (
+        f"the noise drowns the signal of {', '.join(drowned)}: the posterior is hardly narrower than the "
+        "prior; more devices or a larger epsilon are needed",
+    )

@@ -1,0 +1,161 @@
+"""Laws of one true answer, clipped to the bounds of its question."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import log_ndtr
+from jax.typing import ArrayLike
+from numpyro.distributions import Distribution, constraints
+from numpyro.distributions.util import promote_shapes, validate_sample
+
+from .gaussian import tilted_gaussian_masses
+
+
+class ClippedLaw(Distribution):
+    """A one-dimensional law clipped to [low, high]: a density inside and point masses at both ends.
+
+    A subclass states its `log_atoms`, its `tilted_masses`, its `log_density` and `draw`; any noise that is
+    built on exponential kernels follows from the first two. Densities are relative to Lebesgue measure
+    inside plus a unit mass at each end. All arguments share one unit of length.
+    """
+
+    low: Array
+    high: Array
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.interval(self.low, self.high)
+
+    @abstractmethod
+    def log_atoms(self) -> tuple[Array, Array]:
+        """Log probabilities that the unclipped value is at most `low` and at least `high`."""
+
+    @abstractmethod
+    def log_density(self, x: Array) -> Array:
+        """Log density of the unclipped law at x."""
+
+    @abstractmethod
+    def draw(self, key: Array, shape: tuple[int, ...]) -> Array:
+        """Draws from the unclipped law."""
+
+    @abstractmethod
+    def tilted_masses(self, edges: Array, tilt: Array | float, origin: Array) -> Array:
+        """Integrals of exp(tilt * (x - origin)) dP(x) over the K intervals between `edges`, atoms excluded.
+
+        `edges` (..., K + 1) increase within [low, high]; `origin` (..., K) keeps the exponent small.
+        """
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        assert key is not None
+        return jnp.clip(self.draw(key, sample_shape + self.batch_shape), self.low, self.high)
+
+    @validate_sample
+    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
+        del intermediates
+        x = jnp.asarray(value)
+        log_low, log_high = self.log_atoms()
+        inside = self.log_density(x)
+        return jnp.where(x <= self.low, log_low, jnp.where(x >= self.high, log_high, inside))
+
+
+class ClippedNormal(ClippedLaw):
+    """Normal(loc, scale) clipped to [low, high] (METHODS 2.1); parameters in the unit of the bounds."""
+
+    arg_constraints = {  # noqa: RUF012
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "low": constraints.real,
+        "high": constraints.real,
+    }
+
+    def __init__(
+        self,
+        loc: ArrayLike,
+        scale: ArrayLike,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.loc, self.scale, self.low, self.high = promote_shapes(loc, scale, low, high)
+        shape = jnp.broadcast_shapes(*map(jnp.shape, (loc, scale, low, high)))
+        super().__init__(shape, validate_args=validate_args)
+
+    def log_atoms(self) -> tuple[Array, Array]:
+        return log_ndtr((self.low - self.loc) / self.scale), log_ndtr((self.loc - self.high) / self.scale)
+
+    def log_density(self, x: Array) -> Array:
+        z = (x - self.loc) / self.scale
+        return jnp.asarray(-(z**2) / 2 - jnp.log(jnp.sqrt(2 * jnp.pi) * self.scale))
+
+    def draw(self, key: Array, shape: tuple[int, ...]) -> Array:
+        return jnp.asarray(self.loc + self.scale * jax.random.normal(key, shape))
+
+    def tilted_masses(self, edges: Array, tilt: Array | float, origin: Array) -> Array:
+        loc, scale = jnp.asarray(self.loc)[..., None], jnp.asarray(self.scale)[..., None]
+        return tilted_gaussian_masses(edges, loc, scale, tilt, origin)
+
+
+def _mean_decay(y: Array) -> Array:
+    """(1 - exp(-y)) / y for y >= 0, through its limit 1 at zero."""
+    small = y < 0.1
+    series, term = jnp.ones_like(y), jnp.ones_like(y)
+    for order in range(2, 11):
+        term = -term * jnp.where(small, y, 0.0) / order
+        series += term
+    positive = jnp.where(small, 1.0, y)
+    return jnp.where(small, series, -jnp.expm1(-positive) / positive)
+
+
+class ClippedExponential(ClippedLaw):
+    """Exponential(rate) that begins at `start`, clipped to [low, high] (METHODS 2.2).
+
+    `rate` is per unit of the bounds. With `start` below `low` there is a point mass at `low` too.
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "rate": constraints.positive,
+        "low": constraints.real,
+        "high": constraints.real,
+        "start": constraints.real,
+    }
+
+    def __init__(
+        self,
+        rate: ArrayLike,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+        start: ArrayLike = 0.0,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.rate, self.low, self.high, self.start = promote_shapes(rate, low, high, start)
+        shape = jnp.broadcast_shapes(*map(jnp.shape, (rate, low, high, start)))
+        super().__init__(shape, validate_args=validate_args)
+
+    def log_atoms(self) -> tuple[Array, Array]:
+        below = self.rate * (self.low - self.start)
+        some = below > 0
+        at_low = jnp.where(some, jnp.log(-jnp.expm1(-jnp.where(some, below, 1.0))), -jnp.inf)
+        return at_low, -self.rate * jnp.maximum(self.high - self.start, 0.0)
+
+    def log_density(self, x: Array) -> Array:
+        return jnp.where(x < self.start, -jnp.inf, jnp.log(self.rate) - self.rate * (x - self.start))
+
+    def draw(self, key: Array, shape: tuple[int, ...]) -> Array:
+        return jnp.asarray(self.start + jax.random.exponential(key, shape) / self.rate)
+
+    def tilted_masses(self, edges: Array, tilt: Array | float, origin: Array) -> Array:
+        rate, start = jnp.asarray(self.rate)[..., None], jnp.asarray(self.start)[..., None]
+        edges = jnp.maximum(edges, start)
+        left, right = edges[..., :-1], edges[..., 1:]
+        growth = (tilt - rate) * (right - left)
+        grows = growth > 0
+        heavier = jnp.where(grows, right, left)
+        weight = rate * jnp.exp(tilt * (heavier - origin) - rate * (heavier - start))
+        return weight * (right - left) * _mean_decay(jnp.where(grows, growth, -growth))

@@ -1,0 +1,87 @@
+"""Independent reports counted by cell: a multinomial that stays accurate for many millions of reports."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import gammaln, xlogy
+from jax.typing import ArrayLike
+from numpyro.distributions import Distribution, constraints
+from numpyro.distributions.util import validate_sample
+
+_STIRLING_FROM = 16.0
+
+
+def _stirling_remainder(count: Array) -> Array:
+    """log(count!) - count log(count) + count, without the cancellation for large counts."""
+    large = count >= _STIRLING_FROM
+    few, many = jnp.where(large, 1.0, count), jnp.where(large, count, _STIRLING_FROM)
+    inverse = 1 / many
+    series = inverse * (1 / 12 - inverse**2 * (1 / 360 - inverse**2 * (1 / 1260 - inverse**2 / 1680)))
+    exact = gammaln(few + 1) - xlogy(few, few) + few
+    return jnp.where(large, jnp.log(2 * jnp.pi * many) / 2 + series, exact)
+
+
+def multinomial_log_prob(log_probs: Array, counts: Array) -> Array:
+    """Log probability of counts (..., cells), their multinomial coefficient included.
+
+    It is summed as deviations from the counts' own frequencies: sum of counts times log probabilities is
+    of size n, which in float32 would leave no digits for the differences between parameters.
+    """
+    total = jnp.sum(counts, axis=-1, keepdims=True)
+    seen = counts > 0
+    frequency = jnp.where(seen, counts, 1.0) / jnp.maximum(total, 1.0)
+    deviations = jnp.where(seen, counts * (jnp.where(seen, log_probs, 0.0) - jnp.log(frequency)), 0.0)
+    coefficient = _stirling_remainder(total[..., 0]) - _stirling_remainder(counts).sum(-1)
+    return coefficient + deviations.sum(-1)
+
+
+class CellCounts(Distribution):
+    """How many of `total_count` independent reports fall in each cell; a subclass states the cells' law.
+
+    Values are integer count vectors (..., cells) that sum to `total_count`. The log-density includes the
+    multinomial coefficient: it does not depend on the parameters, and with it the law sums to one, so that
+    models of different coarseness can be compared.
+    """
+
+    arg_constraints = {"total_count": constraints.nonnegative_integer}  # noqa: RUF012
+    total_count: ArrayLike
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.multinomial(self.total_count)
+
+    @property
+    @abstractmethod
+    def log_cell_probs(self) -> Array:
+        """Log probability that one report falls in each cell, (..., cells)."""
+
+    @property
+    def cell_probs(self) -> Array:
+        """Probability that one report falls in each cell, (..., cells)."""
+        return jnp.exp(self.log_cell_probs)
+
+    @property
+    def mean(self) -> Array:
+        return jnp.asarray(self.total_count)[..., None] * self.cell_probs
+
+    @property
+    def variance(self) -> Array:
+        return self.mean * (1 - self.cell_probs)
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        assert key is not None
+        probs = jnp.broadcast_to(self.cell_probs, self.shape(sample_shape))
+        total = jnp.broadcast_to(jnp.asarray(self.total_count, probs.dtype), probs.shape[:-1])
+        counts: Array = jax.random.multinomial(key, total, probs, dtype=probs.dtype)
+        return counts.astype(int)
+
+    @validate_sample
+    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
+        del intermediates
+        log_probs = self.log_cell_probs
+        return multinomial_log_prob(log_probs, jnp.asarray(value, log_probs.dtype))

@@ -1,0 +1,27 @@
+"""The built-in models, by the names that studies use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from inference.models import choice, number, regression
+from inference.models.base import Model
+from inference.summaries import QuestionSummary
+from ldp_client import Mechanism, mechanism_for
+from schemas import Question
+
+Build = Callable[[Question, Mechanism, QuestionSummary], Model]
+
+MODELS: dict[str, Build] = {
+    "normal": number.normal,
+    "exponential": number.exponential,
+    "bernoulli": choice.bernoulli,
+    "multinomial": choice.multinomial,
+    "linear_regression": regression.linear,
+    "logistic_regression": regression.logistic,
+}
+
+
+def model_for(question: Question, summary: QuestionSummary) -> Model:
+    """The model that a study's question names, conditioned on its summary."""
+    return MODELS[question.model.name](question, mechanism_for(question), summary)

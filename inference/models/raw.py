@@ -1,0 +1,127 @@
+"""The same models on raw answers: what an analyst would get without any privacy. For comparison only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from numpy.typing import NDArray
+
+from inference import priors
+from inference.models import number, regression
+from inference.models.base import Model
+from schemas import Question
+
+Answers = Sequence[Any]
+
+
+def raw_model_for(question: Question, answers: Answers) -> Model:
+    """The question's model with its default priors, conditioned on one raw answer for each person."""
+    return _RAW[question.model.name](question, answers)
+
+
+def _normal(question: Question, answers: Answers) -> Model:
+    scale = number.Scale(question)
+    values, counts = _distinct(answers)
+
+    def program() -> None:
+        mean, sd = priors.normal()
+        log_density = dist.Normal(mean, sd).log_prob((values - scale.low) / scale.width)
+        numpyro.factor("answers", jnp.sum(counts * log_density))
+
+    return Model(program, {"mean": 0.5, "sd": 0.3}, scale.normal_parameters)
+
+
+def _exponential(question: Question, answers: Answers) -> Model:
+    scale = number.Scale(question)
+    values, counts = _distinct(answers)
+
+    def program() -> None:
+        rate = priors.exponential()
+        log_density = dist.Exponential(rate).log_prob(values / scale.width)
+        numpyro.factor("answers", jnp.sum(counts * log_density))
+
+    return Model(program, {"rate": 2.0}, scale.exponential_parameters)
+
+
+def _distinct(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    values, counts = np.unique(np.asarray(answers, dtype=np.float64), return_counts=True)
+    return values, counts
+
+
+def _bernoulli(question: Question, answers: Answers) -> Model:
+    del question
+    yes = int(sum(bool(answer) for answer in answers))
+
+    def program() -> None:
+        numpyro.sample("reports", dist.Binomial(len(answers), priors.bernoulli()), obs=yes)
+
+    return Model(program, {"p": 0.5}, lambda draws: {"p": draws["p"]})
+
+
+def _multinomial(question: Question, answers: Answers) -> Model:
+    choices = question.choices
+    counts = np.asarray([sum(answer == label for answer in answers) for label in choices])
+
+    def program() -> None:
+        law = dist.Multinomial(len(answers), priors.multinomial(len(choices)))
+        numpyro.sample("reports", law, obs=jnp.asarray(counts))
+
+    start = (counts + 1) / (counts + 1).sum()
+    return Model(
+        program, {"p": start}, lambda draws: {f"p[{c}]": draws["p"][..., i] for i, c in enumerate(choices)}
+    )
+
+
+def _linear(question: Question, answers: Answers) -> Model:
+    features, response = _design(question, answers)
+    d = features.shape[1]
+
+    def program() -> None:
+        line = priors.regression(d)
+        law = dist.Normal(line.intercept + features @ line.coefficients, priors.residual_sd())
+        numpyro.sample("reports", law, obs=response)
+
+    initial = {"intercept": 0.0, "coefficients": np.zeros(d), "sd": 0.5}
+    return Model(program, initial, regression.Scale(question).parameters)
+
+
+def _logistic(question: Question, answers: Answers) -> Model:
+    features, response = _design(question, answers)
+    d = features.shape[1]
+
+    def program() -> None:
+        line = priors.regression(d)
+        law = dist.BernoulliLogits(line.intercept + features @ line.coefficients)
+        numpyro.sample("reports", law, obs=(response > 0).astype(int))
+
+    return Model(
+        program, {"intercept": 0.0, "coefficients": np.zeros(d)}, regression.Scale(question).parameters
+    )
+
+
+def _design(
+    question: Question, answers: Sequence[Mapping[str, Any]]
+) -> tuple[regression.Matrix, regression.Matrix]:
+    """Features (n, d) and response (n,) in scaled units, not clipped."""
+    scale = regression.Scale(question)
+    assert question.response is not None
+    features = np.asarray([[answer[name] for name in scale.names] for answer in answers], dtype=np.float64)
+    response = np.asarray([answer[question.response.id] for answer in answers], dtype=np.float64)
+    if question.response.bounds is None:
+        response = 2 * response - 1
+    return (features - scale.middle) / scale.half, (response - scale.response_middle) / scale.response_half
+
+
+_RAW: dict[str, Callable[[Question, Any], Model]] = {
+    "normal": _normal,
+    "exponential": _exponential,
+    "bernoulli": _bernoulli,
+    "multinomial": _multinomial,
+    "linear_regression": _linear,
+    "logistic_regression": _logistic,
+}

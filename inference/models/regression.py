@@ -1,0 +1,122 @@
+"""Linear and logistic regression from summed, noisy second moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import numpyro
+from numpy.typing import NDArray
+
+from inference import priors
+from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
+from inference.models.base import Draws, Model
+from inference.summaries import QuestionSummary
+from ldp_client import Mechanism
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from schemas import Question
+from schemas.study import Field
+
+Matrix = NDArray[np.float64]
+
+
+class Scale:
+    """From a record's own units to features and response in [−1, 1], and back."""
+
+    def __init__(self, question: Question) -> None:
+        assert question.response is not None
+        self.names = [feature.id for feature in question.features]
+        spans = [_middle_and_half(feature) for feature in question.features]
+        self.middle, self.half = np.asarray(spans).T
+        self.response_middle, self.response_half = _middle_and_half(question.response)
+
+    def parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
+        """intercept, coefficient[feature] and, for a linear model, sd in own units."""
+        slopes = draws["coefficients"] * self.response_half / self.half
+        centre = self.response_middle + self.response_half * draws["intercept"]
+        named = {"intercept": centre - slopes @ self.middle}
+        named |= {f"coefficient[{name}]": slopes[..., i] for i, name in enumerate(self.names)}
+        if "sd" in draws:
+            named["sd"] = self.response_half * draws["sd"]
+        return named
+
+
+def _middle_and_half(field: Field) -> tuple[float, float]:
+    """The centre and half width of a field's bounds; a yes/no response is −1 or 1 already."""
+    if field.bounds is None:
+        return 0.0, 1.0
+    low, high = (float(bound) for bound in field.bounds)
+    return (low + high) / 2, (high - low) / 2
+
+
+def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
+    return _model(question, cast(GaussianStatistics, mechanism), summary, SummedLinearStatistics, {"sd": 0.5})
+
+
+def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
+    return _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
+
+
+def _model(
+    question: Question,
+    mechanism: GaussianStatistics,
+    summary: QuestionSummary,
+    likelihood: Callable[..., Any],
+    initial: dict[str, object],
+) -> Model:
+    d = len(question.features)
+    draw_sites = partial(_draw_sites, d, "sd" in initial)
+    initial |= {
+        "intercept": 0.0,
+        "coefficients": np.zeros(d),
+        "feature_mean": np.zeros(d),
+        "feature_sd": np.full(d, 0.5),
+        "feature_correlation": np.eye(d),
+    }
+    statistics = second_moments(mechanism, summary)
+
+    def program() -> None:
+        arguments = draw_sites()
+        if summary.n:
+            law = likelihood(
+                **arguments,
+                total_count=summary.n,
+                noise_variance=summary.n * mechanism.noise_sd**2,
+                constant_weight=mechanism.scaled_weight,
+                response_weight=mechanism.scaled_weight,
+            )
+            numpyro.sample("reports", law, obs=statistics)
+
+    return Model(program, initial, Scale(question).parameters)
+
+
+def _draw_sites(d: int, with_sd: bool) -> dict[str, object]:
+    """Draw all parameters from their priors, as arguments of the likelihood."""
+    line = priors.regression(d)
+    mean, covariance = priors.features(d)
+    arguments: dict[str, object] = {
+        "intercept": line.intercept,
+        "coefficients": line.coefficients,
+        "feature_mean": mean,
+        "feature_covariance": covariance,
+    }
+    if with_sd:
+        arguments["sd"] = priors.residual_sd()
+    return arguments
+
+
+def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Matrix:
+    """Noisy Σ vvᵀ in scaled units, shape (d + 2, d + 2); entries that devices do not send are exact."""
+    size = len(mechanism.features) + 2
+    total = np.zeros((size, size))
+    for (i, j), value in zip(mechanism.coordinates, summary.values, strict=True):
+        weight = 1.0 if i == j else np.sqrt(2.0)
+        total[i, j] = total[j, i] = value / (mechanism.grid * weight)
+    known = [0, size - 1] if mechanism.binary else [0]
+    for i in known:
+        total[i, i] = summary.n * mechanism.scaled_weight**2
+    return total

@@ -1,0 +1,78 @@
+"""Writing what a fit found: posterior.json, draws (NetCDF), plots, report.html."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from inference.page import render_page
+from inference.plots import Draws, interval_plot, to_png
+from inference.posterior import Posterior, posterior_document
+from schemas import Study
+from schemas.errors import InputError
+
+RESULT = "posterior.json"
+PAGE = "report.html"
+
+
+def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
+    """Write posterior.json and each question's draws (QUESTION.nc) and plot (QUESTION.png)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(posterior_document(posteriors), indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / RESULT).write_text(text + "\n", encoding="utf-8")
+    for name, posterior in posteriors.items():
+        posterior.to_arviz().to_netcdf(str(folder / f"{name}.nc"), engine="h5netcdf")
+        to_png(interval_plot(posterior), folder / f"{name}.png")
+
+
+def save_report(
+    study: Study, posteriors: Mapping[str, Posterior], folder: Path, raw: Mapping[str, Draws] | None = None
+) -> None:
+    """Write everything that save_posteriors does, and report.html."""
+    save_posteriors(posteriors, folder)
+    (folder / PAGE).write_text(render_page(study, posteriors, raw), encoding="utf-8")
+
+
+@contextmanager
+def whole_folder(target: Path, mark: str = RESULT) -> Iterator[Path]:
+    """A temporary folder that becomes `target` only when all was written.
+
+    An older result (a folder that holds `mark`) is replaced; any other folder that is not empty is refused.
+    Raises InputError.
+    """
+    _refuse_foreign(target, mark)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".ldpkit-", dir=target.parent))
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror}") from None
+    try:
+        temporary.chmod(0o755)
+        yield temporary
+        _swap(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _refuse_foreign(target: Path, mark: str) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise InputError(f"{target} is not a folder")
+    if any(target.iterdir()) and not (target / mark).exists():
+        raise InputError(f"{target} is not empty and holds no earlier result: choose another folder")
+
+
+def _swap(temporary: Path, target: Path) -> None:
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=".ldpkit-old-", dir=target.parent))
+        os.replace(target, old / "old")
+        os.replace(temporary, target)
+        shutil.rmtree(old)
+    else:
+        os.replace(temporary, target)

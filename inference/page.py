@@ -1,0 +1,103 @@
+"""The report page: every question's posterior, for people. One file, no network."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from matplotlib.figure import Figure
+
+from inference.plots import Draws, density_plot, interval_plot, to_svg, trace_plot
+from inference.posterior import Posterior
+from ldp_client import mechanism_for
+from ldp_client.wording import odds
+from schemas import Study
+
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("inference", "pages"),
+    autoescape=select_autoescape(default=True, default_for_string=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+)
+
+
+def render_page(
+    study: Study, posteriors: Mapping[str, Posterior], raw: Mapping[str, Draws] | None = None
+) -> str:
+    """The page's HTML. raw: {question id: draws from the raw answers}, where they are known."""
+    items = [
+        _item(study, posteriors[question.id], (raw or {}).get(question.id)) for question in study.questions
+    ]
+    first = next(iter(posteriors.values()))
+    return _ENVIRONMENT.get_template("report.html.j2").render(
+        study=study,
+        items=items,
+        n=max(posterior.n for posterior in posteriors.values()),
+        epsilon=float(study.epsilon),
+        delta=float(study.delta),
+        compared=raw is not None,
+        seed=first.seed,
+    )
+
+
+def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, Any]:
+    question = study.question(posterior.question)
+    mechanism = mechanism_for(question)
+    return {
+        "id": question.id,
+        "text": question.text or question.id,
+        "mechanism": question.mechanism.name,
+        "model": question.model.name,
+        "n": posterior.n,
+        "ok": posterior.diagnostics.ok,
+        "reasons": posterior.diagnostics.reasons,
+        "notes": posterior.diagnostics.notes,
+        "rows": _rows(posterior, raw),
+        "noise": mechanism.in_words(),
+        "odds": odds(float(mechanism.privacy.epsilon)),
+        "intervals": to_svg(interval_plot(posterior, raw)),
+        "densities": to_svg(density_plot(posterior, raw)),
+        "traces": _png(trace_plot(posterior)),
+    }
+
+
+def _rows(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
+    devices = posterior.devices_to_halve()
+    rows = []
+    for name, found in posterior.summary().items():
+        row = {
+            "name": name,
+            "median": _short(found["q50"]),
+            "interval": f"{_short(found['q05'])} to {_short(found['q95'])}",
+            "devices": f"{_round_up(devices[name]):,}" if isfinite(devices[name]) else "–",
+            "prior_sd": _short(posterior.prior_sd[name]),
+            "r_hat": f"{found['r_hat']:.3f}",
+        }
+        row |= {key: _short(found[key]) for key in ("mean", "sd")}
+        row |= {key: f"{found[key]:.0f}" for key in ("ess_bulk", "ess_tail")}
+        if raw is not None:
+            low, middle, high = np.quantile(raw[name], [0.05, 0.5, 0.95])
+            row |= {"raw_median": _short(middle), "raw_interval": f"{_short(low)} to {_short(high)}"}
+        rows.append(row)
+    return rows
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _round_up(devices: float) -> int:
+    """Two significant digits: more would promise too much."""
+    step = 10 ** max(0, len(str(int(devices))) - 2)
+    return int(-(-devices // step) * step)
+
+
+def _png(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100)
+    return base64.b64encode(buffer.getvalue()).decode()

@@ -1,0 +1,105 @@
+"""Pictures of posteriors, as SVG text for pages and PNG files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from inference.posterior import Posterior
+
+matplotlib.rcParams["svg.hashsalt"] = "ldpkit"
+matplotlib.rcParams["font.size"] = 9
+PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
+INTERVAL = (0.05, 0.95)
+INCHES_WIDE = 6.4
+INCHES_A_ROW = 0.42
+
+Draws = Mapping[str, NDArray[np.float64]]
+
+
+def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
+    """90 % intervals and medians of every parameter, the raw data's beside them where known.
+
+    Each row has its own scale, from the widest interval in it, so that all can be compared.
+    """
+    names = list(posterior.draws)
+    figure = Figure(figsize=(INCHES_WIDE, 0.9 + INCHES_A_ROW * len(names)), layout="constrained")
+    axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    for axis, name in zip(axes, names, strict=True):
+        _interval(axis, posterior.draws[name], 0.65, PRIVATE, "from noisy reports")
+        if raw is not None:
+            _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
+        axis.set_ylim(0, 1)
+        axis.set_yticks([])
+        axis.set_ylabel(name, rotation=0, ha="right", va="center")
+        axis.spines[["left", "right", "top"]].set_visible(False)
+        axis.tick_params(labelsize=7)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
+def _interval(
+    axis: matplotlib.axes.Axes, draws: NDArray[np.float64], height: float, colour: str, label: str
+) -> None:
+    low, high = np.quantile(draws, INTERVAL)
+    axis.plot([low, high], [height, height], color=colour, linewidth=3, solid_capstyle="butt", label=label)
+    axis.plot([np.median(draws)], [height], "o", color=colour, markersize=5)
+
+
+def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
+    """Histograms of the draws of up to six parameters, private and raw."""
+    names = list(posterior.draws)[:6]
+    columns = min(3, len(names))
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(INCHES_WIDE, 0.4 + 1.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axis, name in zip(axes, names, strict=False):
+        _density(axis, posterior.draws[name], PRIVATE)
+        if raw is not None:
+            _density(axis, raw[name], RAW)
+        axis.set_title(name, fontsize=9)
+        axis.set_yticks([])
+        axis.tick_params(labelsize=7)
+        axis.spines[["left", "right", "top"]].set_visible(False)
+    for axis in axes[len(names) :]:
+        axis.set_visible(False)
+    return figure
+
+
+def _density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64], colour: str) -> None:
+    axis.hist(draws.ravel(), bins=60, density=True, color=colour, alpha=0.55, histtype="stepfilled")
+
+
+def trace_plot(posterior: Posterior) -> Figure:
+    """The chains of every parameter, one line a chain: they should look like one band."""
+    names = list(posterior.draws)
+    figure = Figure(figsize=(INCHES_WIDE, 0.5 + 0.8 * len(names)), layout="constrained")
+    axes = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
+    for axis, name in zip(axes, names, strict=True):
+        for chain in posterior.draws[name]:
+            axis.plot(chain, linewidth=0.3)
+        axis.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=7)
+        axis.tick_params(labelsize=6)
+        axis.spines[["right", "top"]].set_visible(False)
+    axes[-1].set_xlabel("draw")
+    return figure
+
+
+def to_svg(figure: Figure) -> str:
+    """SVG text to stand inside a page: no XML head, no date."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def to_png(figure: Figure, path: Path) -> None:
+    """A PNG file at 150 dots an inch."""
+    figure.savefig(path, format="png", dpi=150)

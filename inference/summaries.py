@@ -1,0 +1,156 @@
+"""Fixed-size, mergeable summaries of reports: all that a posterior needs, whatever the number of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.reductions import REDUCTIONS
+from ldp_client import Mechanism, mechanism_for
+from schemas import Report, Study
+from schemas.canonical import canonical_json, parse_json
+from schemas.errors import ReportError, SummaryError
+from schemas.fields import Constant, Hex, Identifier, Integer, Record
+
+FORMAT = "ldpkit.summary/1"
+MAX_BYTES = 1 << 28
+CHUNK = 8192
+LARGEST_COUNT = 1 << 53
+
+
+@dataclass(frozen=True)
+class QuestionSummary:
+    """n reports of one question, reduced to integers (see inference.reductions)."""
+
+    n: int
+    values: NDArray[np.int64]
+
+    def merge(self, other: QuestionSummary) -> QuestionSummary:
+        """The summary of both sets of reports."""
+        return QuestionSummary(self.n + other.n, self.values + other.values)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a set of reports says about each question of one study.
+
+    study, version, digest: the document that was answered. questions: {question id: QuestionSummary}.
+    """
+
+    study: str
+    version: int
+    digest: str
+    questions: Mapping[str, QuestionSummary]
+
+    @classmethod
+    def empty(cls, study: Study) -> Summary:
+        """The summary of no reports."""
+        questions = {}
+        for question in study.questions:
+            size = REDUCTIONS[question.mechanism.name].size(mechanism_for(question))
+            questions[question.id] = QuestionSummary(0, np.zeros(size, dtype=np.int64))
+        return cls(study.id, study.version, study.digest, questions)
+
+    def merge(self, other: Summary) -> Summary:
+        """The summary of both sets of reports; associative and commutative. Raises SummaryError."""
+        if self.digest != other.digest:
+            raise SummaryError("digest", "summaries of different study documents cannot be merged")
+        merged = {name: self.questions[name].merge(other.questions[name]) for name in self.questions}
+        return Summary(self.study, self.version, self.digest, merged)
+
+    def to_json(self) -> str:
+        """The canonical JSON text."""
+        questions = {
+            name: {"n": part.n, "values": [int(value) for value in part.values]}
+            for name, part in self.questions.items()
+        }
+        head = {"format": FORMAT, "study": self.study, "version": self.version, "digest": self.digest}
+        return canonical_json({**head, "questions": questions})
+
+    @classmethod
+    def from_json(cls, text: str | bytes, study: Study) -> Summary:
+        """Parse a summary of this study. Raises SummaryError."""
+        parsed = _SHAPE.read(parse_json(text, SummaryError, MAX_BYTES), "", SummaryError)
+        if parsed["digest"] != study.digest:
+            raise SummaryError("digest", "belongs to another study document")
+        empty = cls.empty(study)
+        if set(parsed["questions"]) != set(empty.questions):
+            raise SummaryError("questions", "are not those of the study")
+        for name, part in empty.questions.items():
+            if len(parsed["questions"][name].values) != len(part.values):
+                raise SummaryError(f"questions.{name}.values", f"must have {len(part.values)} entries")
+        return cls(study.id, study.version, study.digest, parsed["questions"])
+
+
+class _Values:
+    """A list of integers that fit in 63 bits."""
+
+    def read(self, value: Any, path: str, error: type[SummaryError]) -> NDArray[np.int64]:
+        good = isinstance(value, list) and all(type(v) is int and abs(v) < 1 << 62 for v in value)
+        if not good:
+            raise error(path, "must be a list of integers")
+        return np.asarray(value, dtype=np.int64)
+
+
+class _Questions:
+    """{question id: {n, values}}."""
+
+    def read(self, value: Any, path: str, error: type[SummaryError]) -> dict[str, QuestionSummary]:
+        if not isinstance(value, dict):
+            raise error(path, "must be an object")
+        return {
+            name: QuestionSummary(**_PART.read(part, f"{path}.{name}", error)) for name, part in value.items()
+        }
+
+
+_PART = Record({"n": Integer(0, LARGEST_COUNT), "values": _Values()})
+_SHAPE = Record(
+    {
+        "format": Constant(FORMAT),
+        "study": Identifier(),
+        "version": Integer(1, 10**6),
+        "digest": Hex(64),
+        "questions": _Questions(),
+    }
+)
+
+
+def summarize(study: Study, reports: Iterable[Report]) -> Summary:
+    """Reduce reports to a summary, in one pass and bounded memory.
+
+    Raises ReportError for a report of another study document, one with other questions, or one
+    that no device could have sent.
+    """
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    summary = Summary.empty(study)
+    stream = iter(reports)
+    while chunk := list(islice(stream, CHUNK)):
+        for report in chunk:
+            check_report(study, mechanisms, report)
+        summary = summary.merge(_summarize_chunk(study, mechanisms, chunk))
+    return summary
+
+
+def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Report) -> None:
+    """Raises ReportError unless some device could have sent this report in answer to this document."""
+    if report.digest != study.digest:
+        raise ReportError("digest", "the report answers another study document")
+    if report.payloads.keys() != mechanisms.keys():
+        raise ReportError("payloads", "are not those of the study's questions")
+    for name, mechanism in mechanisms.items():
+        mechanism.check(report.payloads[name])
+
+
+def _summarize_chunk(study: Study, mechanisms: Mapping[str, Mechanism], chunk: list[Report]) -> Summary:
+    questions = {}
+    for name, mechanism in mechanisms.items():
+        joined = b"".join([report.payloads[name] for report in chunk])
+        payloads = np.frombuffer(joined, dtype=np.uint8).reshape(len(chunk), mechanism.payload_size)
+        values = REDUCTIONS[mechanism.name].reduce(mechanism, payloads)
+        questions[name] = QuestionSummary(len(chunk), values)
+    return Summary(study.id, study.version, study.digest, questions)
