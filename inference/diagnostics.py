@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import arviz as az
 import numpy as np
 from numpy.typing import NDArray
 from xarray import Dataset
+
+from inference.quiet_arviz import az
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0

@@ -23,7 +23,7 @@ def fit(
     study: Study,
     reports: Iterable[Report] | Summary,
     seed: int = 0,
-    progress: Progress = lambda message: None,
+    progress: Progress | None = None,
 ) -> dict[str, Posterior]:
     """The posterior of every question: {question id: Posterior}.
 
@@ -39,7 +39,8 @@ def fit(
     posteriors = {}
     for question in study.questions:
         part = summary.questions[question.id]
-        progress(f"fitting {question.id}: {question.model.name} from {part.n} reports")
+        if progress:
+            progress(f"fitting {question.id}: {question.model.name} from {part.n} reports")
         posteriors[question.id] = draw_posterior(study, question, model_for(question, part), part.n, seed)
     return posteriors
 

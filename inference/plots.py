@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,8 +18,9 @@ matplotlib.rcParams["svg.hashsalt"] = "ldpkit"
 matplotlib.rcParams["font.size"] = 9
 PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
 INTERVAL = (0.05, 0.95)
-INCHES_WIDE = 6.4
+INCHES_WIDE = 4.8
 INCHES_A_ROW = 0.42
+LABEL_WIDTH = 26
 
 Draws = Mapping[str, NDArray[np.float64]]
 
@@ -26,23 +28,28 @@ Draws = Mapping[str, NDArray[np.float64]]
 def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     """90 % intervals and medians of every parameter, the raw data's beside them where known.
 
-    Each row has its own scale, from the widest interval in it, so that all can be compared.
+    Shares of one whole have one scale; other parameters have a scale each.
     """
     names = list(posterior.draws)
-    figure = Figure(figsize=(INCHES_WIDE, 0.9 + INCHES_A_ROW * len(names)), layout="constrained")
-    axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    shares = posterior.model == "multinomial"
+    figure = Figure(figsize=(INCHES_WIDE, 0.7 + INCHES_A_ROW * len(names)), layout="constrained")
+    axes = figure.subplots(len(names), 1, squeeze=False, sharex=shares)[:, 0]
     for axis, name in zip(axes, names, strict=True):
         _interval(axis, posterior.draws[name], 0.65, PRIVATE, "from noisy reports")
         if raw is not None:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
         axis.set_ylim(0, 1)
         axis.set_yticks([])
-        axis.set_ylabel(name, rotation=0, ha="right", va="center")
+        axis.set_ylabel(_wrapped(name), rotation=0, ha="right", va="center", fontsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
-        axis.tick_params(labelsize=7)
+        axis.tick_params(labelsize=6)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=7)
     return figure
+
+
+def _wrapped(name: str) -> str:
+    return "\n".join(textwrap.wrap(name, LABEL_WIDTH))
 
 
 def _interval(
@@ -56,15 +63,15 @@ def _interval(
 def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     """Histograms of the draws of up to six parameters, private and raw."""
     names = list(posterior.draws)[:6]
-    columns = min(3, len(names))
+    columns = min(2, len(names))
     rows = -(-len(names) // columns)
-    figure = Figure(figsize=(INCHES_WIDE, 0.4 + 1.6 * rows), layout="constrained")
+    figure = Figure(figsize=(INCHES_WIDE, 0.3 + 1.4 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, name in zip(axes, names, strict=False):
         _density(axis, posterior.draws[name], PRIVATE)
         if raw is not None:
             _density(axis, raw[name], RAW)
-        axis.set_title(name, fontsize=9)
+        axis.set_title(_wrapped(name), fontsize=7)
         axis.set_yticks([])
         axis.tick_params(labelsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
@@ -85,7 +92,7 @@ def trace_plot(posterior: Posterior) -> Figure:
     for axis, name in zip(axes, names, strict=True):
         for chain in posterior.draws[name]:
             axis.plot(chain, linewidth=0.3)
-        axis.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=7)
+        axis.set_ylabel(_wrapped(name), rotation=0, ha="right", va="center", fontsize=6)
         axis.tick_params(labelsize=6)
         axis.spines[["right", "top"]].set_visible(False)
     axes[-1].set_xlabel("draw")

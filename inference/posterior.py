@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import arviz as az
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.diagnostics import Diagnostics
+from inference.quiet_arviz import az
 
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 

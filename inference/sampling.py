@@ -47,6 +47,8 @@ def sample(model: Model, seed: int, warmup: int = WARMUP, kept: int = KEPT) -> S
         mcmc.run(jax.random.key(seed))
         sites = _arrays(mcmc.get_samples(group_by_chain=True))
         diverging = np.asarray(mcmc.get_extra_fields(group_by_chain=True)["diverging"])
+    # Every model is compiled anew; what is compiled would stay in memory.
+    jax.clear_caches()
     return Sampled(sites, diverging)
 
 

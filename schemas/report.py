@@ -67,7 +67,7 @@ REPORT = Record(
 
 
 class Report:
-    """One device's noisy answers. Raises ReportError when a field is not of its format.
+    """One device's noisy answers. `from_json` and `from_document` validate; the constructor does not.
 
     id: 32 hexadecimal digits drawn by the device. study, version, digest: which document was
     answered. payloads: {question id: the mechanism's bytes}.

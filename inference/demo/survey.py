@@ -81,7 +81,7 @@ def _questions(epsilon: str) -> list[dict[str, Any]]:
         {
             "id": "rating-model",
             **record,
-            "text": "How a woman rates her marriage (1 to 5), from age, years married, religiousness, education",
+            "text": "How a marriage is rated (1 to 5), from age, years married, religiousness, education",
             "response": {"id": "rating", "bounds": ["1", "5"]},
             "mechanism": statistics,
             "model": {"name": "linear_regression"},
@@ -89,7 +89,7 @@ def _questions(epsilon: str) -> list[dict[str, Any]]:
         {
             "id": "affair-model",
             **record,
-            "text": "Whether a woman had an affair, from age, years married, religiousness, education",
+            "text": "Whether someone had an affair, from age, years married, religiousness, education",
             "response": {"id": "affair", "ask": "yes_no"},
             "mechanism": statistics,
             "model": {"name": "logistic_regression"},

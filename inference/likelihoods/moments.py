@@ -123,7 +123,8 @@ class SumLaw(NamedTuple):
         whitened_basis = spectrum.scaled(self.basis, 1 / root)
         white = white + _low_rank_step(whitened_basis, self._relative_weights, white)
         spread = spectrum.scaled(white[..., None, :, :], root)[..., 0, :, :]
-        return self.mean + jnp.sqrt(_scalar(self.noise_variance)) * spread
+        symmetric = (spread + _transpose(spread)) / 2
+        return self.mean + jnp.sqrt(_scalar(self.noise_variance)) * symmetric
 
 
 def _scalar(x: Array) -> Array:

@@ -109,9 +109,12 @@ def _central_mass(x: int, bits: int) -> "tuple[int, int]":
     square = (x * x) >> bits
     low = _odd_series(x, square, bits, 0)
     high = _odd_series(x, square + 1, bits, 1)
-    density_low = exp_bounds(-((square + 2) >> 1), bits)[0] * INVERSE_SQRT_TAU
-    density_high = exp_bounds(-(square >> 1), bits)[1] * (INVERSE_SQRT_TAU + 1)
-    shift = bits + INVERSE_SQRT_TAU_BITS
+    # The density is as small as the series is large, so it needs more digits: about 0.72 x² bits.
+    extra = square >> bits
+    exponent = ((x * x) << extra) >> (bits + 1)
+    density_low = exp_bounds(-exponent - 1, bits + extra)[0] * INVERSE_SQRT_TAU
+    density_high = exp_bounds(-exponent, bits + extra)[1] * (INVERSE_SQRT_TAU + 1)
+    shift = bits + extra + INVERSE_SQRT_TAU_BITS
     return (low * density_low) >> shift, ((high * density_high) >> shift) + 1
 
 

@@ -1,0 +1,46 @@
+"""The application factory: the only place where the parts are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+
+from flask import Flask, Response
+
+from collector import handling
+from collector.context import EXTENSION, Collector, utc_today
+from collector.settings import Settings
+from collector.views.export import export
+from collector.views.health import health
+from collector.views.reports import reports
+from collector.views.studies import studies
+
+
+def create_app(
+    config: Settings | Mapping[str, object] | None = None, *, today: Callable[[], date] = utc_today
+) -> Flask:
+    """A collector as a WSGI application; its tables exist when this returns.
+
+    config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
+    today: the clock, for tests. Raises InputError for wrong settings or an unusable database.
+    """
+    settings = _settings(config)
+    app = Flask("collector", static_folder=None)
+    app.extensions[EXTENSION] = Collector.of(settings, today)
+    handling.install(app)
+    app.after_request(_harden)
+    for blueprint in (studies, reports, export, health):
+        app.register_blueprint(blueprint)
+    return app
+
+
+def _settings(config: Settings | Mapping[str, object] | None) -> Settings:
+    if config is None:
+        return Settings.from_environment()
+    return config if isinstance(config, Settings) else Settings.from_mapping(config)
+
+
+def _harden(response: Response) -> Response:
+    response.headers.setdefault("Cache-Control", "no-store")
+    response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    return response

@@ -1,0 +1,68 @@
+"""Uploads of many reports at once: one bad report does not refuse the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Union
+
+from collector import intake
+from collector.handling import problem_of
+from collector.packing import PackedReport
+from collector.problems import BATCH_INVALID, ProblemError
+from schemas import Report
+from schemas.errors import ReportError
+
+if TYPE_CHECKING:
+    from collector.context import Collector
+
+Checked = Union[PackedReport, ProblemError]
+
+
+def receive(collector: Collector, study_id: str, document: Any) -> dict[str, Any]:
+    """Store a batch: {"stored": n, "duplicates": n, "failed": [{"id", "type", "detail", "field"}, ...]}.
+
+    Raises ProblemError for a body that is not a batch and for a study that is not published.
+    """
+    members = _members(document)
+    checked = [_check(collector, study_id, member) for member in members]
+    good = [one for one in checked if isinstance(one, PackedReport)]
+    stored = iter(intake.store(collector, study_id, good))
+    outcomes = [next(stored) if isinstance(one, PackedReport) else one for one in checked]
+    counts = Counter(outcome for outcome in outcomes if isinstance(outcome, intake.Receipt))
+    return {
+        "stored": counts[intake.Receipt.STORED],
+        "duplicates": counts[intake.Receipt.DUPLICATE],
+        "failed": [
+            _failure(index, members[index], outcome)
+            for index, outcome in enumerate(outcomes)
+            if isinstance(outcome, ProblemError)
+        ],
+    }
+
+
+def _members(document: Any) -> list[Any]:
+    if not isinstance(document, dict) or not isinstance(document.get("reports"), list):
+        raise ProblemError(BATCH_INVALID, "must be an object with a list of reports", "reports")
+    unknown = sorted(set(document) - {"reports"})
+    if unknown:
+        raise ProblemError(BATCH_INVALID, "unknown field", unknown[0][:64])
+    members: list[Any] = document["reports"]
+    return members
+
+
+def _check(collector: Collector, study_id: str, member: Any) -> Checked:
+    try:
+        return intake.check(collector, study_id, Report.from_document(member))
+    except ReportError as error:
+        return problem_of(error)
+
+
+def _failure(index: int, member: Any, problem: ProblemError) -> dict[str, Any]:
+    report_id = member.get("id") if isinstance(member, dict) else None
+    field = f"reports[{index}].{problem.field or ''}".rstrip(".")
+    return {
+        "id": report_id if isinstance(report_id, str) else None,
+        "type": problem.kind.type,
+        "detail": problem.detail,
+        "field": field,
+    }

@@ -1,0 +1,91 @@
+"""The subcommands `ldpkit serve` and `ldpkit export`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from collector.settings import Settings
+from schemas.errors import InputError
+
+TOKEN_VARIABLE = "LDPKIT_TOKEN"
+TOKEN_BYTES = 32
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register serve and export."""
+    _add_serve(subparsers.add_parser("serve", help="run the collector"))
+    _add_export(subparsers.add_parser("export", help="fetch a study's reports from a collector"))
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default 8000)")
+    parser.add_argument("--token", help=f"operator's token; better set {TOKEN_VARIABLE}; else one is made")
+    parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
+    parser.add_argument("--threads", type=_at_least_one, default=8, help="threads a process (default 8)")
+    parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
+    parser.set_defaults(run=run_serve)
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", metavar="STUDY_ID")
+    parser.add_argument("--from", dest="collector", metavar="URL", default="http://127.0.0.1:8000")
+    parser.add_argument("--token", help=f"operator's token; default {TOKEN_VARIABLE}")
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.parquet")
+    parser.set_defaults(run=run_export)
+
+
+def run_serve(arguments: argparse.Namespace) -> int:
+    """ldpkit serve [--database URL]"""
+    from collector.server import Place, serve
+
+    place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
+    serve(_serve_settings(arguments), place, lambda url: _announce(url, arguments.ready_file))
+    return 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """ldpkit export STUDY_ID --from URL --out FILE"""
+    from collector.download import fetch_reports
+    from collector.tables import write_reports
+
+    token = arguments.token or os.environ.get(TOKEN_VARIABLE)
+    if not token:
+        raise InputError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")
+    count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
+    print(f"{count} reports in {arguments.out}")
+    return 0
+
+
+def _serve_settings(arguments: argparse.Namespace) -> Settings:
+    settings = Settings.from_environment()
+    if arguments.database is not None:
+        settings = replace(settings, database=arguments.database)
+    if arguments.token is not None:
+        settings = replace(settings, token=arguments.token)
+    if settings.token is None:
+        settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
+        print(f"operator's token, shown this once: {settings.token}", file=sys.stderr)
+    return settings
+
+
+def _announce(url: str, ready_file: str | None) -> None:
+    from ldp_client.files import replacing
+
+    print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
+    if ready_file is not None:
+        with replacing(ready_file) as file:
+            file.write(url + "\n")
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, is {number}")
+    return number

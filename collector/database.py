@@ -1,0 +1,135 @@
+"""The engine, its durability, and sessions that read or write."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import Session, sessionmaker
+
+from collector.models import Base
+from schemas.errors import InputError
+
+WRITES = "ldpkit_writes"
+WAL_PAGES = 20_000
+POSTGRESQL_DISK_FULL = "53100"
+SUPPORTED = ("sqlite", "postgresql")
+
+
+class Database:
+    """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
+
+    busy_timeout: seconds that SQLite waits for a lock before the request is given up.
+    """
+
+    def __init__(self, url: str, busy_timeout: float) -> None:
+        self.url = _parse_url(url)
+        self.engine = _create_engine(self.url, busy_timeout)
+        self.busy_timeout = busy_timeout
+        self._writing = Lock()
+        self._readers = sessionmaker(self.engine, expire_on_commit=False)
+        self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session in one read transaction."""
+        with self._readers.begin() as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A session in one write transaction, durable once the block has ended without an error."""
+        with self._turn(), self._writers.begin() as session:
+            yield session
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """This thread's turn to write.
+
+        SQLite has one writer, and its own wait sleeps ever longer: some threads would starve.
+        """
+        if self.engine.dialect.name != "sqlite":
+            yield
+            return
+        if not self._writing.acquire(timeout=self.busy_timeout):
+            raise PoolTimeoutError("other requests wrote for too long")
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+    def create_tables(self) -> None:
+        """Make the tables that are missing. Raises InputError when the database cannot be opened."""
+        try:
+            Base.metadata.create_all(self.engine)
+        except SQLAlchemyError as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            raise InputError(f"database {self.url.render_as_string()}: {one_line(cause)}") from error
+        finally:
+            # An SQLite connection must not cross the fork that starts a worker.
+            self.engine.dispose()
+
+
+def is_disk_full(error: SQLAlchemyError) -> bool:
+    """Whether the database refused because its disk is full."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    code = getattr(cause, "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
+
+
+def _parse_url(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise InputError("setting database: not a database URL, such as sqlite:///ldpkit.sqlite3") from None
+    if url.get_backend_name() not in SUPPORTED:
+        raise InputError(f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise InputError("setting database: SQLite in memory would lose every report; name a file")
+    return url
+
+
+def _create_engine(url: URL, busy_timeout: float) -> Engine:
+    # pool_size 0: as many connections as server threads. hide_parameters: errors are logged.
+    try:
+        engine = create_engine(url, pool_size=0, pool_pre_ping=True, hide_parameters=True)
+    except (ImportError, SQLAlchemyError) as error:
+        raise InputError(f"setting database: {one_line(error)}") from error
+    if engine.dialect.name == "sqlite":
+        _make_durable(engine, busy_timeout)
+    return engine
+
+
+def _make_durable(engine: Engine, busy_timeout: float) -> None:
+    """Set SQLite's pragmas on each connection, and let SQLAlchemy begin its transactions."""
+    pragmas = (
+        f"busy_timeout = {round(busy_timeout * 1000)}",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        f"wal_autocheckpoint = {WAL_PAGES}",
+        "foreign_keys = ON",
+    )
+
+    @event.listens_for(engine, "connect")
+    def set_pragmas(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A deferred transaction that starts to write after another has written fails at once,
+        # without waiting; one that takes the write lock first waits its turn.
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def one_line(error: BaseException | None) -> str:
+    """An error's message without line breaks."""
+    return " ".join(str(error).split())

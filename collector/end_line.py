@@ -1,0 +1,12 @@
+"""The last line of an export, which tells a whole one from one that was cut off."""
+
+from __future__ import annotations
+
+from schemas.canonical import canonical_json
+
+FORMAT = "ldpkit.export-end/1"
+
+
+def end_line(reports: int) -> str:
+    """The line behind `reports` reports."""
+    return canonical_json({"format": FORMAT, "reports": reports}) + "\n"

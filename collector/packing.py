@@ -1,0 +1,39 @@
+"""A report's payloads as one run of bytes.
+
+Each mechanism's payload has one fixed size, so the payloads stand in the study's question order
+with nothing between them, and the study alone says where each begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+
+class PackedReport(NamedTuple):
+    """What is stored of a report. id: 16 bytes. Equal exactly when the reports are the same."""
+
+    id: bytes
+    version: int
+    payloads: bytes
+
+
+class Layout:
+    """Where each question's payload stands. sizes: (question id, bytes) in the study's order."""
+
+    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
+        self.sizes = tuple(sizes)
+        self.size = sum(size for _, size in sizes)
+
+    def pack(self, payloads: Mapping[str, bytes]) -> bytes:
+        """The payloads joined; each must have its question's size."""
+        return b"".join(payloads[question_id] for question_id, _ in self.sizes)
+
+    def unpack(self, packed: bytes) -> dict[str, bytes]:
+        """The payloads by question id."""
+        payloads = {}
+        start = 0
+        for question_id, size in self.sizes:
+            payloads[question_id] = packed[start : start + size]
+            start += size
+        return payloads

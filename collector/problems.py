@@ -1,0 +1,122 @@
+"""Every way a request can fail, and the problem document (RFC 9457) that says so.
+
+A type never changes meaning. 4xx is only for what can never succeed as sent (425 aside, which says
+when to come back): devices drop a report on 4xx and send it again on 5xx.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Response, json
+
+from schemas.errors import LdpkitError
+
+TYPE_PREFIX = "urn:ldpkit:problem:"
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of problem. advice: what the sender can do. retry_after: seconds, if a retry may succeed."""
+
+    name: str
+    status: int
+    title: str
+    advice: str
+    retry_after: int | None = None
+
+    @property
+    def type(self) -> str:
+        """The URI that programs compare."""
+        return TYPE_PREFIX + self.name
+
+
+MALFORMED_JSON = Kind(
+    "malformed-json", 400, "The body is not JSON", "Send one well-formed JSON value in UTF-8."
+)
+UNAUTHORIZED = Kind(
+    "unauthorized", 401, "An operator's token is needed", "Send 'Authorization: Bearer <token>'."
+)
+STUDY_UNKNOWN = Kind("study-unknown", 404, "No such study", "Check the study's id and the address.")
+STUDY_CONFLICT = Kind(
+    "study-conflict",
+    409,
+    "This version is published with other contents",
+    "Raise the version to publish a change; a published version never changes.",
+)
+STUDY_OUTDATED = Kind(
+    "study-outdated",
+    409,
+    "A later version is published",
+    "Raise the version above the published one.",
+)
+STUDY_FINISHED = Kind(
+    "study-finished", 409, "The study is closed for good", "Publish the change under a new study id."
+)
+REPORT_CONFLICT = Kind(
+    "report-conflict",
+    409,
+    "Another report has this id",
+    "Drop this report; the id is taken.",
+)
+STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
+BODY_TOO_LARGE = Kind("body-too-large", 413, "The body is too large", "Send fewer reports in one request.")
+MEDIA_TYPE_UNSUPPORTED = Kind(
+    "media-type-unsupported",
+    415,
+    "The body's form is not supported",
+    "Send application/json without a content encoding.",
+)
+STUDY_INVALID = Kind(
+    "study-invalid", 422, "The study document is not valid", "Correct the field and publish again."
+)
+REPORT_INVALID = Kind("report-invalid", 422, "The report is not valid for this study", "Drop the report.")
+BATCH_INVALID = Kind(
+    "batch-invalid", 422, "The body is not a batch of reports", 'Send {"reports": [report, ...]}.'
+)
+PARAMETER_INVALID = Kind(
+    "parameter-invalid", 422, "A query parameter is not valid", "Correct the parameter that `field` names."
+)
+STUDY_NOT_OPEN = Kind(
+    "study-not-open", 425, "The study is not open yet", "Keep the report and send it later.", 3600
+)
+INTERNAL = Kind("internal", 500, "The collector failed", "Send the same request again later.")
+UNAVAILABLE = Kind(
+    "unavailable", 503, "The database cannot be used just now", "Send the same request again.", 5
+)
+DISK_FULL = Kind("disk-full", 507, "The collector's disk is full", "Send the same request again later.", 60)
+
+
+class ProblemError(LdpkitError):
+    """A request that is refused. field: dotted path in the body, "" for all of it, or None."""
+
+    def __init__(
+        self, kind: Kind, detail: str, field: str | None = None, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(f"{kind.name}: {detail}")
+        self.kind = kind
+        self.detail = detail
+        self.field = field
+        self.headers = headers or {}
+
+    def document(self) -> dict[str, object]:
+        """The members of the problem document."""
+        document: dict[str, object] = {
+            "type": self.kind.type,
+            "title": self.kind.title,
+            "status": self.kind.status,
+            "detail": self.detail,
+            "advice": self.kind.advice,
+        }
+        if self.field is not None:
+            document["field"] = self.field
+        return document
+
+    def response(self) -> Response:
+        """The problem document as an HTTP response."""
+        body = json.dumps(self.document())
+        response = Response(body, self.kind.status, self.headers, content_type=MEDIA_TYPE)
+        if self.kind.retry_after is not None:
+            response.headers["Retry-After"] = str(self.kind.retry_after)
+        return response

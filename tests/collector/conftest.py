@@ -1,0 +1,241 @@
+"""A collector in this process for most tests, and real servers for a few."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+from collector import create_app
+from ldp_client import mechanism_for
+from schemas import Report, Study
+
+TOKEN = "token-of-the-operator"
+TODAY = date(2026, 6, 15)
+REPOSITORY = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+
+QUESTIONS: list[dict[str, Any]] = [
+    {
+        "id": "hours",
+        "ask": "number",
+        "bounds": ["0", "24"],
+        "mechanism": {"name": "laplace", "epsilon": "1"},
+        "model": {"name": "normal"},
+    },
+    {
+        "id": "fruit",
+        "ask": "choice",
+        "choices": ["apple", "pear", "plum"],
+        "mechanism": {"name": "oue", "epsilon": "1"},
+        "model": {"name": "multinomial"},
+    },
+    {
+        "id": "ever",
+        "ask": "yes_no",
+        "mechanism": {"name": "randomized_response", "epsilon": "1"},
+        "model": {"name": "bernoulli"},
+    },
+]
+ANSWERS = {"hours": 8, "fruit": "pear", "ever": "yes"}
+
+RUN_COMMAND = """
+import argparse, sys
+from collector.cli import add_commands
+parser = argparse.ArgumentParser()
+add_commands(parser.add_subparsers(required=True))
+arguments = parser.parse_args()
+sys.exit(arguments.run(arguments))
+"""
+
+
+def build_study(version: int = 1, **changes: Any) -> Study:
+    """A study of three questions; `changes` replace fields of the document."""
+    document = {
+        "format": "ldpkit.study/1",
+        "id": "habits",
+        "version": version,
+        "title": "Habits",
+        "questions": QUESTIONS,
+    }
+    document.update(changes)
+    return Study.from_json(json.dumps(document))
+
+
+def build_report(study: Study, **changes: Any) -> Report:
+    """A report that a device might send; `changes` replace its fields."""
+    payloads = {
+        question.id: mechanism_for(question).perturb(ANSWERS[question.id]) for question in study.questions
+    }
+    fields = {
+        "id": os.urandom(16).hex(),
+        "study": study.id,
+        "version": study.version,
+        "digest": study.digest,
+        "payloads": payloads,
+    }
+    fields.update(changes)
+    return Report(**fields)
+
+
+class Harness:
+    """A collector on an SQLite file, with a clock that tests can set, and shorthand for its routes."""
+
+    def __init__(self, path: Path, **settings: Any) -> None:
+        self.path = path
+        self.day = TODAY
+        config = {"database": f"sqlite:///{path}", "token": TOKEN, "busy_timeout": 0.2, **settings}
+        self.app = create_app(config, today=lambda: self.day)
+        self.client = self.app.test_client()
+        self.operator = {"Authorization": f"Bearer {TOKEN}"}
+
+    def publish(self, study: Study) -> TestResponse:
+        return self.client.post("/v1/studies", json=study.document, headers=self.operator)
+
+    def close(self, study_id: str = "habits") -> TestResponse:
+        return self.client.post(f"/v1/studies/{study_id}/close", headers=self.operator)
+
+    def put(self, report: Report) -> TestResponse:
+        path = f"/v1/studies/{report.study}/reports/{report.id}"
+        return self.app.test_client().put(path, json=report.to_document())
+
+    def post(self, reports: list[Any], study_id: str = "habits") -> TestResponse:
+        return self.client.post(f"/v1/studies/{study_id}/reports", json={"reports": reports})
+
+    def export(self, **query: str) -> TestResponse:
+        return self.client.get("/v1/studies/habits/export", query_string=query, headers=self.operator)
+
+    def exported(self, **query: str) -> list[Report]:
+        """The reports of a whole export."""
+        *lines, _end = self.export(**query).text.splitlines()
+        return [Report.from_json(line) for line in lines]
+
+
+class Server:
+    """`ldpkit serve` in a process group of its own, on a free port of loopback."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.database = folder / "collector.sqlite3"
+        self.log = folder / "server.log"
+        ready = folder / "ready"
+        ready.unlink(missing_ok=True)
+        arguments = ["serve", "--database", f"sqlite:///{self.database}", "--port", "0", *options]
+        arguments += ["--ready-file", str(ready)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", RUN_COMMAND, *arguments],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.url = self._wait_for(ready)
+
+    def _wait_for(self, ready: Path) -> str:
+        deadline = time.monotonic() + START_SECONDS
+        while not ready.exists():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.02)
+        return ready.read_text().strip()
+
+    def request(
+        self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None
+    ) -> int:
+        """The status of a request that the server grants; the connection is not kept."""
+        body = None if document is None else json.dumps(document).encode()
+        fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **(headers or {})}
+        request = urllib.request.Request(self.url + path, body, fields, method=method)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            response.read()
+            status: int = response.status
+            return status
+
+    def put(self, report: Report, headers: dict[str, str] | None = None) -> int:
+        path = f"/v1/studies/{report.study}/reports/{report.id}"
+        return self.request("PUT", path, report.to_document(), headers)
+
+    def kill(self) -> None:
+        """kill -9 of the master and every worker at once."""
+        if self.group_lives():
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def group_lives(self) -> bool:
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+@pytest.fixture
+def token() -> str:
+    """The operator's token of every collector here."""
+    return TOKEN
+
+
+@pytest.fixture
+def make_study() -> Callable[..., Study]:
+    return build_study
+
+
+@pytest.fixture
+def make_report() -> Callable[..., Report]:
+    return build_report
+
+
+@pytest.fixture
+def study() -> Study:
+    return build_study()
+
+
+@pytest.fixture
+def make_harness(tmp_path: Path) -> Iterator[Callable[..., Harness]]:
+    made: list[Harness] = []
+
+    def make(name: str = "collector.sqlite3", **settings: Any) -> Harness:
+        made.append(Harness(tmp_path / name, **settings))
+        return made[-1]
+
+    yield make
+    for harness in made:
+        harness.app.extensions["ldpkit"].database.engine.dispose()
+
+
+@pytest.fixture
+def empty(make_harness: Callable[..., Harness]) -> Harness:
+    """A collector without studies."""
+    return make_harness()
+
+
+@pytest.fixture
+def habits(empty: Harness, study: Study) -> Harness:
+    """A collector with the study `habits` published."""
+    assert empty.publish(study).status_code == 201
+    return empty
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    started: list[Server] = []
+
+    def start(*options: str) -> Server:
+        started.append(Server(tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill()

@@ -1,0 +1,171 @@
+"""`ldpkit export` against servers that behave, and some that do not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+from contextlib import contextmanager
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+from pyarrow import parquet
+
+from collector import download
+from collector.cli import add_commands
+from collector.download import fetch_reports
+from schemas import Report
+from schemas.errors import InputError, TransferError
+
+
+class QuietHandler(WSGIRequestHandler):
+    def log_message(self, *_arguments):
+        """The test runner's output is not a log."""
+
+
+@contextmanager
+def serving(app):
+    with make_server("127.0.0.1", 0, app, handler_class=QuietHandler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr(download, "FIRST_DELAY_SECONDS", 0)
+
+
+@pytest.fixture
+def filled(habits, study, make_report):
+    habits.sent = sorted((make_report(study) for _ in range(40)), key=lambda report: report.id)
+    habits.post([report.to_document() for report in habits.sent])
+    return habits
+
+
+def run_export(url, out, *more):
+    parser = argparse.ArgumentParser()
+    add_commands(parser.add_subparsers(required=True))
+    arguments = parser.parse_args(["export", "habits", "--from", url, "--out", str(out), *more])
+    return arguments.run(arguments)
+
+
+def cutting(app, sizes):
+    """The app behind a network that lets only so many bytes of each answer through."""
+
+    def cut(environ, start_response):
+        body = b"".join(app(environ, start_response))
+        size = next(sizes, None)
+        return [body[:size]]
+
+    return cut
+
+
+def test_ndjson(filled, tmp_path, capsys, token):
+    out = tmp_path / "reports.ndjson"
+    with serving(filled.app) as url:
+        assert run_export(url, out, "--token", token) == 0
+    assert [Report.from_json(line) for line in out.read_text().splitlines()] == filled.sent
+    assert "40 reports" in capsys.readouterr().out
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_parquet(filled, make_study, make_report, tmp_path, monkeypatch, token):
+    later = make_study(
+        version=2, questions=filled.client.get("/v1/studies/habits").get_json()["questions"][:1]
+    )
+    filled.publish(later)
+    newest = make_report(later)
+    filled.put(newest)
+    monkeypatch.setenv("LDPKIT_TOKEN", token)
+    out = tmp_path / "reports.parquet"
+    with serving(filled.app) as url:
+        assert run_export(url, out) == 0
+    rows = {row["report_id"]: row for row in parquet.read_table(out).to_pylist()}
+    assert len(rows) == 41
+    first = filled.sent[0]
+    assert rows[first.id] == {
+        "report_id": first.id,
+        "study": "habits",
+        "version": 1,
+        "digest": first.digest,
+        **{f"payloads.{question}": first.payloads[question] for question in first.payloads},
+    }
+    assert rows[newest.id]["payloads.hours"] == newest.payloads["hours"]
+    assert rows[newest.id]["payloads.fruit"] is None
+
+
+def test_an_empty_study_makes_an_empty_parquet_file(habits, tmp_path, token):
+    out = tmp_path / "reports.parquet"
+    with serving(habits.app) as url:
+        assert run_export(url, out, "--token", token) == 0
+    assert parquet.read_table(out).num_rows == 0
+
+
+def test_a_cut_export_is_resumed(filled, token):
+    with serving(cutting(filled.app, iter([2000, 0, 4000, 1500]))) as url:
+        assert list(fetch_reports(url, "habits", token)) == filled.sent
+
+
+def test_an_export_without_its_end_is_no_export(filled, tmp_path, token):
+    end = len(json.dumps({"format": "ldpkit.export-end/1", "reports": 40}, separators=(",", ":"))) + 1
+    whole = len(filled.export().data)
+    out = tmp_path / "reports.ndjson"
+    for size in (whole - end, whole - 1):
+        with (
+            serving(cutting(filled.app, iter([size] + [0] * 10))) as url,
+            pytest.raises(TransferError, match="cut off"),
+        ):
+            run_export(url, out, "--token", token)
+    assert list(tmp_path.glob("*.ndjson")) == []
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_missing_report_is_noticed(filled, token):
+    def losing(environ, start_response):
+        lines = b"".join(filled.app(environ, start_response)).splitlines(keepends=True)
+        return [b"".join(lines[:3] + lines[4:])]
+
+    with serving(losing) as url, pytest.raises(TransferError, match="39 reports"):
+        list(fetch_reports(url, "habits", token))
+
+
+def test_an_overloaded_collector_is_asked_again(filled, token):
+    refusals = iter([503, 507])
+
+    def busy(environ, start_response):
+        status = next(refusals, None)
+        if status is None:
+            return filled.app(environ, start_response)
+        start_response(f"{status} Busy", [("Content-Length", "0")])
+        return [b""]
+
+    with serving(busy) as url:
+        assert list(fetch_reports(url, "habits", token)) == filled.sent
+
+
+def test_a_refusal_is_final_and_says_why(filled, tmp_path, token):
+    with serving(filled.app) as url:
+        with pytest.raises(TransferError, match=r"401: the token is not this collector's"):
+            run_export(url, tmp_path / "a.ndjson", "--token", "wrong")
+        with pytest.raises(TransferError, match="404: no study 'nosuch'"):
+            list(fetch_reports(url, "nosuch", token))
+
+
+def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, monkeypatch, token):
+    monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
+    with pytest.raises(InputError, match="token"):
+        run_export("http://127.0.0.1:1", tmp_path / "a.ndjson")
+    with pytest.raises(InputError, match="http"):
+        list(fetch_reports("file:///etc", "habits", token))
+    with serving(filled.app) as url, pytest.raises(InputError, match="cannot write"):
+        run_export(url, tmp_path / "nosuch" / "a.ndjson", "--token", token)
+
+
+def test_a_collector_that_is_away(tmp_path, token):
+    with pytest.raises(TransferError, match="refused"):
+        run_export("http://127.0.0.1:9", tmp_path / "a.ndjson", "--token", token)

@@ -1,0 +1,114 @@
+"""The real server: one process group, a port, a database file, signals."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+from collector.download import fetch_reports
+
+AGENT = "Device-Of-One-Person/7.3"
+CLIENT_ADDRESS = "127.0.0.77"
+
+
+def connect(server, source=None):
+    parts = urlsplit(server.url)
+    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=30, source_address=source)
+
+
+def raw(server, request, source=None):
+    """The first bytes that the server answers to a request written by hand."""
+    parts = urlsplit(server.url)
+    address = (parts.hostname, parts.port)
+    with socket.create_connection(address, timeout=30, source_address=source) as connection:
+        connection.sendall(request)
+        return connection.recv(4096)
+
+
+def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    reports = [make_report(study) for _ in range(60)]
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(server.put, reports)) == {201}
+    server.kill()
+    again = start_server()
+    found = list(fetch_reports(again.url, "habits", token))
+    assert found == sorted(reports, key=lambda report: report.id)
+    assert [again.put(report) for report in reports[:5]] == [200] * 5
+
+
+def test_sigterm_stops_every_process(start_server, study, make_report):
+    server = start_server("--workers", "2", "--threads", "2")
+    server.request("POST", "/v1/studies", study.document)
+    assert server.put(make_report(study)) == 201
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(timeout=30) == 0
+    assert not server.group_lives()
+
+
+def test_ready_file_and_output_name_the_address(start_server):
+    server = start_server()
+    assert re.fullmatch(r"http://127\.0\.0\.1:[1-9][0-9]*", server.url)
+    assert f"listens on {server.url}" in server.log.read_text()
+
+
+def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    reports = [make_report(study) for _ in range(20)]
+    client = connect(server, (CLIENT_ADDRESS, 0))
+    for report in reports:
+        path = f"/v1/studies/habits/reports/{report.id}"
+        headers = {"User-Agent": AGENT, "Content-Type": "application/json"}
+        client.request("PUT", path, report.to_json(), headers)
+        response = client.getresponse()
+        response.read()
+        assert response.status == 201
+    client.request("GET", f"/v1/nothing/{reports[0].id}", headers={"User-Agent": AGENT})
+    client.getresponse().read()
+    client.close()
+    broken = f"BROKEN {reports[0].id}\r\nUser-Agent: {AGENT}\r\n\r\n".encode()
+    assert b"400" in raw(server, broken, (CLIENT_ADDRESS, 0))
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(timeout=30)
+    output = server.log.read_bytes()
+    files = [file.read_bytes() for file in server.database.parent.glob("collector.sqlite3*")]
+    assert files
+    for trace in (AGENT.encode(), b"User-Agent", CLIENT_ADDRESS.encode(), socket.inet_aton(CLIENT_ADDRESS)):
+        assert not any(trace in content for content in (output, *files))
+    assert not any(re.search(rb"[0-2][0-9]:[0-5][0-9]", content) for content in (output, *files))
+    assert reports[0].id.encode() not in output
+
+
+def test_malformed_http_gets_a_problem_document(start_server):
+    server = start_server()
+    assert raw(server, b"NOT HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
+    long_line = raw(server, b"GET /" + b"x" * 10_000 + b" HTTP/1.1\r\n\r\n")
+    assert long_line.startswith(b"HTTP/1.1 414")
+    assert json.loads(long_line.partition(b"\r\n\r\n")[2])["type"] == "urn:ldpkit:problem:uri-too-long"
+    many = b"".join(b"X-%d: y\r\n" % number for number in range(300))
+    assert raw(server, b"GET / HTTP/1.1\r\n" + many + b"\r\n").startswith(b"HTTP/1.1 431")
+
+
+def test_a_chunked_body_is_read_and_limited(start_server, study, make_report):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    report = make_report(study)
+    path = f"/v1/studies/habits/reports/{report.id}"
+    client = connect(server)
+    body = report.to_json().encode()
+    headers = {"Content-Type": "application/json"}
+    client.request("PUT", path, iter([body[:10], body[10:]]), headers, encode_chunked=True)
+    assert client.getresponse().status == 201
+    client.close()
+    client = connect(server)
+    chunks = iter([b" " * 65536] * 129)
+    client.request("PUT", path, chunks, headers, encode_chunked=True)
+    assert client.getresponse().status == 413
+    client.close()

@@ -1,0 +1,105 @@
+"""Settings, database URLs, the command line's arguments, and what importing loads."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collector import create_app
+from collector.cli import add_commands
+from collector.settings import Settings
+from schemas.errors import InputError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments):
+    parser = argparse.ArgumentParser()
+    add_commands(parser.add_subparsers(required=True))
+    parsed = parser.parse_args(arguments)
+    return parsed.run(parsed)
+
+
+def test_defaults():
+    expected = Settings("sqlite:///ldpkit.sqlite3", None, 16 * 1024 * 1024, 2.0)
+    assert Settings.from_mapping({}) == expected
+    assert Settings.from_environment({}) == expected
+
+
+def test_environment():
+    environment = {
+        "LDPKIT_DATABASE": "sqlite:///x",
+        "LDPKIT_TOKEN": "t",
+        "LDPKIT_BODY_LIMIT": "10",
+        "LDPKIT_BUSY_TIMEOUT": "0.5",
+        "HOME": "/",
+    }
+    assert Settings.from_environment(environment) == Settings("sqlite:///x", "t", 10, 0.5)
+
+
+def test_create_app_reads_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDPKIT_DATABASE", f"sqlite:///{tmp_path / 'env.sqlite3'}")
+    assert create_app().test_client().get("/readyz").status_code == 200
+    assert (tmp_path / "env.sqlite3").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"databse": "x"}, "unknown setting 'databse'"),
+        ({"token": " "}, "token"),
+        ({"body_limit": 0}, "body_limit"),
+        ({"body_limit": "many"}, "body_limit"),
+        ({"busy_timeout": -1}, "busy_timeout"),
+        ({"busy_timeout": "soon"}, "busy_timeout"),
+        ({"database": "nonsense"}, "database"),
+        ({"database": "mysql://localhost/x"}, "mysql"),
+        ({"database": "sqlite://"}, "memory"),
+        ({"database": "sqlite:///:memory:"}, "memory"),
+        ({"database": "sqlite:////nosuch/folder/x.sqlite3"}, "unable to open"),
+    ],
+)
+def test_wrong_settings_are_one_clear_line(values, message):
+    with pytest.raises(InputError, match=message) as caught:
+        create_app(values)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    file = tmp_path / "text.sqlite3"
+    file.write_text("not a database, only a text that is long enough to have a header\n" * 100)
+    with pytest.raises(InputError, match="not a database"):
+        create_app({"database": f"sqlite:///{file}"})
+
+
+def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(InputError, match="cannot listen"):
+            run("serve", "--database", f"sqlite:///{tmp_path / 'x'}", "--port", port, "--token", "t")
+    with pytest.raises(InputError, match="cannot listen"):
+        run("serve", "--port", "99999", "--token", "t")
+    with pytest.raises(InputError, match="unable to open"):
+        run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "t")
+
+
+def test_serve_refuses_no_workers():
+    with pytest.raises(SystemExit):
+        run("serve", "--workers", "0")
+
+
+def test_the_parser_loads_nothing_of_the_extra():
+    script = (
+        "import argparse, sys; from collector.cli import add_commands; "
+        "add_commands(argparse.ArgumentParser().add_subparsers()); "
+        "print({'flask', 'sqlalchemy', 'gunicorn', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,154 @@
+"""Slow, direct computations that the likelihoods are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import mpmath as mp
+import numpy as np
+from scipy import stats
+
+FALSE_ALARM = 1e-6
+
+
+def derivative(function: Callable[[float], float], step: float = 1e-2) -> float:
+    """Derivative at zero by a central difference of order eight."""
+    weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+    return sum(w * (function(i * step) - function(-i * step)) for i, w in enumerate(weights, 1)) / step
+
+
+def gradient(function: Callable[[np.ndarray], float], at: np.ndarray, step: float = 1e-2) -> np.ndarray:
+    def along(axis: np.ndarray) -> float:
+        return derivative(lambda t: float(function(at + t * axis)), step)
+
+    return np.array([along(axis) for axis in np.eye(len(at))])
+
+
+def laplace_mass(z1: mp.mpf, z2: mp.mpf, x: mp.mpf, scale: mp.mpf) -> mp.mpf:
+    """Probability that x + Laplace(scale) lies between z1 and z2."""
+    if x <= z1:
+        return (mp.exp((x - z1) / scale) - mp.exp((x - z2) / scale)) / 2
+    if x >= z2:
+        return (mp.exp((z2 - x) / scale) - mp.exp((z1 - x) / scale)) / 2
+    return 1 - (mp.exp((z1 - x) / scale) + mp.exp((x - z2) / scale)) / 2
+
+
+def perturbed_cells(
+    density: Callable[[mp.mpf], mp.mpf],
+    atoms: tuple[mp.mpf, mp.mpf],
+    breaks: Sequence[float],
+    edges: Sequence[float],
+    scale: float,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> np.ndarray:
+    """Cell probabilities of a clipped law plus Laplace noise, by quadrature of the definition."""
+    bounds = (mp.mpf(low), mp.mpf(high))
+    ends = [-mp.inf, *map(mp.mpf, edges), mp.inf]
+    cells = []
+    for z1, z2 in zip(ends[:-1], ends[1:], strict=True):
+        inside = [mp.mpf(b) for b in (*breaks, z1, z2) if bounds[0] < b < bounds[1]]
+        nodes = sorted({*bounds, *inside})
+        cell = mp.quad(lambda x: density(x) * laplace_mass(z1, z2, x, mp.mpf(scale)), nodes)  # noqa: B023
+        cell += sum(a * laplace_mass(z1, z2, x, mp.mpf(scale)) for a, x in zip(atoms, bounds, strict=True))
+        cells.append(cell)
+    return np.array([float(c) for c in cells])
+
+
+def normal_cells(loc: float, sd: float, edges: Sequence[float], scale: float) -> np.ndarray:
+    m, s = mp.mpf(loc), mp.mpf(sd)
+    breaks = [loc + k * sd for k in (-40, -20, -10, -6, -3, -1, 0, 1, 3, 6, 10, 20, 40)]
+    return perturbed_cells(
+        lambda x: mp.npdf(x, m, s), (mp.ncdf(-m / s), mp.ncdf((m - 1) / s)), breaks, edges, scale
+    )
+
+
+def exponential_cells(rate: float, start: float, edges: Sequence[float], scale: float) -> np.ndarray:
+    r, s = mp.mpf(rate), mp.mpf(start)
+    atoms = (1 - mp.exp(-r * max(-s, 0)), mp.exp(-r * (1 - s)))
+    breaks = [max(start, 0.0) + k / rate for k in (0, 1, 4, 10, 25, 60)]
+    return perturbed_cells(
+        lambda x: r * mp.exp(-r * (x - s)) if x >= s else mp.mpf(0), atoms, breaks, edges, scale
+    )
+
+
+def svec(matrices: np.ndarray) -> np.ndarray:
+    """Upper triangles, off-diagonal entries times sqrt 2."""
+    i, j = np.triu_indices(matrices.shape[-1])
+    return matrices[..., i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
+
+
+def unit_matrices(p: int) -> np.ndarray:
+    """The symmetric matrices whose svec vectors are the unit vectors, (p (p + 1) / 2, p, p)."""
+    i, j = np.triu_indices(p)
+    units = np.zeros((len(i), p, p))
+    size = np.where(i == j, 1.0, np.sqrt(0.5))
+    units[np.arange(len(i)), i, j] = size
+    units[np.arange(len(i)), j, i] = size
+    return units
+
+
+def noisy_coordinates(p: int, exact: Sequence[int]) -> np.ndarray:
+    """Indices of the svec coordinates other than the given diagonal entries."""
+    i, j = np.triu_indices(p)
+    known = [k % p for k in exact]
+    return np.flatnonzero(~((i == j) & np.isin(i, known)))
+
+
+def record_moments(vectors: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of svec(v v') under a discrete law of v."""
+    values = svec(vectors[:, :, None] * vectors[:, None, :])
+    mean = weights @ values
+    return mean, (values - mean).T @ ((values - mean) * weights[:, None])
+
+
+def logistic_moments(
+    coefficients: np.ndarray,
+    intercept: float,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    ends: tuple[float, float],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Exact moments of svec(v v') by quadrature over x and enumeration over y.
+
+    The first axis of the features' whitened space lies along the linear predictor: a fine trapezoid
+    integrates the sigmoid there, and five Gauss-Hermite nodes the polynomials elsewhere.
+    """
+    d = len(coefficients)
+    root = np.linalg.cholesky(covariance)
+    rotation = np.linalg.qr(np.column_stack([root.T @ coefficients, np.eye(d)]))[0]
+    fine = np.arange(-10, 10.01, 0.05)
+    nodes, node_weights = np.polynomial.hermite_e.hermegauss(5)
+    axes = [fine] + [nodes] * (d - 1)
+    weights = [np.exp(-(fine**2) / 2) * 0.05] + [node_weights] * (d - 1)
+    z = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], -1)
+    w = np.prod([g.ravel() for g in np.meshgrid(*weights, indexing="ij")], axis=0)
+    x = mean + z @ (root @ rotation).T
+    yes = 1 / (1 + np.exp(-(intercept + x @ coefficients)))
+    sides = [np.column_stack([np.full(len(x), ends[0]), x, np.full(len(x), ends[1] * y)]) for y in (1, -1)]
+    return record_moments(np.concatenate(sides), np.concatenate([w * yes, w * (1 - yes)]) / w.sum())
+
+
+def gaussian_moments(mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Moments of svec(v v') for a normal v, by Isserlis' theorem entry by entry."""
+    second = covariance + np.outer(mean, mean)
+    i, j = np.triu_indices(len(mean))
+    a, b, c, d = i[:, None], j[:, None], i[None, :], j[None, :]
+    entries = (
+        second[a, c] * second[b, d] + second[a, d] * second[b, c] - 2 * mean[a] * mean[b] * mean[c] * mean[d]
+    )
+    size = np.where(i == j, 1.0, np.sqrt(2.0))
+    return svec(second), entries * np.outer(size, size)
+
+
+def same_moments_p_value(draws: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> float:
+    """Smallest p-value of normal draws against their mean, and against each direction's variance."""
+    n = len(draws)
+    white = np.linalg.solve(np.linalg.cholesky(covariance), (draws - mean).T)
+    of_mean = stats.chi2.sf(n * np.sum(white.mean(1) ** 2), len(mean))
+    squares = np.sum(white**2)
+    of_size = 2 * min(stats.chi2.sf(squares, white.size), stats.chi2.cdf(squares, white.size))
+    cross = white @ white.T / n
+    off = cross[np.triu_indices(len(mean), 1)] * np.sqrt(n)
+    of_shape = stats.chi2.sf(np.sum(off**2), max(len(off), 1)) if len(off) else 1.0
+    return min(of_mean, of_size, of_shape)

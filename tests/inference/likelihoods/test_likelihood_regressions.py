@@ -1,0 +1,299 @@
+"""Summed second moments against explicit covariances: Isserlis, and enumeration of the joint law."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+from likelihood_references import (
+    FALSE_ALARM,
+    gaussian_moments,
+    gradient,
+    logistic_moments,
+    noisy_coordinates,
+    same_moments_p_value,
+    svec,
+    unit_matrices,
+)
+from scipy import stats
+
+from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
+from inference.likelihoods.moments import SumLaw, solve_covariance
+from inference.likelihoods.sigmoid import response_moments
+
+SD = 0.7
+SUMS = {"total_count": 50, "noise_variance": 20.0, "constant_weight": 0.8, "response_weight": 0.6}
+LOGISTIC_CASES = [(0.3, 1.0), (-2.0, 0.5), (0.0, 4.0), (4.0, 1.0)]
+
+log_prob = jax.jit(lambda law, value: law.log_prob(value))
+
+
+def features(d: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients, feature mean and feature covariance."""
+    rng = np.random.default_rng([seed, d])
+    root = rng.normal(size=(d, d))
+    return rng.normal(size=d), 0.4 * rng.normal(size=d), root @ root.T / d + 0.1 * np.eye(d)
+
+
+def linear_law(d: int, intercept: float = 0.4, **changes: float) -> SummedLinearStatistics:
+    coefficients, mean, covariance = features(d)
+    return SummedLinearStatistics(coefficients, intercept, SD, mean, covariance, **(SUMS | changes))
+
+
+def linear_moments(d: int, intercept: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
+    coefficients, mean, covariance = features(d)
+    c, cross = SUMS["response_weight"], covariance @ coefficients
+    loc = np.array([SUMS["constant_weight"], *mean, c * (intercept + coefficients @ mean)])
+    spread = np.zeros((d + 2, d + 2))
+    spread[1:-1, 1:-1] = covariance
+    spread[-1, 1:-1] = spread[1:-1, -1] = c * cross
+    spread[-1, -1] = c**2 * (coefficients @ cross + SD**2)
+    return gaussian_moments(loc, spread)
+
+
+def logistic_law(d: int, intercept: float, size: float = 1.0, **changes: float) -> SummedLogisticStatistics:
+    coefficients, mean, covariance = features(d)
+    return SummedLogisticStatistics(size * coefficients, intercept, mean, covariance, **(SUMS | changes))
+
+
+def exact_logistic_moments(d: int, intercept: float, size: float) -> tuple[np.ndarray, np.ndarray]:
+    coefficients, mean, covariance = features(d)
+    ends = (SUMS["constant_weight"], SUMS["response_weight"])
+    return logistic_moments(size * coefficients, intercept, mean, covariance, ends)
+
+
+def some_statistics(law: SummedLinearStatistics | SummedLogisticStatistics) -> np.ndarray:
+    """A draw, pushed off the law and made indefinite."""
+    p = law.event_shape[0]
+    push = np.random.default_rng(p).normal(size=(p, p))
+    return np.asarray(law.sample(jax.random.key(p))) + 5 * (push + push.T) - 200 * np.eye(p)
+
+
+def dense_log_prob(value: np.ndarray, moments: tuple[np.ndarray, np.ndarray], keep: np.ndarray) -> float:
+    n, mean, covariance = SUMS["total_count"], *moments
+    total = n * covariance + SUMS["noise_variance"] * np.eye(len(mean))
+    return stats.multivariate_normal.logpdf(svec(value)[keep], n * mean[keep], total[np.ix_(keep, keep)])
+
+
+def covariance_of_one(law: SumLaw) -> np.ndarray:
+    """The explicit matrix of a law's covariance of one v v', in svec coordinates."""
+    second, basis, weights = (np.asarray(x) for x in (law.second, law.basis, law.weights))
+    units = unit_matrices(len(second))
+    inner = np.einsum("aij,bij->ab", units, basis)
+    return 2 * np.einsum("aij,bij->ab", units, second @ units @ second) + inner @ weights @ inner.T
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_linear_density_is_the_dense_one(d: int) -> None:
+    law = linear_law(d)
+    value, keep = some_statistics(law), noisy_coordinates(d + 2, law.exact)
+    assert np.linalg.eigvalsh(value)[0] < 0
+    moments = linear_moments(d)
+    assert float(log_prob(law, value)) == pytest.approx(dense_log_prob(value, moments, keep), rel=1e-10)
+    np.testing.assert_allclose(covariance_of_one(law.law), moments[1], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(("intercept", "size"), LOGISTIC_CASES)
+def test_logistic_density_is_the_dense_one(d: int, intercept: float, size: float) -> None:
+    law = logistic_law(d, intercept, size)
+    value, keep = some_statistics(law), noisy_coordinates(d + 2, law.exact)
+    moments = exact_logistic_moments(d, intercept, size)
+    assert float(log_prob(law, value)) == pytest.approx(dense_log_prob(value, moments, keep), rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize(("intercept", "size"), LOGISTIC_CASES)
+def test_logistic_covariance_is_the_enumerated_one(d: int, intercept: float, size: float) -> None:
+    law = logistic_law(d, intercept, size).law
+    mean, covariance = exact_logistic_moments(d, intercept, size)
+    found = covariance_of_one(law)
+    np.testing.assert_allclose(svec(np.asarray(law.second)), mean, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found, covariance, rtol=1e-9, atol=1e-9)
+    for exact in (0, -1):
+        np.testing.assert_allclose(found[exact], 0, atol=1e-9)
+
+
+def test_dense_comparison_notices_each_missing_cumulant() -> None:
+    law = logistic_law(2, 0.3).law
+    covariance = exact_logistic_moments(2, 0.3, 1.0)[1]
+    entries = np.argwhere(np.triu(np.abs(np.asarray(law.weights)) > 1e-6))
+    assert len(entries) >= 8
+    for a, b in entries:
+        weights = law.weights.at[a, b].multiply(1.01).at[b, a].set(law.weights[b, a] * 1.01)
+        assert np.max(np.abs(covariance_of_one(law._replace(weights=weights)) - covariance)) > 1e-5
+
+
+def test_dense_comparison_notices_a_missing_correction() -> None:
+    law, moments = linear_law(2), linear_moments(2)
+    plain = law.law._replace(weights=jnp.zeros((1, 1)))
+    assert np.max(np.abs(covariance_of_one(plain) - moments[1])) > 1e-2
+
+
+@pytest.mark.parametrize("law", [linear_law(2), logistic_law(2, 0.3)], ids=["linear", "logistic"])
+def test_exact_coordinates_are_ignored(law: SummedLinearStatistics | SummedLogisticStatistics) -> None:
+    value = some_statistics(law)
+    changed = value.copy()
+    changed[list(law.exact), list(law.exact)] += 7.0
+    assert float(log_prob(law, value)) == float(log_prob(law, changed))
+    changed[1, 1] += 7.0
+    assert float(log_prob(law, value)) != float(log_prob(law, changed))
+
+
+def linear_program(value: np.ndarray, at):
+    root = jnp.array([[jnp.exp(at[4]), 0.0], [at[5], jnp.exp(at[6])]])
+    covariance = root @ root.T
+    law = SummedLinearStatistics(at[:2], at[2], jnp.exp(at[3]), at[7:9], covariance, **SUMS)
+    return law.log_prob(value)
+
+
+def logistic_program(value: np.ndarray, at):
+    root = jnp.array([[jnp.exp(at[4]), 0.0], [at[5], jnp.exp(at[6])]])
+    law = SummedLogisticStatistics(at[:2], at[2], at[7:9], root @ root.T, **SUMS)
+    return law.log_prob(value) + at[3]
+
+
+GRADIENT_POINTS = [
+    np.array([0.5, -0.3, 0.2, 0.1, -0.2, 0.3, 0.1, 0.4, -0.2]),
+    np.zeros(9),
+    np.array([1e-9, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.0, 0.0, 0.0]),
+]
+
+
+@pytest.mark.parametrize("program", [linear_program, logistic_program])
+@pytest.mark.parametrize("at", GRADIENT_POINTS, ids=["generic", "equal eigenvalues", "nearly equal"])
+def test_gradient_is_the_finite_difference(program, at: np.ndarray) -> None:
+    law = linear_law(2) if program is linear_program else logistic_law(2, 0.3)
+    value = some_statistics(law)
+    expected = gradient(jax.jit(lambda x: program(value, x)), at)
+    found = jax.jit(jax.grad(lambda x: program(value, x)))(at)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
+
+
+def test_gradient_where_the_predictor_is_wide() -> None:
+    value = some_statistics(logistic_law(2, 0.3))
+    at = np.array([5.0, -4.0, 1.0, 0.0, 0.5, 0.3, 0.1, 0.4, -0.2])
+    expected = gradient(jax.jit(lambda x: logistic_program(value, x)), at)
+    found = jax.jit(jax.grad(lambda x: logistic_program(value, x)))(at)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
+
+
+def test_covariance_solver_against_its_dense_matrix() -> None:
+    rng = np.random.default_rng(3)
+    root, push = rng.normal(size=(4, 4)), rng.normal(size=(2, 4, 4))
+    matrix, stack = root @ root.T, push + np.swapaxes(push, -1, -2)
+    units = unit_matrices(4)
+    dense = np.eye(10) + np.einsum("aij,bij->ab", units, matrix @ units @ matrix)
+    log_det, solved = solve_covariance(jnp.array(matrix), jnp.array(stack))
+    assert float(log_det) == pytest.approx(np.linalg.slogdet(dense)[1], rel=1e-12)
+    np.testing.assert_allclose(svec(np.asarray(solved)), np.linalg.solve(dense, svec(stack).T).T, rtol=1e-10)
+
+
+def test_solver_derivatives_agree_forward_and_reverse() -> None:
+    rng = np.random.default_rng(4)
+    push = rng.normal(size=(3, 3))
+    stack = jnp.array((push + push.T)[None])
+
+    def program(entries):
+        log_det, solved = solve_covariance(jnp.eye(3) + jnp.outer(entries, entries), stack)
+        return jnp.concatenate([log_det[None], solved.ravel()])
+
+    at = jnp.array([0.3, -0.4, 0.8])
+    reverse = jax.jacrev(program)(at)
+    np.testing.assert_allclose(jax.jacfwd(program)(at), reverse, rtol=1e-10, atol=1e-12)
+    expected = gradient(lambda x: program(jnp.array(x))[0], np.array(at))
+    np.testing.assert_allclose(reverse[0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sd", [0.0, 0.3, 1.99, 2.01, 6.0, 30.0])
+def test_sigmoid_moments_are_their_integrals(sd: float) -> None:
+    def derivatives(s: mp.mpf) -> list[mp.mpf]:
+        g = mp.tanh(s / 2)
+        first = (1 - g**2) / 2
+        return [g, first, -g * first, first * (g**2 - first)]
+
+    for loc in (0.0, -1.3, 15.0):
+        if sd == 0:
+            expected = derivatives(mp.mpf(loc))
+        else:
+            ends = (loc - 12 * sd, loc + 12 * sd)
+            breaks = [loc + k * sd for k in (-4, -1, 1, 4)] + [-40, -9, -3, 0, 3, 9, 40]
+            nodes = sorted({*ends, *(b for b in breaks if ends[0] < b < ends[1])})
+            expected = [
+                mp.quad(lambda s, r=r, m=loc: derivatives(s)[r] * mp.npdf(s, m, sd), nodes) for r in range(4)
+            ]
+        found = response_moments(jnp.array(loc), jnp.array(sd**2))
+        np.testing.assert_allclose(found, [float(e) for e in expected], atol=1e-10)
+
+
+def test_twenty_hermite_nodes_would_not_do() -> None:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    coarse = np.tanh((1.0 + 6 * nodes) / 2) @ weights / weights.sum()
+    assert abs(coarse - float(response_moments(jnp.array(1.0), jnp.array(36.0))[0])) > 1e-4
+
+
+@pytest.mark.parametrize("law", [linear_law(2), logistic_law(2, 0.3)], ids=["linear", "logistic"])
+def test_sampler_follows_the_law(law: SummedLinearStatistics | SummedLogisticStatistics) -> None:
+    draws = np.asarray(law.sample(jax.random.key(2), (4000,)))
+    keep = noisy_coordinates(4, law.exact)
+    covariance = 50 * covariance_of_one(law.law) + 20 * np.eye(10)
+    covariance, mean = covariance[np.ix_(keep, keep)], svec(np.asarray(law.mean))[keep]
+    values = svec(draws)[:, keep]
+    assert same_moments_p_value(values, mean, covariance) > FALSE_ALARM
+    assert same_moments_p_value(values, mean, 1.2 * covariance) < FALSE_ALARM
+    assert np.all(draws[:, 0, 0] == 50 * 0.8**2)
+    np.testing.assert_array_equal(draws, np.swapaxes(draws, -1, -2))
+
+
+def test_batches_vmap_and_jit_agree() -> None:
+    coefficients, mean, covariance = features(2)
+    intercepts = jnp.array([-1.0, 0.2, 3.0])
+    value = some_statistics(logistic_law(2, 0.3))
+
+    def one(intercept):
+        return SummedLogisticStatistics(coefficients, intercept, mean, covariance, **SUMS).log_prob(value)
+
+    slope = jax.grad(one)
+    batch = SummedLogisticStatistics(coefficients, intercepts, mean, covariance, **SUMS)
+    expected = [jax.jit(one)(t) for t in intercepts]
+    assert batch.batch_shape == (3,)
+    assert batch.sample(jax.random.key(0), (2,)).shape == (2, 3, 4, 4)
+    np.testing.assert_allclose(log_prob(batch, value), expected, rtol=1e-10)
+    np.testing.assert_allclose(jax.jit(jax.vmap(one))(intercepts), expected, rtol=1e-10)
+    slopes = jax.jit(jax.vmap(slope))(intercepts)
+    np.testing.assert_allclose(slopes[1], jax.jit(slope)(intercepts[1]), rtol=1e-9)
+    scales = SummedLinearStatistics(coefficients, 0.4, jnp.array([0.5, SD]), mean, covariance, **SUMS)
+    np.testing.assert_allclose(log_prob(scales, value)[1], log_prob(linear_law(2), value), rtol=1e-12)
+
+
+@pytest.mark.parametrize("program", [linear_program, logistic_program])
+def test_float32_stays_finite(program, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in (1, 10_000_000):
+        monkeypatch.setitem(SUMS, "total_count", n)
+        monkeypatch.setitem(SUMS, "noise_variance", 30.0 * n)
+        value = np.float32(-3 * n * np.eye(4) + n)
+        with jax.enable_x64(False):
+            slope = jax.jit(jax.value_and_grad(lambda x, v=value: program(v, x)))
+            for shift in (0.0, -8.0, 3.0, 12.0):
+                at = jnp.array(
+                    np.float32(GRADIENT_POINTS[0] + shift * np.array([4, -3, 2, 0, 0, 0, 0, 1, 1]))
+                )
+                result, grad = slope(at)
+                assert result.dtype == jnp.float32
+                assert np.isfinite(result)
+                assert np.all(np.isfinite(grad))
+
+
+def test_no_records_leave_only_noise() -> None:
+    one, other = (log_prob(linear_law(2, t, total_count=0), np.eye(4)) for t in (0.1, 5.0))
+    assert float(one) == float(other)
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="noise_variance"):
+        linear_law(2, noise_variance=-1.0, validate_args=True)
+    with pytest.raises(ValueError, match="sd"):
+        coefficients, mean, covariance = features(2)
+        SummedLinearStatistics(coefficients, 0.4, -1.0, mean, covariance, **SUMS, validate_args=True)

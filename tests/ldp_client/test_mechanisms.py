@@ -1,0 +1,372 @@
+"""Each mechanism's law, by enumeration or against its exact probabilities, and its stated privacy."""
+
+import itertools
+import os
+from collections import Counter
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from ldp_client import mechanism_for
+from ldp_client.mechanisms import MECHANISMS
+from ldp_client.mechanisms.base import pack_signed, unpack_signed
+from schemas import Rational, Study
+from schemas.catalogue import MECHANISMS as CATALOGUE
+from schemas.errors import AnswerError, ReportError, StudyError
+from tests import studies
+from tests.statistics import follows
+
+SAMPLES = 40_000
+
+
+def mechanism(question, **changes):
+    return mechanism_for(Study(studies.document({**question, **changes})).questions[0])
+
+
+def fraction(value):
+    return Fraction(value.numerator, value.denominator)
+
+
+def unary_law(oue, index):
+    """Exact probability of every bit pattern."""
+    p, q = fraction(oue.p), fraction(oue.q)
+    law = {}
+    for bits in itertools.product([0, 1], repeat=oue.choices):
+        chance = Fraction(1)
+        for place, bit in enumerate(bits):
+            on = p if place == index else q
+            chance *= on if bit else 1 - on
+        law[bytes([sum(bit << place for place, bit in enumerate(bits))])] = chance
+    return law
+
+
+def response_law(response, index):
+    p, q = fraction(response.p), fraction(response.q)
+    return {bytes([other]): p if other == index else q for other in range(response.choices)}
+
+
+CHOICES = [(studies.CHOICE, unary_law), (studies.ONE_OF, response_law), (studies.YES_NO, response_law)]
+
+
+@pytest.mark.parametrize(("question", "law"), CHOICES, ids=["oue", "k-ary", "yes-no"])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "6"])
+def test_choice_privacy_is_the_worst_ratio_of_the_exact_law(question, law, epsilon):
+    m = mechanism(studies.with_epsilon(question, epsilon))
+    laws = [law(m, index) for index in range(m.choices)]
+    assert all(sum(one.values()) == 1 for one in laws)
+    worst = max(one[report] / other[report] for one in laws for other in laws for report in one)
+    assert worst == Fraction(*m.odds)
+    exact = mpmath.log(mpmath.mpf(worst.numerator) / worst.denominator)
+    stated = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
+    assert 0 <= stated - exact < mpmath.mpf(2) ** -99
+    assert exact <= mpmath.mpf(epsilon)
+    assert m.privacy.delta == Rational(0)
+
+
+@pytest.mark.parametrize(("question", "law"), CHOICES, ids=["oue", "k-ary", "yes-no"])
+def test_choice_reports_follow_the_exact_joint_law(question, law):
+    m = mechanism(question)
+    for index in range(m.choices):
+        expected = law(m, index)
+        seen = Counter(m.perturb(m.labels[index]) for _ in range(SAMPLES))
+        assert set(seen) <= set(expected)
+        counts = [seen[report] for report in expected]
+        assert follows(counts, [float(chance) for chance in expected.values()])
+        wrong = law(m, (index + 1) % m.choices)
+        assert not follows(counts, [float(chance) for chance in wrong.values()])
+
+
+def test_randomized_response_flips_exactly_at_its_threshold():
+    m = mechanism(studies.ONE_OF)
+
+    def report(draw):
+        stream = iter([draw.to_bytes(4, "big"), bytes(4)])
+        return m.perturb("teacher", lambda _size: next(stream))
+
+    assert report(m.threshold - 1) == b"\x02"
+    assert report(m.threshold) == b"\x00"
+
+
+def test_oue_compares_exactly_with_its_threshold():
+    """Bytes that spell the threshold's complement, and one less, for the bit of a wrong choice."""
+    m = mechanism(studies.CHOICE)
+
+    def bit_of_first_choice(fraction_value):
+        digits = [1 - (fraction_value >> place & 1) for place in range(32)]
+        stream = bytes([*digits, 0])
+        return m.perturb("teacher", lambda _size: stream)[0] & 1
+
+    assert bit_of_first_choice(m.threshold - 1) == 1
+    assert bit_of_first_choice(m.threshold) == 0
+    assert bit_of_first_choice(0) == 1
+    assert bit_of_first_choice(2**32 - 1) == 0
+
+
+def test_wide_unary_reports_have_the_right_size_and_rates():
+    labels = [str(number) for number in range(1001)]
+    m = mechanism(studies.CHOICE, choices=labels)
+    bits = np.zeros(1001)
+    for _ in range(3000):
+        payload = m.perturb("500")
+        m.check(payload)
+        bits += np.unpackbits(np.frombuffer(payload, np.uint8), bitorder="little")[:1001]
+    assert follows([bits[500], 3000 - bits[500]], [0.5, 0.5])
+    others = bits.sum() - bits[500]
+    assert follows([others, 3_000_000 - others], [float(m.q), 1 - float(m.q)])
+
+
+def rounded_laplace(k, scale):
+    """Exact probability that round(scale · Laplace(1)) = k."""
+    low, high = (mpmath.mpf(k) - 0.5) / scale, (mpmath.mpf(k) + 0.5) / scale
+    if k == 0:
+        return 1 - mpmath.exp(-high)
+    low, high = (low, high) if k > 0 else (-high, -low)
+    return (mpmath.exp(-low) - mpmath.exp(-high)) / 2
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", "1", "20"])
+def test_laplace_privacy_is_the_worst_ratio_of_the_exact_law(epsilon):
+    m = mechanism(studies.with_epsilon(studies.NUMBER, epsilon))
+    points = [-5, -1, 0, 1, m.levels // 2, m.levels - 1, m.levels, m.levels + 1, 3 * m.levels]
+    ratios = [
+        abs(mpmath.log(rounded_laplace(y - i, m.scale) / rounded_laplace(y - j, m.scale)))
+        for y in points
+        for i, j in [(0, m.levels), (0, 1), (m.levels // 3, m.levels)]
+    ]
+    stated = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
+    assert max(ratios) <= stated * (1 + mpmath.mpf(10) ** -40)
+    assert max(ratios) == pytest.approx(float(stated), rel=1e-12)
+    assert stated <= mpmath.mpf(epsilon) < stated + mpmath.mpf(2) ** -20
+
+
+def test_laplace_reports_follow_their_law_around_the_answer():
+    m = mechanism(studies.NUMBER)
+    values = np.asarray([unpack_signed(m.perturb(3.0))[0] for _ in range(SAMPLES)])
+    centred = (values - m.levels / 4) / m.scale
+    edges = np.linspace(-5, 5, 81)
+    cdf = np.where(edges < 0, 0.5 * np.exp(edges), 1 - 0.5 * np.exp(-edges))
+    counts = np.bincount(np.searchsorted(edges, centred), minlength=82)
+    assert follows(counts, np.diff(np.concatenate([[0], cdf, [1]])))
+
+
+def test_noise_does_not_depend_on_the_answer():
+    """One byte stream on two inputs: the same number of bytes, outputs apart by exactly the shift."""
+    for question, low, high in [
+        (studies.NUMBER, 0, 12),
+        (studies.LINEAR, {"age": 17.5, "years": 0, "rate": 1}, {"age": 42, "years": 3, "rate": 5}),
+        (studies.LOGISTIC, {"age": 20, "years": 20, "affair": True}, {"age": 42, "years": 3, "affair": False}),
+    ]:
+        m = mechanism(question)
+        silent = [unpack_signed(m.randomise(m.quantise(answer), Replay(None))) for answer in (low, high)]
+        for seed in range(200):
+            streams = [Replay(seed), Replay(seed)]
+            noisy = [unpack_signed(m.perturb(a, s)) for a, s in zip((low, high), streams)]
+            assert streams[0].used == streams[1].used
+            shift = np.subtract(*silent)
+            assert np.array_equal(np.subtract(*noisy), shift)
+
+
+class Replay:
+    """A repeatable byte stream; with seed None it makes noise of 0."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed) if seed is not None else None
+        self.used = 0
+
+    def __call__(self, size):
+        self.used += size
+        return self.random.bytes(size) if self.random else bytes(size)
+
+
+def statistics_of(m, record):
+    return np.asarray(unpack_signed(m.randomise(m.quantise(record), Replay(None))))
+
+
+def record_of(question, flat):
+    """A record from numbers in [−1, 1] (features and response)."""
+    response = question["response"]
+    fields = question["features"] + ([response] if "bounds" in response else [])
+    values = {}
+    for field, place in zip(fields, flat):
+        low, high = (float(bound) for bound in field["bounds"])
+        values[field["id"]] = low + (place + 1) / 2 * (high - low)
+    if "bounds" not in response:
+        values[response["id"]] = bool(flat[-1] > 0)
+    return values
+
+
+@pytest.mark.parametrize("norm", ["1", "0.3", "1.4"])
+@pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
+def test_any_two_records_are_within_the_radius_that_the_noise_hides(question, norm):
+    """The search comes within 1 % of the bound, so the noise is not larger than it must be."""
+    from ldp_client.core.calibration import gaussian_radius
+
+    m = mechanism(question, norm=norm)
+    radius = gaussian_radius(Rational(1), Rational.parse("1e-6"), len(m.coordinates))
+    random = np.random.default_rng(3)
+
+    def distance(flat):
+        first, second = np.clip(flat, -1, 1).reshape(2, -1)
+        return np.linalg.norm(
+            statistics_of(m, record_of(question, first)) - statistics_of(m, record_of(question, second))
+        )
+
+    best = 0.0
+    for _ in range(40):
+        start = random.choice([-1.0, 1.0], 6) * random.uniform(0.2, 1, 6)
+        found = minimize(lambda z: -distance(z), start, method="Nelder-Mead", options={"maxfev": 250})
+        best = max(best, distance(start), -found.fun)
+    assert best <= radius
+    assert best > 0.99 * radius
+
+
+def test_statistics_are_the_products_of_the_record():
+    m = mechanism(studies.LINEAR, norm="2")
+    record = {"age": 40, "years": 5, "rate": 2}
+    x = [(40 - 29.75) / 12.25, (5 - 11.5) / 11.5]
+    v = np.asarray([m.scaled_weight, *x, m.scaled_weight * -0.5])
+    expected = [v[i] * v[j] * (1 if i == j else np.sqrt(2)) for i, j in m.coordinates]
+    assert statistics_of(m, record) / m.grid == pytest.approx(expected, abs=2 / m.grid + 1e-5)
+
+
+def test_features_beyond_the_norm_are_clipped_exactly():
+    m = mechanism(studies.LINEAR)
+    v = m.quantise({"age": 42, "years": 0, "rate": 5})
+    assert sum(entry**2 for entry in v[1:-1]) <= m.radius**2
+    assert v[1] == pytest.approx(-v[2], abs=1)
+    assert v[1] == pytest.approx(m.radius / np.sqrt(2), rel=1e-5)
+
+
+def test_gaussian_noise_has_its_stated_size():
+    m = mechanism(studies.LINEAR)
+    record = studies.ANSWERS["rating"]
+    silent = statistics_of(m, record)
+    noise = np.asarray([unpack_signed(m.perturb(record)) for _ in range(4000)]) - silent
+    scaled = noise.ravel() / m.grid / m.noise_sd
+    edges = np.linspace(-4, 4, 41)
+    from scipy.special import ndtr
+
+    counts = np.bincount(np.searchsorted(edges, scaled), minlength=42)
+    assert follows(counts, np.diff(np.concatenate([[0], ndtr(edges), [1]])))
+    assert not follows(counts, np.diff(np.concatenate([[0], ndtr(edges / 0.8), [1]])))
+    correlation = np.corrcoef(noise.T)
+    assert np.abs(correlation - np.eye(len(correlation))).max() < 0.1
+
+
+@pytest.mark.parametrize("value", [float("nan"), None])
+def test_a_missing_number_becomes_the_middle(value):
+    m = mechanism(studies.NUMBER)
+    assert m.quantise(value) == (m.levels + 1) // 2
+    record = mechanism(studies.LINEAR).quantise({"age": value, "years": 11.5, "rate": value})
+    assert record[1:] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "index"), [(-1e300, 0), (float("-inf"), 0), (-(10**400), 0), (float("inf"), 1), (10**400, 1), (12, 1)]
+)
+def test_numbers_beyond_the_bounds_become_the_bound(value, index):
+    m = mechanism(studies.NUMBER)
+    assert m.quantise(value) == index * m.levels
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (studies.NUMBER, "secret"),
+        (studies.NUMBER, True),
+        (studies.NUMBER, [1]),
+        (studies.CHOICE, "secret"),
+        (studies.CHOICE, 1),
+        (studies.CHOICE, None),
+        (studies.CHOICE, True),
+        (studies.YES_NO, "secret"),
+        (studies.YES_NO, 1),
+        (studies.LINEAR, "secret"),
+        (studies.LINEAR, {"age": 1, "rate": 1}),
+        (studies.LINEAR, {"age": 1, "years": 1, "rate": "secret"}),
+        (studies.LINEAR, {"age": 1, "years": 1, "rate": 1, "more": 1}),
+        (studies.LOGISTIC, {"age": 1, "years": 1, "affair": 1}),
+        (studies.LOGISTIC, {"age": 1, "years": 1, "affair": "secret"}),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_value(question, answer):
+    def no_noise(_size):
+        raise AssertionError("noise was drawn")
+
+    with pytest.raises(AnswerError) as caught:
+        mechanism(question).perturb(answer, no_noise)
+    assert "secret" not in str(caught.value)
+    assert caught.value.field.startswith(question["id"])
+
+
+def test_yes_and_no_may_be_words_or_booleans():
+    m = mechanism(studies.YES_NO)
+    assert [m.quantise(answer) for answer in ("no", False, "yes", True)] == [0, 0, 1, 1]
+    r = mechanism(studies.LOGISTIC)
+    one, two = ({"age": 20, "years": 2, "affair": answer} for answer in ("yes", True))
+    assert r.quantise(one) == r.quantise(two)
+
+
+IMPOSSIBLE = [
+    (studies.NUMBER, b"\x80\x00\x00\x00"),
+    (studies.ONE_OF, b"\x03"),
+    (studies.YES_NO, b"\x02"),
+    (studies.CHOICE, b"\x08"),
+    (studies.LINEAR, b"\x7f\xff\xff\xff" * 9),
+]
+
+
+@pytest.mark.parametrize(("question", "payload"), IMPOSSIBLE)
+def test_impossible_payloads_are_refused(question, payload):
+    m = mechanism(question)
+    for bad in (payload, payload + b"\x00", b""):
+        with pytest.raises(ReportError, match=f"payloads.{question['id']}"):
+            m.check(bad)
+
+
+@pytest.mark.parametrize("question", studies.ALL, ids=lambda question: question["id"])
+def test_every_real_payload_is_possible_and_of_one_size(question):
+    m = mechanism(question)
+    for _ in range(200):
+        payload = m.perturb(studies.ANSWERS[question["id"]])
+        assert len(payload) == m.payload_size
+        m.check(payload)
+
+
+def test_extreme_gaussian_noise_is_still_possible():
+    """The largest statistic plus the sampler's largest draw passes the check."""
+    m = mechanism(studies.LINEAR)
+    largest = [(16 << 20) + int(value) for value in statistics_of(m, {"age": 42, "years": 23, "rate": 5})]
+    m.check(pack_signed(largest))
+
+
+@pytest.mark.parametrize("values", [[0, 1, -1], [2**31 - 1, -(2**31) + 1], [2**40, -(2**40)]])
+def test_signed_integers_saturate(values):
+    limit = 2**31 - 1
+    assert unpack_signed(pack_signed(values)) == [min(max(v, -limit), limit) for v in values]
+
+
+def test_an_epsilon_too_small_to_hold_is_refused():
+    with pytest.raises(StudyError, match="epsilon"):
+        mechanism(studies.with_epsilon(studies.NUMBER, "1e-7"))
+    with pytest.raises(StudyError, match="epsilon"):
+        mechanism(studies.with_epsilon({**studies.ONE_OF, "choices": [str(i) for i in range(10000)]}, "1e-8"))
+    with pytest.raises(StudyError, match="epsilon or delta"):
+        mechanism(studies.LINEAR, mechanism={**studies.GAUSSIAN, "epsilon": "1e-9", "delta": "1e-30"})
+
+
+def test_the_catalogue_and_the_mechanisms_agree():
+    assert set(MECHANISMS) == set(CATALOGUE)
+    for question in studies.ALL:
+        m = mechanism(question)
+        assert m.name == question["mechanism"]["name"]
+        assert m.in_words()
+
+
+def test_default_randomness_is_the_operating_systems():
+    m = mechanism(studies.NUMBER)
+    assert len({m.perturb(1) for _ in range(50)}) == 50
+    assert os.urandom(1) is not None

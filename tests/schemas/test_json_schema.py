@@ -1,0 +1,38 @@
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemas import Report, json_schema
+from tests import studies
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
+# Rules that JSON Schema cannot say: they join fields, compare decimals, or concern strings' insides.
+BEYOND_JSON_SCHEMA = (
+    "bounds-equal bounds-reversed closes-before-opens delta-one delta-zero duplicate-feature "
+    "duplicate-question epsilon-huge epsilon-negative epsilon-zero linear-with-yes-no logistic-with-number "
+    "norm-zero opens-not-a-day response-is-feature title-lone-surrogate version-float"
+).split()
+
+
+@pytest.mark.parametrize("name", sorted(json_schema.SHAPES))
+def test_the_files_are_generated_from_the_shapes(name):
+    assert (Path(json_schema.FOLDER) / name).read_text() == json_schema.render(name)
+    Draft202012Validator.check_schema(json_schema.schema(name))
+
+
+def test_good_documents_fit_their_schema():
+    study = Draft202012Validator(json_schema.schema("study.schema.json"))
+    for path in GOLDEN.glob("*-*.json"):
+        study.validate(json.loads(path.read_text()))
+    study.validate(studies.document())
+    report = Report("ab" * 16, "survey", 1, "cd" * 32, {"q": b"\x01"})
+    Draft202012Validator(json_schema.schema("report.schema.json")).validate(report.to_document())
+
+
+@pytest.mark.parametrize("path", sorted((GOLDEN / "bad").glob("*.json")), ids=lambda path: path.stem)
+def test_bad_documents_do_not_fit_except_where_json_schema_cannot_say(path):
+    validator = Draft202012Validator(json_schema.schema("study.schema.json"))
+    fits = validator.is_valid(json.loads(path.read_text())["document"])
+    assert fits == (path.stem in BEYOND_JSON_SCHEMA)

@@ -1,0 +1,58 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas import Report
+from schemas.errors import ReportError
+
+reports = st.builds(
+    Report,
+    id=st.binary(min_size=16, max_size=16).map(bytes.hex),
+    study=st.from_regex(r"\A[a-z0-9][a-z0-9._-]{0,20}\Z"),
+    version=st.integers(1, 10**6),
+    digest=st.binary(min_size=32, max_size=32).map(bytes.hex),
+    payloads=st.dictionaries(st.sampled_from(["a", "b-2", "c.x"]), st.binary(max_size=40), min_size=1),
+)
+GOOD = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01\x02"}).to_document()
+
+
+@given(reports)
+def test_round_trip(report):
+    assert Report.from_json(report.to_json()) == report
+    assert Report.from_json(report.to_json()).to_json() == report.to_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"id": "AB" * 16}, "id"),
+        ({"id": "ab" * 15}, "id"),
+        ({"version": 0}, "version"),
+        ({"version": "1"}, "version"),
+        ({"digest": "x" * 64}, "digest"),
+        ({"format": "ldpkit.report/9"}, "format"),
+        ({"payloads": {}}, "payloads"),
+        ({"payloads": []}, "payloads"),
+        ({"payloads": {"q": "AQ"}}, "payloads.q"),
+        ({"payloads": {"q": "AQI=\n"}}, "payloads.q"),
+        ({"payloads": {"q": "AQI=AA"}}, "payloads.q"),
+        ({"payloads": {"q": "A*QI="}}, "payloads.q"),
+        ({"payloads": {"q": "AR=="}}, "payloads.q"),
+        ({"payloads": {"q": 5}}, "payloads.q"),
+        ({"payloads": {"q": "ä"}}, "payloads.q"),
+        ({"payloads": {"Q": "AQI="}}, "payloads.Q"),
+        ({"time": "12:00"}, "time"),
+    ],
+)
+def test_bad_reports_name_their_field(change, field):
+    with pytest.raises(ReportError) as caught:
+        Report.from_json(json.dumps({**GOOD, **change}))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("key", sorted(GOOD))
+def test_every_field_is_needed(key):
+    with pytest.raises(ReportError, match="missing"):
+        Report.from_document({name: value for name, value in GOOD.items() if name != key})

@@ -1,0 +1,117 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas import Rational, Study
+from schemas.canonical import canonical_json
+from schemas.catalogue import MECHANISMS, MODELS
+from schemas.errors import StudyError
+from tests import studies
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
+
+identifiers = st.from_regex(r"\A[a-z0-9][a-z0-9._-]{0,20}\Z")
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+decimals = st.decimals(min_value="0.001", max_value=64, places=3).map(str)
+
+
+@st.composite
+def bounds(draw):
+    low = draw(st.integers(-1000, 1000))
+    return [str(low), str(low + draw(st.integers(1, 1000)))]
+
+
+@st.composite
+def questions(draw, name):
+    template = draw(st.sampled_from(studies.ALL))
+    question = studies.with_epsilon(template, draw(decimals)) | {"id": name, "text": draw(texts)}
+    if "bounds" in question:
+        question["bounds"] = draw(bounds())
+    if "choices" in question:
+        question["choices"] = draw(st.lists(texts, min_size=2, max_size=6, unique=True))
+    return question
+
+
+@st.composite
+def documents(draw):
+    names = draw(st.lists(identifiers, min_size=1, max_size=4, unique=True))
+    return studies.document(*[draw(questions(name)) for name in names], title=draw(texts), purpose=draw(texts))
+
+
+@settings(max_examples=200, deadline=None)
+@given(documents())
+def test_round_trip_keeps_bytes_and_digest(document):
+    study = Study(document)
+    again = Study.from_json(study.to_json())
+    spaced = Study.from_json(json.dumps(document, indent=3, sort_keys=False))
+    assert again == spaced == study
+    assert again.canonical() == spaced.canonical() == study.canonical()
+    assert json.loads(study.to_json()) == document
+
+
+@settings(max_examples=100, deadline=None)
+@given(documents(), st.data())
+def test_a_changed_document_has_another_digest(document, data):
+    changed = {**document, "title": data.draw(texts.filter(lambda text: text != document["title"]))}
+    assert Study(changed).digest != Study(document).digest
+
+
+def test_epsilon_is_the_exact_sum():
+    parts = [studies.with_epsilon(studies.NUMBER, "0.1"), studies.with_epsilon(studies.YES_NO, "0.2")]
+    assert Study(studies.document(*parts)).epsilon == Rational(3, 10)
+
+
+def test_golden_documents_keep_their_digests():
+    digests = json.loads((GOLDEN / "digests.json").read_text())
+    assert digests
+    for name, digest in digests.items():
+        assert Study.from_json((GOLDEN / name).read_bytes()).digest == digest
+
+
+@pytest.mark.parametrize("path", sorted((GOLDEN / "bad").glob("*.json")), ids=lambda path: path.stem)
+def test_bad_golden_documents_name_their_field(path):
+    """Each bad document is a good one with one change; the file says which field is wrong."""
+    case = json.loads(path.read_text())
+    with pytest.raises(StudyError) as caught:
+        Study(case["document"])
+    assert caught.value.field == case["field"]
+    assert case["says"] in caught.value.problem
+    assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"\xff", "UTF-8"),
+        (b"{", "well-formed"),
+        (b"[" * 100_000, "well-formed"),
+        (b"[]", "object"),
+        (b'{"id": "a", "id": "b"}', "twice"),
+        (b" " * ((1 << 20) + 1), "larger"),
+    ],
+)
+def test_text_that_is_no_document(text, says):
+    with pytest.raises(StudyError, match=says):
+        Study.from_json(text)
+
+
+def test_canonical_text_is_what_json_stringify_writes():
+    value = {"b": ["ä\u2028€", True, False], "a": '\x00\x1f"\\/\b\f\n\r\t\x7f', "c": 10**20}
+    assert canonical_json(value) == (
+        '{"a":"\\u0000\\u001f\\"\\\\/\\b\\f\\n\\r\\t\x7f","b":["ä\u2028€",true,false],"c":100000000000000000000}'
+    )
+
+
+@pytest.mark.parametrize("value", [1.5, None, {"a": 0.1}])
+def test_floats_and_null_have_no_canonical_form(value):
+    with pytest.raises(TypeError):
+        canonical_json(value)
+
+
+def test_every_question_kind_has_a_mechanism_and_a_model():
+    for ask in ("number", "choice", "yes_no", "record"):
+        assert any(ask in entry.asks for entry in MECHANISMS.values())
+        assert any(ask in entry.asks for entry in MODELS.values())

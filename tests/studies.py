@@ -1,0 +1,69 @@
+"""Study documents that tests of all packages use."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+FEATURES = [{"id": "age", "bounds": ["17.5", "42"]}, {"id": "years", "bounds": ["0", "23"]}]
+GAUSSIAN = {"name": "gaussian_statistics", "epsilon": "1", "delta": "1e-6"}
+
+NUMBER = {
+    "id": "hours",
+    "ask": "number",
+    "bounds": ["0", "12"],
+    "mechanism": {"name": "laplace", "epsilon": "1"},
+    "model": {"name": "exponential"},
+}
+AGE = {**NUMBER, "id": "age", "bounds": ["15", "45"], "model": {"name": "normal"}}
+CHOICE = {
+    "id": "occupation",
+    "ask": "choice",
+    "choices": ["student", "worker", "teacher"],
+    "mechanism": {"name": "oue", "epsilon": "1"},
+    "model": {"name": "multinomial"},
+}
+ONE_OF = {**CHOICE, "id": "colour", "mechanism": {"name": "randomized_response", "epsilon": "1"}}
+YES_NO = {
+    "id": "ever",
+    "ask": "yes_no",
+    "mechanism": {"name": "randomized_response", "epsilon": "1"},
+    "model": {"name": "bernoulli"},
+}
+LINEAR = {
+    "id": "rating",
+    "ask": "record",
+    "features": FEATURES,
+    "norm": "1",
+    "response": {"id": "rate", "bounds": ["1", "5"]},
+    "mechanism": GAUSSIAN,
+    "model": {"name": "linear_regression"},
+}
+LOGISTIC = {
+    **LINEAR,
+    "id": "risk",
+    "response": {"id": "affair", "ask": "yes_no"},
+    "model": {"name": "logistic_regression"},
+}
+ALL = [NUMBER, AGE, CHOICE, ONE_OF, YES_NO, LINEAR, LOGISTIC]
+
+ANSWERS: dict[str, Any] = {
+    "hours": 3.5,
+    "age": 30,
+    "occupation": "worker",
+    "colour": "teacher",
+    "ever": True,
+    "rating": {"age": 30, "years": 4, "rate": 4},
+    "risk": {"age": 30, "years": 4, "affair": False},
+}
+
+
+def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A study document with these questions (all kinds if none are given)."""
+    head = {"format": "ldpkit.study/1", "id": "survey", "version": 1, "title": "A survey"}
+    return copy.deepcopy({**head, "questions": list(questions or ALL), **fields})
+
+
+def with_epsilon(question: dict[str, Any], epsilon: str) -> dict[str, Any]:
+    """The question with another epsilon."""
+    return {**question, "mechanism": {**question["mechanism"], "epsilon": epsilon}}
