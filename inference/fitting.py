@@ -50,7 +50,7 @@ def draw_posterior(study: Study, question: Question, model: Model, n: int, seed:
     own_seed = crc32(f"{seed} {question.id}".encode())
     drawn = sample(model, own_seed)
     parameters = model.parameters(drawn.sites)
-    prior = model.parameters(sample_prior(model.program, own_seed))
+    prior = model.parameters(sample_prior(model, own_seed))
     prior_sd = {name: float(np.std(draws)) for name, draws in prior.items()}
     return Posterior(
         question=question.id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax
@@ -44,7 +44,7 @@ def sample(model: Model, seed: int, warmup: int = WARMUP, kept: int = KEPT) -> S
             chain_method="vectorized",
             progress_bar=False,
         )
-        mcmc.run(jax.random.key(seed))
+        mcmc.run(jax.random.key(seed), **model.data)
         sites = _arrays(mcmc.get_samples(group_by_chain=True))
         diverging = np.asarray(mcmc.get_extra_fields(group_by_chain=True)["diverging"])
     # Every model is compiled anew; what is compiled would stay in memory.
@@ -52,10 +52,10 @@ def sample(model: Model, seed: int, warmup: int = WARMUP, kept: int = KEPT) -> S
     return Sampled(sites, diverging)
 
 
-def sample_prior(program: Callable[[], None], seed: int) -> Draws:
-    """Independent draws of a program's parameters before any data: {site: (draws, …)}."""
+def sample_prior(model: Model, seed: int) -> Draws:
+    """Independent draws of a model's parameters before any data: {site: (draws, …)}."""
     with jax.enable_x64(True):
-        draws = Predictive(program, num_samples=PRIOR_DRAWS)(jax.random.key(seed))
+        draws = Predictive(model.program, num_samples=PRIOR_DRAWS)(jax.random.key(seed), **model.data)
         return _arrays({name: value for name, value in draws.items() if name != "reports"})
 
 
