@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
-from xarray import Dataset
-
-from inference.quiet_arviz import az
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0
+TAILS = (0.05, 0.95)
 # A posterior sd above this share of the prior's says that the reports taught almost nothing.
 DROWNED = 0.8
 REMEDY = "run longer, or with another seed"
@@ -40,10 +39,14 @@ def diagnose(
     prior_sd: Mapping[str, float],
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter."""
-    data = az.convert_to_dataset(dict(parameters))
-    r_hat = _by_name(az.rhat(data))
-    ess_bulk = _by_name(az.ess(data, method="bulk"))
-    ess_tail = _by_name(az.ess(data, method="tail"))
+    r_hat = {name: _over_chains(array_stats.rhat, draws) for name, draws in parameters.items()}
+    ess_bulk = {
+        name: _over_chains(array_stats.ess, draws, method="bulk") for name, draws in parameters.items()
+    }
+    ess_tail = {
+        name: _over_chains(array_stats.ess, draws, method="tail", prob=TAILS)
+        for name, draws in parameters.items()
+    }
     divergences = int(diverging.sum())
     reasons = [
         *_reasons("R-hat", r_hat, lambda value: value <= MAX_R_HAT, f"above {MAX_R_HAT}"),
@@ -56,8 +59,8 @@ def diagnose(
     return Diagnostics(not reasons, tuple(reasons), notes, divergences, r_hat, ess_bulk, ess_tail)
 
 
-def _by_name(dataset: Dataset) -> dict[str, float]:
-    return {str(name): float(dataset[name]) for name in dataset.data_vars}
+def _over_chains(statistic: Callable[..., float], draws: NDArray[np.float64], **options: object) -> float:
+    return float(statistic(draws, chain_axis=0, draw_axis=1, **options))
 
 
 def _reasons(what: str, values: Mapping[str, float], good: Callable[[float], bool], bad: str) -> list[str]:

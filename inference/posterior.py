@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import arviz_base
 import numpy as np
 from numpy.typing import NDArray
+from xarray import DataTree
 
 from inference.diagnostics import Diagnostics
-from inference.quiet_arviz import az
 
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 
@@ -60,12 +61,11 @@ class Posterior:
             needed[name] = self.n * (1 + 3 / share) if share > 0.05 else float("inf")
         return needed
 
-    def to_arviz(self) -> az.InferenceData:
-        """Draws as ArviZ InferenceData; study digest, question, model and seed are attributes."""
+    def to_arviz(self) -> DataTree:
+        """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed."""
         attributes = {"study": self.study, "question": self.question, "model": self.model, "seed": self.seed}
-        return az.from_dict(
-            posterior={name: np.asarray(d) for name, d in self.draws.items()}, attrs=attributes
-        )
+        draws = {name: np.asarray(values) for name, values in self.draws.items()}
+        return arviz_base.from_dict({"posterior": draws}, attrs={"/": attributes})
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in posterior.json."""
