@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inference.fitting import fit
-    from inference.posterior import Posterior
+    from inference.results.posterior import Posterior
     from inference.summaries import Summary, summarize
 
 __all__ = ["Posterior", "Summary", "fit", "summarize"]
 
-_HOMES = {"fit": "fitting", "Posterior": "posterior", "Summary": "summaries", "summarize": "summaries"}
+_HOMES = {
+    "fit": "fitting",
+    "Posterior": "results.posterior",
+    "Summary": "summaries",
+    "summarize": "summaries",
+}
 
 
 def __getattr__(name: str) -> Any:

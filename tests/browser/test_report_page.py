@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from inference.diagnostics import diagnose
-from inference.page import render_page
-from inference.posterior import Posterior
+from inference.results.diagnostics import diagnose
+from inference.results.page import render_page
+from inference.results.posterior import Posterior
 from schemas import Study
 from tests import studies
 from tests.browser.chromium import chromium, set_width

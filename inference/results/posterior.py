@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from xarray import DataTree
 
-from inference.diagnostics import Diagnostics
+from inference.results.diagnostics import Diagnostics
+from ldp_client.files import replacing
 
+RESULT = "posterior.json"
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 
 
@@ -80,14 +84,25 @@ class Posterior:
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write posterior.json, draws (NetCDF) and a plot of this question into a folder."""
-        from inference.output import save_posteriors
-
+        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder, made when missing."""
         save_posteriors({self.question: self}, Path(folder))
 
 
-def posterior_document(posteriors: Mapping[str, Posterior]) -> dict[str, Any]:
-    """The content of posterior.json for the questions of one study."""
+def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
+    """Write posterior.json for all questions of one study, and each question's draws."""
+    folder.mkdir(parents=True, exist_ok=True)
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
-    return {"study": first.study, "seed": first.seed, "questions": questions}
+    document = {"study": first.study, "seed": first.seed, "questions": questions}
+    # Not a number has no place in JSON: a parameter without spread has no R-hat.
+    text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
+    with replacing(str(folder / RESULT)) as file:
+        file.write(text + "\n")
+    for name, posterior in posteriors.items():
+        posterior.to_arviz().to_netcdf(str(folder / f"{name}.nc"), engine="h5netcdf")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    return None if isinstance(value, float) and not isfinite(value) else value
