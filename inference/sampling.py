@@ -37,7 +37,7 @@ def sample(
 ) -> Sampled:
     """Four vectorised NUTS chains in float64; the same seed on the same machine gives the same draws.
 
-    While the sites drawn so far are not `enough`, the chains go on for `kept` draws more, three times at most.
+    While what was drawn is not `enough`, the chains go on for `kept` draws more, three times at most.
     """
     with jax.enable_x64(True):
         mcmc = _chains(model, warmup, kept)

@@ -24,7 +24,8 @@ def test_the_readmes_python_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     found = re.search(r"'mean': ([0-9.]+)", done.stdout)
-    assert 0.1 < float(found.group(1)) < 0.45
+    # A quarter said yes; five standard errors of the noise are 0.23.
+    assert 0.02 < float(found.group(1)) < 0.48
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
