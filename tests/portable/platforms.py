@@ -14,6 +14,7 @@ from typing import Callable
 from tests.portable import npm
 
 REPOSITORY = Path(__file__).parents[2]
+JAVASCRIPT = REPOSITORY / "ldp_client" / "js"
 Differences = dict[str, list[str]]
 
 
@@ -33,6 +34,11 @@ def micropython(vectors: Path) -> Differences:
     return json.loads(npm.node("micropython.mjs", REPOSITORY, vectors, npm.MICROPYTHON))
 
 
+def javascript(vectors: Path) -> Differences:
+    """The browser's port, in node."""
+    return json.loads(npm.node("run_vectors.mjs", JAVASCRIPT / "index.js", vectors))
+
+
 def older_pythons() -> list[Path]:
     """The oldest Python that devices may have, 3.9, where this machine has it."""
     versions = (Path.home() / ".pyenv" / "versions").glob("3.9.*/bin/python3.9")
@@ -47,6 +53,6 @@ def _runs(interpreter: Path) -> bool:
 
 def platforms() -> dict[str, Callable[[Path], Differences]]:
     """Every platform of this machine, by name."""
-    found = {"python": partial(python, sys.executable), "micropython": micropython}
+    found = {"python": partial(python, sys.executable), "micropython": micropython, "javascript": javascript}
     found.update({path.name: partial(python, path) for path in older_pythons()})
     return found
