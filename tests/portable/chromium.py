@@ -24,11 +24,12 @@ FLAGS = (
 PHONE = (390, 844)
 SCRIPT_SECONDS = 30
 
+MODULE = "/js/index.js"
 # Resolves to {value} or {error, field}, so that a test can look at either.
 WRAPPER = """
 const done = arguments[arguments.length - 1];
-const work = async (...args) => {
-  const { openDevice, parseStudy } = await import("/js/index.js");
+const work = async (module, ...args) => {
+  const { openDevice, parseStudy } = await import(module);
   %s
 };
 work(...arguments).then(
@@ -53,15 +54,15 @@ def start(profile: Path) -> webdriver.Chrome:
     return browser
 
 
-def attempt(browser: webdriver.Chrome, script: str, *arguments: Any) -> dict[str, Any]:
+def attempt(browser: webdriver.Chrome, script: str, *arguments: Any, module: str = MODULE) -> dict[str, Any]:
     """Run the body of an async function (openDevice, parseStudy at hand): {value} or {error, field}."""
-    found: dict[str, Any] = browser.execute_async_script(WRAPPER % script, *arguments)
+    found: dict[str, Any] = browser.execute_async_script(WRAPPER % script, module, *arguments)
     return found
 
 
-def run(browser: webdriver.Chrome, script: str, *arguments: Any) -> Any:
+def run(browser: webdriver.Chrome, script: str, *arguments: Any, module: str = MODULE) -> Any:
     """Like attempt, for what must not fail."""
-    found = attempt(browser, script, *arguments)
+    found = attempt(browser, script, *arguments, module=module)
     assert "error" not in found, found
     return found.get("value")
 
