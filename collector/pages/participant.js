@@ -49,11 +49,18 @@ async function start() {
   }
 
   const act = (work) => step(() => work().finally(show));
-  const on = (id, event, work) =>
-    find(id).addEventListener(event, (happened) => {
+  function on(id, event, work) {
+    let busy = false;
+    find(id).addEventListener(event, async (happened) => {
       happened.preventDefault();
-      act(work);
+      // The second tap of a double tap asks for nothing new.
+      if (busy) return;
+      busy = true;
+      await act(work);
+      busy = false;
     });
+  }
+
 
   on("answers", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.

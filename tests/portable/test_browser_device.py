@@ -1,6 +1,7 @@
 """The browser's device and its IndexedDB ledger, in headless Chromium."""
 
 import json
+import re
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests import studies
 from tests.portable import chromium
 from tests.portable.chromium import attempt, run
 from tests.portable.make_vectors import FOLDER
+from tests.portable.platforms import JAVASCRIPT
 from tests.portable.run_vectors import stream_of
 
 DOCUMENT = studies.document(studies.NUMBER, studies.CHOICE)
@@ -331,6 +333,14 @@ def test_a_corrupt_ledger_answers_nothing(page):
     script = OPEN + "return device.answer(study, answers);"
     assert attempt(page, script, DOCUMENT, ANSWERS)["error"] == "ledger"
     assert status(page) == {"answered": False, "report": None}
+
+
+def test_its_types_name_what_a_device_can_do(page):
+    interface = (
+        (JAVASCRIPT / "index.d.ts").read_text().partition("export interface Device {")[2].partition("\n}")[0]
+    )
+    typed = re.findall(r"^  (\w+)\(", interface, re.M)
+    assert sorted(typed) == run(page, "return Object.keys(await openDevice({ maxEpsilon: '1' })).sort();")
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "four", "1e99"])

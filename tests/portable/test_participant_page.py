@@ -129,6 +129,44 @@ def test_a_second_answer_from_another_tab_is_refused(meet):
     assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
 
 
+def test_a_double_tap_answers_once_and_without_alarm(meet):
+    person = meet()
+    person.find("[name=hours]").send_keys("3.5")
+    person.click("[name=ever][value=no]")
+    script = "const [form] = arguments; form.requestSubmit(); form.requestSubmit();"
+    person.browser.execute_script(script, person.find("#answers"))
+    person.until("report")
+    # A second answer would wait for the ledger before these do.
+    kept = [person.ledger() for _ in range(10)]
+    assert not person.find("#problem").is_displayed()
+    assert all(found == kept[0] for found in kept)
+    spent, reports = kept[0]
+    assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
+
+
+def test_a_study_beyond_the_budget_is_not_answered(meet):
+    costly = studies.with_epsilon(studies.NUMBER, "10.001")
+    person = meet(studies.document(costly))
+    person.answer(hours="3")
+    person.until_says("This browser has shared as much as it may")
+    assert person.ledger() == ([], [])
+
+
+def test_without_a_ledger_nothing_is_asked(meet):
+    person = meet()
+    script = """
+    const done = arguments[0];
+    indexedDB.deleteDatabase("ldpkit").onsuccess = () => {
+      const request = indexedDB.open("ldpkit", 99);
+      request.onsuccess = () => { request.result.close(); done(); };
+    };
+    """
+    person.browser.execute_async_script(script)
+    person.browser.refresh()
+    person.until_says("This browser cannot store the report safely")
+    assert not person.find("#answers").is_displayed()
+
+
 def test_withdrawal_before_sending_leaves_nothing(meet):
     person = meet()
     person.answer(**ANSWERS)
@@ -225,7 +263,10 @@ def refused(url):
         return error.code, error.headers, error.read()
 
 
-def test_the_policy_allows_only_its_own_files(server):
+def test_the_policy_allows_only_its_own_files(server, meet):
+    person = meet()
+    with urllib.request.urlopen(person.browser.current_url) as page:
+        assert page.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
     status, headers, body = refused(f"{server.url}/s/nothing")
     assert status == 404
     assert b"<h1>No such study</h1>" in body
