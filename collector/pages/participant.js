@@ -4,6 +4,7 @@ import { openDevice, parseStudy } from "./ldpkit/index.js";
 import { inWords } from "./words.js";
 
 const PROBLEMS = {
+  study: "This page does not know how to protect what this study asks. Nothing was asked or sent.",
   closed: "This study is not open today. Nothing was sent.",
   budget: "This browser has shared as much as it may with the studies of this site. Nothing was sent.",
   ledger: "This browser cannot store the report safely, so nothing was answered. Is this a private window?",
@@ -27,7 +28,7 @@ async function step(work) {
 async function start() {
   if (!isSecureContext) throw new Error("this page has to be opened over https");
   const study = await parseStudy(find("study").textContent);
-  const device = await openDevice({ maxEpsilon: find("answers").dataset.budget });
+  const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
   let shown;
 
   async function show() {
@@ -51,7 +52,7 @@ async function start() {
   const act = (work) => step(() => work().finally(show));
   function on(id, event, work) {
     let busy = false;
-    find(id).addEventListener(event, async (happened) => {
+    find(id)?.addEventListener(event, async (happened) => {
       happened.preventDefault();
       // The second tap of a double tap asks for nothing new.
       if (busy) return;

@@ -34,13 +34,15 @@ def page(study_id: str) -> Response:
     collector = current_collector()
     with collector.database.read() as session:
         document = queries.current_document(session, study_id)
-    if document is None:
+        state = queries.study_state(session, study_id)
+    if document is None or state is None:
         return _secured(make_response(render_template("missing.html"), 404))
     rules = collector.rules.find(study_id, document.version)
     text = render_template(
         "participant.html",
         study=rules.study,
         mechanisms=rules.mechanisms,
+        over=state.closed,
         odds=lambda privacy: odds(float(privacy.epsilon)),
         modules=MODULES,
         budget=BUDGET,

@@ -144,6 +144,25 @@ def test_a_double_tap_answers_once_and_without_alarm(meet):
     assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
 
 
+def test_a_study_that_is_over_asks_nothing_and_lets_people_withdraw(meet):
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
+    person.browser.refresh()
+    person.until("report")
+    person.send()
+    person.until_says("The collector did not take this report")
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.ledger() == (["ever", "hours"], [])
+    forget = {"origin": person.server.url, "storageTypes": "all"}
+    person.browser.execute_cdp_cmd("Storage.clearDataForOrigin", forget)
+    person.browser.refresh()
+    person.until_says("This study is over")
+    assert person.browser.find_elements(By.TAG_NAME, "input") == [person.find("#agree")]
+
+
 def test_a_study_beyond_the_budget_is_not_answered(meet):
     costly = studies.with_epsilon(studies.NUMBER, "10.001")
     person = meet(studies.document(costly))
