@@ -12,6 +12,7 @@ from collector.context import EXTENSION, Collector, utc_today
 from collector.settings import Settings
 from collector.views.export import export
 from collector.views.health import health
+from collector.views.participant import participant
 from collector.views.reports import reports
 from collector.views.studies import studies
 
@@ -29,7 +30,7 @@ def create_app(
     app.extensions[EXTENSION] = Collector.of(settings, today)
     handling.install(app)
     app.after_request(_harden)
-    for blueprint in (studies, reports, export, health):
+    for blueprint in (studies, reports, export, health, participant):
         app.register_blueprint(blueprint)
     return app
 

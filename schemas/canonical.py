@@ -53,7 +53,7 @@ def parse_json(text: "str | bytes", error: "type[DocumentError]", max_bytes: int
         return _load(decoded)
     except _DuplicateKeyError as duplicate:
         raise error("", f"key {str(duplicate)[:80]!r} stands twice in one object") from None
-    except (ValueError, RecursionError):
+    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
         raise error("", "not well-formed JSON in UTF-8") from None
 
 

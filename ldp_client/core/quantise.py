@@ -37,12 +37,17 @@ def position(value: "Any", bounds: "tuple[Rational, Rational]", field: str) -> f
 def _as_float(value: "Any", field: str) -> float:
     if value is None:
         return float("nan")
-    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+    if isinstance(value, (str, bytes, bool)) or not _is_number(value):
         raise AnswerError(field, "must be a number")
     try:
         return float(value)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
+
+
+def _is_number(value: "Any") -> bool:
+    # MicroPython's own numbers have no __float__ to be seen.
+    return isinstance(value, (int, float)) or hasattr(value, "__float__")
 
 
 def grid_index(value: "Any", bounds: "tuple[Rational, Rational]", levels: int, field: str) -> int:

@@ -29,6 +29,7 @@ class GaussianStatistics(Mechanism):
     """The upper triangle of vvᵀ in integers, plus round(2**20 × N(0, 1)) on each.
 
     coordinates: the pairs (i, j), i ≤ j, of v = (constant, features…, response) that are released.
+    distance: R, the L2 distance of two records' integers that the noise hides.
     units: weight of the constant and of a response of 1, in units of 2**-20 (features have weight 1).
     A payload has 4 signed bytes for each coordinate. In terms of v in scaled units a released
     integer is v_i v_j × grid on the diagonal and √2 × v_i v_j × grid off it.
@@ -47,9 +48,9 @@ class GaussianStatistics(Mechanism):
         self.weight = isqrt(self.radius * self.radius // 2)
         self.coordinates = self._released_pairs()
         self.payload_size = 4 * len(self.coordinates)
-        self._set_grid(
-            gaussian_radius(question.mechanism.epsilon, question.mechanism.delta, len(self.coordinates))
-        )
+        stated = question.mechanism
+        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
+        self._set_grid()
         self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
 
     def _released_pairs(self) -> "list[tuple[int, int]]":
@@ -58,12 +59,12 @@ class GaussianStatistics(Mechanism):
         pairs = [(i, j) for i in range(last + 1) for j in range(i, last + 1)]
         return [pair for pair in pairs if pair not in known]
 
-    def _set_grid(self, distance: int) -> None:
+    def _set_grid(self) -> None:
         """Multipliers so that any two records' integer statistics are at most `distance` apart in L2.
 
         Rounding to nearest moves each coordinate of a difference by at most 1: √D in L2.
         """
-        room = distance - isqrt(len(self.coordinates) - 1) - 1
+        room = self.distance - isqrt(len(self.coordinates) - 1) - 1
         diameter = outer_product_sensitivity(self.radius * self.radius + 2 * self.weight * self.weight)
         if room < 1:
             raise StudyError(
@@ -100,7 +101,10 @@ class GaussianStatistics(Mechanism):
             name = f"{self.field}.{feature.id}"
             scaled.append(signed_units(answer[feature.id], feature.bounds, UNIT, name))
         response = self._quantise_response(answer[self.response.id])
-        return [self.weight, *clip_norm(scaled, self.radius), response]
+        vector = [self.weight]
+        vector.extend(clip_norm(scaled, self.radius))
+        vector.append(response)
+        return vector
 
     def _check_names(self, answer: "dict[str, Any]") -> None:
         expected = [feature.id for feature in self.features] + [self.response.id]

@@ -1,0 +1,112 @@
+/** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
+
+import { openDevice, parseStudy } from "./ldpkit/index.js";
+import { inWords } from "./words.js";
+
+const PROBLEMS = {
+  study: "This page does not know how to protect what this study asks. Nothing was asked or sent.",
+  closed: "This study is not open today. Nothing was sent.",
+  budget: "This browser has shared as much as it may with the studies of this site. Nothing was sent.",
+  ledger: "This browser cannot store the report safely, so nothing was answered. Is this a private window?",
+  answered: "This browser has answered already, perhaps in another tab. Its report is shown.",
+};
+
+const find = (id) => document.getElementById(id);
+
+/** Run a step, say what went wrong if it did, and show what the device then holds. */
+async function step(work) {
+  find("problem").hidden = true;
+  try {
+    await work();
+  } catch (error) {
+    console.error(error.code ?? error);
+    find("problem").textContent = PROBLEMS[error.code] ?? `This did not work: ${error.message}`;
+    find("problem").hidden = false;
+  }
+}
+
+async function start() {
+  if (!isSecureContext) throw new Error("this page has to be opened over https");
+  const study = await parseStudy(find("study").textContent);
+  const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
+  let shown;
+
+  async function show() {
+    const { answered, report } = await device.status(study);
+    const state = report?.state ?? (answered ? "gone" : "new");
+    for (const part of document.querySelectorAll("[data-when]")) {
+      part.hidden = !part.dataset.when.split(" ").includes(state);
+    }
+    if (report?.body) showReport(study, report.body);
+    if (shown && shown !== state) document.querySelector("section:not([hidden]) > [tabindex]").focus();
+    shown = state;
+    return report;
+  }
+
+  /** Send what waits; what is shown changes when it is done. */
+  async function flush(options) {
+    await device.flush(options);
+    await show();
+  }
+
+  const act = (work) => step(() => work().finally(show));
+  function on(id, event, work) {
+    let busy = false;
+    find(id)?.addEventListener(event, async (happened) => {
+      happened.preventDefault();
+      // The second tap of a double tap asks for nothing new.
+      if (busy) return;
+      busy = true;
+      await act(work);
+      busy = false;
+    });
+  }
+
+
+  on("answers", "submit", async () => {
+    // Asks the browser not to throw the ledger away when space is short.
+    navigator.storage.persist();
+    await device.answer(study, answersIn(find("answers"), study));
+    find("answers").reset();
+  });
+  on("consent", "submit", async () => {
+    await device.consent((await show()).id);
+    await show();
+    await flush();
+  });
+  on("again", "submit", () => flush());
+  on("withdraw", "click", async () => {
+    await device.withdraw((await show()).id);
+    await show();
+    await flush();
+  });
+  addEventListener("online", () => act(flush));
+  await show();
+  await flush({ attempts: 1 });
+}
+
+function showReport(study, body) {
+  find("body").textContent = body;
+  find("size").textContent = `${new TextEncoder().encode(body).length} bytes`;
+  const entries = inWords(study, body).flatMap(([asked, said]) => [entry("dt", asked), entry("dd", said)]);
+  find("in-words").replaceChildren(...entries);
+}
+
+function entry(kind, text) {
+  const element = document.createElement(kind);
+  element.textContent = text;
+  return element;
+}
+
+/** {question id: answer} from the form, whose fields are named `question` or `question/field`. */
+function answersIn({ elements }, study) {
+  const text = (name) => elements.namedItem(name).value;
+  const field = (name, { bounds }) => (bounds ? Number(text(name)) : text(name));
+  const record = ({ id, features, response }) =>
+    Object.fromEntries([...features, response].map((part) => [part.id, field(`${id}/${part.id}`, part)]));
+  return Object.fromEntries(
+    study.questions.map((asked) => [asked.id, asked.ask === "record" ? record(asked) : field(asked.id, asked)]),
+  );
+}
+
+await step(start);

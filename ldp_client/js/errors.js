@@ -1,0 +1,21 @@
+/**
+ * Every error that ldpkit raises on purpose. The message never contains a true answer.
+ *
+ * code: "study" (the document is wrong), "answer" (it does not fit its question), "answered" (this
+ * device has answered before), "budget", "closed" (outside the study's days), "ledger" (storage
+ * cannot be used, nothing was answered) or "input".
+ * field: dotted path of what is wrong, "" for all of it.
+ */
+export class LdpkitError extends Error {
+  constructor(code, problem, field = "") {
+    super(field ? `${code}: ${field}: ${problem}` : `${code}: ${problem}`);
+    this.code = code;
+    this.field = field;
+    this.problem = problem;
+  }
+}
+
+/** Throw an LdpkitError. */
+export function fail(code, problem, field) {
+  throw new LdpkitError(code, problem, field);
+}

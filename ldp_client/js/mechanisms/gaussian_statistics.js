@@ -1,0 +1,76 @@
+/** Gaussian noise on one record's second moments: the twin of ldp_client/mechanisms/gaussian_statistics.py. */
+
+import { gaussianRadius } from "../calibration.js";
+import { fail } from "../errors.js";
+import { isqrt } from "../integers.js";
+import { UNIT_BITS, clipNorm, signedUnits } from "../quantise.js";
+import { floorScaled } from "../rational.js";
+import { hasOwn, isObject } from "../shapes.js";
+import { normal } from "../strips.js";
+import { packSigned, tooSmall } from "./base.js";
+
+const MULTIPLIER_BITS = 60n;
+const HALF = 1n << (MULTIPLIER_BITS - 1n);
+
+/**
+ * The upper triangle of vvᵀ, v = (constant, features…, response), in integers, plus
+ * round(2**20 × N(0, 1)).
+ */
+export function gaussianStatistics(question) {
+  const { norm, features, response, mechanism } = question;
+  const radius = floorScaled(norm, UNIT_BITS);
+  const weight = isqrt((radius * radius) / 2n);
+  const pairs = releasedPairs(features.length + 1, response.bounds);
+  const distance = gaussianRadius(mechanism.epsilon, mechanism.delta, pairs.length);
+  // So that any two records' integer statistics are at most `distance` apart in L2, rounding included.
+  const room = distance - isqrt(BigInt(pairs.length - 1)) - 1n;
+  if (room < 1n) tooSmall(question, "mechanism");
+  const squareNorm = radius * radius + 2n * weight * weight;
+  const diagonal = (room << MULTIPLIER_BITS) / (isqrt(2n * squareNorm * squareNorm) + 1n);
+  const off_diagonal = isqrt(2n * diagonal * diagonal);
+
+  /** v in units of 2**-20, its features clipped to the norm. */
+  function quantise(answer) {
+    checkNames(question, answer);
+    const scaled = features.map((feature) => units(question, feature, answer, 2 ** UNIT_BITS));
+    return [weight, ...clipNorm(scaled, radius), units(question, response, answer, Number(weight))];
+  }
+
+  function randomise(quantised, random) {
+    const noise = normal(pairs.length, random);
+    const sums = pairs.map(([i, j], index) => {
+      const exact = quantised[i] * quantised[j] * (i === j ? diagonal : off_diagonal);
+      return Number((exact + HALF) >> MULTIPLIER_BITS) + noise[index];
+    });
+    return packSigned(sums);
+  }
+
+  const integers = { radius, weight, distance, diagonal, off_diagonal };
+  return { integers, payloadSize: 4 * pairs.length, quantise, randomise };
+}
+
+/** The pairs (i, j), i ≤ j ≤ last, without those whose product is known: the constant's, and a yes/no's. */
+function releasedPairs(last, isNumber) {
+  const pairs = [];
+  for (let i = 0; i <= last; i++) for (let j = i; j <= last; j++) pairs.push([i, j]);
+  return pairs.filter(([i, j]) => i < j || (i > 0 && (i < last || isNumber)));
+}
+
+function checkNames({ id, features, response }, answer) {
+  if (!isObject(answer)) fail("answer", "must be a record", id);
+  const fields = [...features, response];
+  for (const field of fields) {
+    if (!hasOwn(answer, field.id)) fail("answer", "is missing", `${id}.${field.id}`);
+  }
+  if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
+}
+
+/** One field of a record, its bounds (or no and yes) at ∓size. */
+function units(question, { id, bounds }, answer, size) {
+  const value = answer[id];
+  const name = `${question.id}.${id}`;
+  if (bounds) return BigInt(signedUnits(value, bounds, size, name));
+  if (value === "yes" || value === true) return BigInt(size);
+  if (value === "no" || value === false) return BigInt(-size);
+  return fail("answer", "must be yes or no", name);
+}

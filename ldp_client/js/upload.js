@@ -1,0 +1,46 @@
+/** Requests to the collector, and what their answers mean. */
+
+const OK = 200;
+const TIMEOUT_MS = 10_000;
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 60_000;
+// Client errors that time can heal: request timeout, too early, too many requests.
+const TEMPORARY = [408, 425, 429];
+
+/** Send a report: the state that it is in then. */
+export async function put(url, body) {
+  const status = await request(url, { method: "PUT", body, headers: { "Content-Type": "application/json" } });
+  if (status === OK) return "sent";
+  return status >= 400 && status < 500 && !TEMPORARY.includes(status) ? "refused" : "queued";
+}
+
+/** Ask for a report's deletion: whether the collector does not have it any more. */
+export async function remove(url) {
+  const status = await request(url, { method: "DELETE" });
+  return status === OK || status === 404;
+}
+
+/** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
+export function pause(attempt) {
+  const longest = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt);
+  return new Promise((resolve) => setTimeout(resolve, longest * Math.random()));
+}
+
+/**
+ * The HTTP status, OK for all good ones, or 0 when the collector cannot be reached. Nothing that links
+ * requests is sent along.
+ */
+async function request(url, options) {
+  try {
+    const response = await fetch(url, {
+      ...options,
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    return response.ok ? OK : response.status;
+  } catch {
+    return 0;
+  }
+}

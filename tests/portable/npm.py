@@ -1,0 +1,36 @@
+"""The npm packages of these tests, installed once beside them."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+PACKAGES = FOLDER / "node_modules"
+MICROPYTHON = PACKAGES / "@micropython" / "micropython-webassembly-pyscript" / "micropython.mjs"
+ESBUILD = PACKAGES / "esbuild" / "bin" / "esbuild"
+TYPESCRIPT = PACKAGES / "typescript" / "bin" / "tsc"
+
+
+def install() -> None:
+    """Install what package-lock.json says, unless it is there; safe when several processes try."""
+    with (FOLDER / "package-lock.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        installed = PACKAGES / ".package-lock.json"
+        if installed.exists() and installed.stat().st_mtime >= Path(lock.name).stat().st_mtime:
+            return
+        npm = shutil.which("npm")
+        assert npm, "these tests need npm and node 20 or later"
+        command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+        subprocess.run(command, cwd=FOLDER, check=True, capture_output=True)
+
+
+def node(*arguments: str | Path, cwd: Path = FOLDER) -> str:
+    """What a node program prints; it must end well."""
+    done = subprocess.run(
+        ["node", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout

@@ -1,0 +1,37 @@
+// A worker that answers a study, and stops for good at the step it is told: the page then kills it.
+import { openDevice, parseStudy } from "/js/index.js";
+
+let left = Infinity;
+
+function step() {
+  left -= 1;
+  if (left === 0) {
+    postMessage("stopped");
+    for (;;);
+  }
+}
+
+function stepBefore(object, name) {
+  const original = object[name];
+  object[name] = function (...args) {
+    step();
+    return original.apply(this, args);
+  };
+}
+
+stepBefore(IDBDatabase.prototype, "transaction");
+stepBefore(IDBObjectStore.prototype, "getAll");
+stepBefore(IDBObjectStore.prototype, "add");
+
+function random(size) {
+  step();
+  return crypto.getRandomValues(new Uint8Array(size));
+}
+
+onmessage = async ({ data: { text, answers, name, steps } }) => {
+  const study = await parseStudy(text);
+  const device = await openDevice({ maxEpsilon: "64", name, random });
+  left = steps;
+  await device.answer(study, answers);
+  postMessage("answered");
+};

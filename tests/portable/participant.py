@@ -1,0 +1,105 @@
+"""A person with a phone, as the tests of the participant's page see one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from collector.download import fetch_reports
+from schemas import Report, Study
+from tests.collector.conftest import TOKEN, Server
+
+WAIT_SECONDS = 20
+SENT = "Network.requestWillBeSent"
+LEDGER = """
+const done = arguments[0];
+const request = indexedDB.open("ldpkit");
+request.onsuccess = () => {
+  const transaction = request.result.transaction(["spent", "reports"]);
+  const [spent, reports] = ["spent", "reports"].map((store) => transaction.objectStore(store).getAll());
+  transaction.oncomplete = () => {
+    request.result.close();
+    done([spent.result.map(({ question }) => question), reports.result]);
+  };
+};
+"""
+
+
+class Participant:
+    """A browser on a study's page; it starts at the questions."""
+
+    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study) -> None:
+        self.browser = browser
+        self.server = server
+        self.study = study
+        browser.get(f"{server.url}/s/{study.id}")
+        self.until("ask")
+
+    def until(self, *headings: str) -> None:
+        """Wait until one of these headings shows."""
+        self._until(lambda: any(self.find(f"#{heading}").is_displayed() for heading in headings))
+
+    def until_says(self, words: str) -> None:
+        """Wait until the page says this."""
+        self._until(lambda: words in self.text)
+
+    def until_asked(self, method: str, url: str) -> None:
+        """Wait until the browser has made this request."""
+        self._until(lambda: (method, url) in self.requests())
+
+    def address(self, report_id: str) -> str:
+        """The report's address at the collector."""
+        return f"{self.server.url}/v1/studies/{self.study.id}/reports/{report_id}"
+
+    def _until(self, condition: Any) -> None:
+        WebDriverWait(self.browser, WAIT_SECONDS, 0.02).until(lambda _: condition(), self.text)
+
+    def find(self, selector: str) -> Any:
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def click(self, selector: str) -> None:
+        self.find(selector).click()
+
+    @property
+    def text(self) -> str:
+        """All that shows."""
+        return str(self.find("main").text)
+
+    @property
+    def body(self) -> str:
+        """The report's bytes, as the page shows them."""
+        return str(self.find("#body").get_property("textContent"))
+
+    def answer(self, **answers: str) -> None:
+        """Fill in numbers, pick choices, and ask for the report."""
+        for name, value in answers.items():
+            found = self.browser.find_elements(By.NAME, name)
+            if found[0].get_attribute("type") == "number":
+                found[0].send_keys(value)
+            else:
+                next(button for button in found if button.get_attribute("value") == value).click()
+        self.click("#answers button")
+
+    def send(self) -> None:
+        """Agree, and send."""
+        self.click("#agree")
+        self.click("#consent button")
+
+    def ledger(self) -> tuple[list[str], list[dict[str, Any]]]:
+        """The questions that are spent, and the reports."""
+        spent, reports = self.browser.execute_async_script(LEDGER)
+        return spent, reports
+
+    def stored(self) -> list[Report]:
+        """What the collector has."""
+        return list(fetch_reports(self.server.url, self.study.id, TOKEN))
+
+    def requests(self) -> list[tuple[str, str]]:
+        """(method, URL) of what the browser asked for since the last call."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
+        sent = [found["params"]["request"] for found in messages if found["method"] == SENT]
+        return [(request["method"], request["url"]) for request in sent]

@@ -1,0 +1,68 @@
+"""Everything that runs the test vectors: vector folder in, {file: differences} out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Callable
+
+from tests.portable import npm
+
+REPOSITORY = Path(__file__).parents[2]
+JAVASCRIPT = REPOSITORY / "ldp_client" / "js"
+MICROPYTHON_TEXT = """
+import json
+from tests.portable.run_vectors import failures
+print(json.dumps(failures("/data", strict_json=False)))
+"""
+Differences = dict[str, list[str]]
+
+
+def python(interpreter: str | Path, vectors: Path) -> Differences:
+    """Another process, with nothing of the repository imported yet."""
+    command = [interpreter, "-m", "tests.portable.run_vectors", vectors]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def run_micropython(folder: Path, text: str) -> str:
+    """What a Python text prints on MicroPython's WebAssembly build; /data has the folder's files."""
+    npm.install()
+    return npm.node("micropython.mjs", REPOSITORY, npm.MICROPYTHON, folder, text)
+
+
+def micropython(vectors: Path) -> Differences:
+    """MicroPython, whose json module is lenient."""
+    return json.loads(run_micropython(vectors, MICROPYTHON_TEXT))
+
+
+def javascript(vectors: Path) -> Differences:
+    """The browser's port, in node."""
+    return json.loads(npm.node("run_vectors.mjs", JAVASCRIPT / "index.js", vectors))
+
+
+def older_pythons() -> list[Path]:
+    """The oldest Python that devices may have, 3.9, where this machine has it."""
+    versions = (Path.home() / ".pyenv" / "versions").glob("3.9.*/bin/python3.9")
+    named = shutil.which("python3.9")
+    candidates = [*sorted(versions), *([Path(named)] if named else [])]
+    return [path for path in candidates if _runs(path)][:1]
+
+
+def _runs(interpreter: Path) -> bool:
+    return subprocess.run([interpreter, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def platforms() -> dict[str, Callable[[Path], Differences]]:
+    """Every platform of this machine, by name."""
+    found = {"python": partial(python, sys.executable), "micropython": micropython, "javascript": javascript}
+    found.update({path.name: partial(python, path) for path in older_pythons()})
+    return found

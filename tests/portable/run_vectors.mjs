@@ -1,0 +1,107 @@
+// Runs the test vectors on the JavaScript port: node run_vectors.mjs INDEX_JS VECTORS
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [port, folder] = process.argv.slice(2);
+const { mechanismFor, parseStudy, perturbAnswers } = await import(pathToFileURL(port));
+const load = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
+const hex = (bytes) => Buffer.from(bytes).toString("hex");
+
+function streamOf({ head = "", seed }) {
+  let rest = Buffer.from(head, "hex");
+  let counter = 0n;
+  const stream = (size) => {
+    while (rest.length < size) {
+      const block = Buffer.alloc(8);
+      block.writeBigUInt64BE(counter++);
+      rest = Buffer.concat([rest, createHash("sha256").update(seed).update(block).digest()]);
+    }
+    stream.taken += size;
+    const taken = Uint8Array.from(rest.subarray(0, size));
+    rest = rest.subarray(size);
+    return taken;
+  };
+  stream.taken = 0;
+  return stream;
+}
+
+/** In an answer these strings stand for numbers that JSON lacks. */
+function decoded(answer) {
+  if (answer !== null && typeof answer === "object" && !Array.isArray(answer)) {
+    return Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, decoded(value)]));
+  }
+  return ["NaN", "Infinity", "-Infinity"].includes(answer) ? Number(answer) : answer;
+}
+
+function outcome(code, work) {
+  try {
+    return work();
+  } catch (error) {
+    if (error.code !== code) throw error;
+    return { refused: error.field };
+  }
+}
+
+const differs = (entry, found) =>
+  Object.keys(found).some((name) => JSON.stringify(found[name]) !== JSON.stringify(entry[name]));
+
+async function mechanismFailures({ studies, draws }) {
+  const failures = [];
+  const mechanisms = {};
+  for (const [name, { study, integers }] of Object.entries(studies)) {
+    mechanisms[name] = mechanismFor((await parseStudy(JSON.stringify(study))).questions[0]);
+    const found = Object.entries(mechanisms[name].integers).map(([key, value]) => [key, String(value)]);
+    if (JSON.stringify(found.sort()) !== JSON.stringify(Object.entries(integers).sort())) {
+      failures.push(`${name}: ${found}`);
+    }
+  }
+  for (const draw of draws) {
+    const stream = streamOf(draw);
+    const answer = decoded(draw.answer);
+    const found = outcome("answer", () => ({ payload: hex(mechanisms[draw.study].perturb(answer, stream)) }));
+    found.bytes = stream.taken;
+    if (differs(draw, found)) failures.push(`${JSON.stringify(draw)}: found ${JSON.stringify(found)}`);
+  }
+  return failures;
+}
+
+async function reportFailures({ reports }) {
+  const failures = [];
+  for (const entry of reports) {
+    const stream = streamOf(entry);
+    const study = await parseStudy(JSON.stringify(entry.study));
+    const { body } = perturbAnswers(study, decoded(entry.answers), stream);
+    if (differs(entry, { report: body, bytes: stream.taken })) failures.push(`${entry.seed}: found ${body}`);
+  }
+  return failures;
+}
+
+async function studyOutcome(text) {
+  try {
+    const study = await parseStudy(text);
+    study.questions.forEach(mechanismFor);
+    return { canonical: study.canonical, digest: study.digest };
+  } catch (error) {
+    if (error.code !== "study") throw error;
+    return { refused: error.field };
+  }
+}
+
+async function studyFailures({ studies }) {
+  const failures = [];
+  for (const entry of studies) {
+    const found = await studyOutcome(entry.text);
+    if (differs(entry, found)) failures.push(`${entry.name}: found ${JSON.stringify(found)}`);
+  }
+  return failures;
+}
+
+const found = {};
+for (const name of ["laplace", "randomized_response", "oue", "gaussian_statistics"]) {
+  found[name] = await mechanismFailures(load(name));
+}
+found.reports = await reportFailures(load("reports"));
+found.studies = await studyFailures(load("studies"));
+console.log(JSON.stringify(found));

@@ -1,0 +1,123 @@
+"""Run the test vectors and say what differs. Runs on MicroPython too.
+
+As a program: prints one line for each file, then one for each difference.
+"""
+
+import json
+from binascii import hexlify, unhexlify
+
+from ldp_client.answering import perturb_answers
+from ldp_client.mechanisms import mechanism_for
+from schemas.errors import AnswerError, StudyError
+from schemas.study import Study
+from tests.portable.stream import Stream
+
+MECHANISMS = ("laplace", "randomized_response", "oue", "gaussian_statistics")
+SPECIAL_NUMBERS = ("NaN", "Infinity", "-Infinity")
+
+
+def integers(mechanism):
+    """The integers that decide a mechanism's law, as decimal strings."""
+    if mechanism.name == "laplace":
+        return {"levels": str(mechanism.levels)}
+    if mechanism.name != "gaussian_statistics":
+        return {"threshold": str(mechanism.threshold)}
+    names = ("radius", "weight", "distance", "diagonal", "off_diagonal")
+    return {name: str(getattr(mechanism, name)) for name in names}
+
+
+def decoded(answer):
+    """An answer from its JSON form, in which a string may stand for a number that JSON lacks."""
+    if isinstance(answer, dict):
+        return {name: decoded(answer[name]) for name in answer}
+    return float(answer) if answer in SPECIAL_NUMBERS else answer
+
+
+def stream_of(entry):
+    return Stream(unhexlify(entry.get("head", "")), entry["seed"])
+
+
+def outcome(mechanism, draw):
+    """What one draw gives: payload and bytes read, or the field of the answer that was refused."""
+    stream = stream_of(draw)
+    try:
+        payload = mechanism.perturb(decoded(draw["answer"]), stream.read)
+    except AnswerError as error:
+        return {"refused": error.field, "bytes": stream.taken}
+    return {"payload": hexlify(payload).decode(), "bytes": stream.taken}
+
+
+def report_outcome(entry):
+    """The report of a whole study, and the bytes read."""
+    study = Study(entry["study"])
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    stream = stream_of(entry)
+    answers = {name: decoded(entry["answers"][name]) for name in entry["answers"]}
+    report = perturb_answers(study, mechanisms, answers, stream.read)
+    return {"report": report.to_json(), "bytes": stream.taken}
+
+
+def study_outcome(text):
+    """A study's canonical text and digest, or the field that is refused."""
+    try:
+        study = Study.from_json(text)
+        for question in study.questions:
+            mechanism_for(question)
+    except StudyError as error:
+        return {"refused": error.field}
+    return {"canonical": study.to_json(), "digest": study.digest}
+
+
+def expected(entry, found):
+    return {name: entry.get(name) for name in found}
+
+
+def mechanism_failures(vectors):
+    mechanisms = {}
+    for name in vectors["studies"]:
+        entry = vectors["studies"][name]
+        mechanisms[name] = mechanism_for(Study(entry["study"]).questions[0])
+        if integers(mechanisms[name]) != entry["integers"]:
+            yield f"{name}: {integers(mechanisms[name])}"
+    for draw in vectors["draws"]:
+        found = outcome(mechanisms[draw["study"]], draw)
+        if found != expected(draw, found):
+            yield f"{draw}: found {found}"
+
+
+def report_failures(vectors):
+    for entry in vectors["reports"]:
+        found = report_outcome(entry)
+        if found != expected(entry, found):
+            yield f"{entry['seed']}: found {found}"
+
+
+def study_failures(vectors, strict_json):
+    for entry in vectors["studies"]:
+        if entry.get("needs_strict_json") and not strict_json:
+            continue
+        found = study_outcome(entry["text"])
+        if found != expected(entry, found):
+            yield f"{entry['name']}: found {found}"
+
+
+def failures(folder, strict_json=True):
+    """{file: differences} for every vector file of a folder.
+
+    strict_json: whether this platform's json module refuses duplicate keys and loose syntax.
+    """
+
+    def load(name):
+        with open(f"{folder}/{name}.json", encoding="utf-8") as file:
+            return json.load(file)
+
+    found = {name: list(mechanism_failures(load(name))) for name in MECHANISMS}
+    found["reports"] = list(report_failures(load("reports")))
+    found["studies"] = list(study_failures(load("studies"), strict_json))
+    return found
+
+
+if __name__ == "__main__":
+    import sys
+
+    print(json.dumps(failures(sys.argv[1])))

@@ -1,0 +1,114 @@
+"""The code in docs/embedding.md does what the text around it says."""
+
+import json
+import re
+
+import pytest
+
+from collector.download import fetch_reports
+from ldp_client import Device
+from schemas import Report
+from schemas.errors import AlreadyAnsweredError
+from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
+from tests.portable.chromium import run
+from tests.portable.platforms import REPOSITORY, run_micropython
+
+GUIDE = (REPOSITORY / "docs" / "embedding.md").read_text(encoding="utf-8")
+
+
+def code(language, having):
+    """The one block of the guide in this language that contains these words."""
+    (block,) = [block for block in re.findall(rf"```{language}\n(.*?)```", GUIDE, re.S) if having in block]
+    return block
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    started = Server(tmp_path_factory.mktemp("collector"))
+    started.request("POST", "/v1/studies", build_study().document)
+    yield started
+    started.kill()
+
+
+def stored(server):
+    return {report.id for report in fetch_reports(server.url, "habits", TOKEN)}
+
+
+def test_phone(server, tmp_path):
+    source = code("python", "fetch_study").replace("https://collector.example", server.url)
+    names = {"FOLDER": tmp_path}
+    exec(source, names)
+    assert names["outcome"].sent == 1
+    assert names["report_id"] in stored(server)
+    with pytest.raises(AlreadyAnsweredError):
+        exec(source, names)
+
+
+def test_gateway(server, tmp_path):
+    names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
+    exec(code("python", "answer_for"), names)
+    before = stored(server)
+    assert [names["answer_for"](member, build_study(), ANSWERS) for member in ("a", "b")] == [1, 1]
+    assert len(stored(server) - before) == 2
+    assert Device(tmp_path / "a", max_epsilon="4").epsilon_left == 1
+
+
+def test_browser(server, browser):
+    start, script = code("js", "openDevice").split("\n", 1)
+    (module,) = re.findall(r'^import \{ openDevice, parseStudy \} from "(.*)";$', start)
+    browser.get(f"{server.url}/healthz")
+    before = stored(server)
+    sent = run(browser, script + "return [report.id, report.body];", module=module)
+    assert stored(server) - before == {sent[0]}
+    assert Report.from_json(sent[1]).id == sent[0]
+
+
+MICROCONTROLLER_CHECK = """
+import json
+from schemas.study import Study
+
+study = Study.from_json(open(PLACE + "study.json").read())
+answers = json.loads(open(PLACE + "answers.json").read())
+stream = [7]
+
+def random(size):
+    stream[0] += 1
+    return bytes([(stream[0] * 101 + place * 17) % 256 for place in range(size)])
+
+answer_once(study, answers, random)
+try:
+    answer_once(study, answers, random)
+except RuntimeError as error:
+    print(error)
+print(json.dumps(read_ledger()))
+with open(LEDGER, "w") as file:
+    file.write("{")
+try:
+    answer_once(study, answers, random)
+except ValueError:
+    print("damaged")
+"""
+
+
+def on_this_python(folder, source, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    exec(f"PLACE = {str(folder) + '/'!r}\n{source}", {})
+    return capsys.readouterr().out
+
+
+def on_micropython(folder, source, *_):
+    return run_micropython(folder, f"PLACE = '/data/'\n{source}")
+
+
+@pytest.mark.parametrize("platform", [on_this_python, on_micropython])
+def test_microcontroller(platform, tmp_path, capsys, monkeypatch):
+    study = build_study()
+    (tmp_path / "study.json").write_text(study.to_json())
+    (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
+    source = code("python", "answer_once") + MICROCONTROLLER_CHECK
+    refused, ledger, damaged = platform(tmp_path, source, capsys, monkeypatch).split("\n")[:3]
+    assert (refused, damaged) == ("answered before", "damaged")
+    kept = json.loads(ledger)
+    assert kept["spent"] == ["habits/hours", "habits/fruit", "habits/ever"]
+    (body,) = kept["outbox"]
+    assert Report.from_json(body).digest == study.digest

@@ -1,0 +1,60 @@
+"""One stream of random bytes gives one report, on every platform."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.portable import make_vectors
+from tests.portable.platforms import platforms
+from tests.portable.run_vectors import MECHANISMS
+
+FILES = {*MECHANISMS, "reports", "studies"}
+PLATFORMS = platforms()
+
+
+def vectors(name):
+    return json.loads((make_vectors.FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_files_are_what_their_generator_writes():
+    built = {f"{name}.json": make_vectors.render(document) for name, document in make_vectors.build().items()}
+    assert built == {file.name: file.read_text(encoding="utf-8") for file in make_vectors.FOLDER.iterdir()}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
+def test_every_platform_agrees(platform):
+    assert platform(make_vectors.FOLDER) == {name: [] for name in FILES}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
+def test_every_platform_sees_a_difference(platform, tmp_path):
+    shutil.copytree(make_vectors.FOLDER, tmp_path, dirs_exist_ok=True)
+    for name in FILES:
+        document = vectors(name)
+        entry = document.get("draws", document.get(name))[0]
+        entry["bytes" if "bytes" in entry else "digest"] = "wrong"
+        (tmp_path / f"{name}.json").write_text(make_vectors.render(document), encoding="utf-8")
+    assert {name: len(found) for name, found in platform(tmp_path).items()} == dict.fromkeys(FILES, 1)
+
+
+def test_bad_studies_are_refused_where_they_say():
+    refused = {entry["name"]: entry.get("refused") for entry in vectors("studies")["studies"]}
+    bad = sorted((make_vectors.GOLDEN / "studies" / "bad").glob("*.json"))
+    assert len(bad) > 40
+    assert {file.stem: refused[file.stem] for file in bad} == {
+        file.stem: json.loads(file.read_text())["field"] for file in bad
+    }
+
+
+def test_the_streams_reach_what_random_ones_hardly_ever_do():
+    draws = {name: vectors(name)["draws"] for name in MECHANISMS}
+    laplace = {draw["bytes"] for draw in draws["laplace"]}
+    # 12 bytes a draw: kept at once, after one redraw, undecided three times, and a tail beyond 32 bits.
+    assert laplace >= {12, 24, 12 + 4 * 16, 12 * 130}
+    assert {"7fffffff", "80000001"} <= {draw.get("payload") for draw in draws["laplace"]}
+    gaussian = {draw["bytes"] for draw in draws["gaussian_statistics"] if draw["study"] == "linear"}
+    assert gaussian >= {0, 108, 108 + 4 * 16}
+    # 4 bytes for the coin and 4 for the other choice; a redraw of the latter is 4 more.
+    assert {draw["bytes"] for draw in draws["randomized_response"]} >= {0, 8, 12}
+    assert {draw["study"] for draw in draws["oue"]} == {"three", "thirteen", "many"}

@@ -1,0 +1,42 @@
+// Compiled, never run: how a typed page uses the port, and what its types refuse.
+import { LdpkitError, mechanismFor, openDevice, parseStudy, perturbAnswers } from "../../ldp_client/js/index.js";
+import type { Device, Question, Study } from "../../ldp_client/js/index.js";
+
+async function answerOnce(text: string): Promise<string> {
+  const study: Study = await parseStudy(text);
+  const device: Device = await openDevice({ maxEpsilon: "4" });
+  const report = await device.answer(study, { hours: 3.5, ever: true, rating: { age: 30, rate: null } });
+  await device.consent(report.id);
+  await device.flush({ attempts: 2 });
+  const { answered, report: kept } = await device.status(study);
+  if (answered && kept?.state === "sent") await device.withdraw(kept.id);
+  return report.body;
+}
+
+function describe(question: Question): string {
+  if (question.ask === "number") return `${question.bounds[0][0] / question.bounds[0][1]}`;
+  if (question.ask === "record") return question.features.map(({ id }) => id).join();
+  return question.choices.join();
+}
+
+function levels(question: Question): bigint {
+  return mechanismFor(question).integers["levels"] ?? 0n;
+}
+
+function reason(error: unknown): string {
+  return error instanceof LdpkitError && error.code === "budget" ? error.problem : "";
+}
+
+async function misuse(study: Study): Promise<void> {
+  // @ts-expect-error a budget is a decimal in a string
+  await openDevice({ maxEpsilon: 4 });
+  // @ts-expect-error a study is immutable
+  study.version = 2;
+  // @ts-expect-error a report needs the parsed study
+  perturbAnswers("{}", {});
+  // @ts-expect-error no such state
+  const state: Awaited<ReturnType<Device["answer"]>>["state"] = "lost";
+  void state;
+}
+
+void [answerOnce, describe, levels, reason, misuse];
