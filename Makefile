@@ -3,19 +3,23 @@ VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
-CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+CHROMIUM := $(shell command -v chromium || command -v google-chrome)
+NPM := $(shell command -v npm)
+NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 
 .PHONY: demo test lint types schemas clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/ldpkit demo --out demo
 
-test: lint types
-ifeq ($(CHROMIUM)$(CI),)
-	@echo "Chromium is not installed: the tests in tests/browser are left out"
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/browser
-else
+# CI has Chromium and node; elsewhere the tests that need them are left out, and that is said.
+ifneq ($(and $(CHROMIUM),$(NPM))$(CI),)
+test: lint types $(NPM_PACKAGES)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+else
+test: lint types
+	@echo "Chromium or node is missing: tests/browser and tests/portable are left out"
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/browser --ignore tests/portable
 endif
 
 lint: $(VENV)/dev.installed
@@ -37,6 +41,9 @@ $(VENV)/%.installed: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing ldpkit[$*] into $(VENV) (once; about a minute)"
 	$(PIP) --editable '.[$*]'
 	@touch $@
+
+$(NPM_PACKAGES): tests/portable/package-lock.json
+	cd tests/portable && npm ci --silent --no-audit --no-fund --ignore-scripts
 
 clean:
 	rm -rf $(VENV) demo build dist *.egg-info

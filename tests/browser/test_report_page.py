@@ -8,7 +8,7 @@ from inference.results.page import render_page
 from inference.results.posterior import Posterior
 from schemas import Study
 from tests import studies
-from tests.browser.chromium import chromium, set_width
+from tests.portable import chromium
 
 STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.LINEAR))
 PARAMETERS = {
@@ -36,9 +36,15 @@ def page(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
+def browser(tmp_path_factory):
+    started = chromium.start(tmp_path_factory.mktemp("profile"))
+    yield started
+    started.quit()
+
+
+def set_width(browser, width):
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
 @pytest.mark.parametrize("width", [360, 900])
