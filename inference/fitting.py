@@ -31,8 +31,7 @@ def fit(
     draws. progress: told what is being fitted. Raises ReportError or SummaryError when the reports do
     not belong to the study, InputError for a seed that is not a whole number from 0 to 2**32 − 1.
     """
-    if not 0 <= seed < 1 << 32:
-        raise InputError("the seed must be a whole number from 0 to 4294967295")
+    check_seed(seed)
     summary = reports if isinstance(reports, Summary) else summarize(study, reports)
     if summary.digest != study.digest:
         raise SummaryError("digest", "belongs to another study document")
@@ -43,6 +42,12 @@ def fit(
             progress(f"fitting {question.id}: {question.model.name} from {part.n} reports")
         posteriors[question.id] = draw_posterior(study, question, model_for(question, part), part.n, seed)
     return posteriors
+
+
+def check_seed(seed: int) -> None:
+    """Raises InputError unless the seed is a whole number from 0 to 2**32 − 1."""
+    if type(seed) is not int or not 0 <= seed < 1 << 32:
+        raise InputError("the seed must be a whole number from 0 to 4294967295")
 
 
 def draw_posterior(study: Study, question: Question, model: Model, n: int, seed: int) -> Posterior:
@@ -58,7 +63,7 @@ def draw_posterior(study: Study, question: Question, model: Model, n: int, seed:
         n=n,
         draws=parameters,
         prior_sd=prior_sd,
-        diagnostics=diagnose(parameters, drawn.diverging, prior_sd),
+        diagnostics=diagnose(parameters, drawn.diverging, prior_sd, n, model.notes),
         study=study.digest,
         seed=seed,
     )

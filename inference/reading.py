@@ -130,4 +130,8 @@ def _report_of_row(row: dict[str, Any]) -> Report:
         raise ReportError("", "the row lacks a column of an export") from None
     columns = ((name, value) for name, value in row.items() if name.startswith(PAYLOAD_COLUMN))
     payloads = {name[len(PAYLOAD_COLUMN) :]: value for name, value in columns if value is not None}
-    return Report(*head, payloads)
+    if not all(isinstance(payload, bytes) for payload in payloads.values()):
+        raise ReportError("payloads", "must be binary columns")
+    report = Report(*head, payloads)
+    # The rules of a report document hold for a row too.
+    return Report.from_document(report.to_document())

@@ -28,11 +28,14 @@ MOST_PATTERN_CHOICES = 12
 
 
 class Reduction(NamedTuple):
-    """kind: what the values are. size: how many. reduce: (n, payload bytes) -> values summed over n."""
+    """size: how many values. reduce: payload bytes of n reports -> values, summed over them.
 
-    kind: str
+    possible: whether values can be those of n reports.
+    """
+
     size: Callable[[Mechanism], int]
     reduce: Callable[[Mechanism, Payloads], Values]
+    possible: Callable[[Mechanism, int, Values], bool]
 
 
 def histogram_cells(levels: int) -> int:
@@ -106,9 +109,24 @@ def _sums(_mechanism: Mechanism, payloads: Payloads) -> Values:
     return _signed(payloads).sum(axis=0, dtype=np.int64)
 
 
+def _counts_all(_mechanism: Mechanism, n: int, values: Values) -> bool:
+    """Every report is in exactly one cell."""
+    return bool(values.min() >= 0) and int(values.sum()) == n
+
+
+def _unary_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    if keeps_patterns(_choices(mechanism)):
+        return _counts_all(mechanism, n, values)
+    return bool((values >= 0).all() and (values <= n).all())
+
+
+def _sums_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    return int(abs(values).max()) <= n * cast(GaussianStatistics, mechanism).largest
+
+
 REDUCTIONS = {
-    "laplace": Reduction("histogram", lambda m: histogram_cells(cast(Laplace, m).levels) + 2, _histogram),
-    "randomized_response": Reduction("counts", _choices, _index_counts),
-    "oue": Reduction("unary", _unary_size, _unary_counts),
-    "gaussian_statistics": Reduction("sums", _coordinate_count, _sums),
+    "laplace": Reduction(lambda m: histogram_cells(cast(Laplace, m).levels) + 2, _histogram, _counts_all),
+    "randomized_response": Reduction(_choices, _index_counts, _counts_all),
+    "oue": Reduction(_unary_size, _unary_counts, _unary_possible),
+    "gaussian_statistics": Reduction(_coordinate_count, _sums, _sums_possible),
 }

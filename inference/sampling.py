@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from numpyro.infer import MCMC, NUTS, Predictive, init_to_value
+from numpyro.distributions import biject_to
+from numpyro.infer import MCMC, NUTS, Predictive, init_to_uniform
 
 from inference.models.base import Draws, Model
 
@@ -17,6 +21,8 @@ WARMUP = 1000
 KEPT = 1000
 MOST_ROUNDS = 4
 TARGET_ACCEPTANCE = 0.9
+# How far chains start from the moment estimate, in unbounded space.
+NEARBY = 0.2
 PRIOR_DRAWS = 1000
 
 
@@ -55,7 +61,7 @@ def sample(
 def _chains(model: Model, warmup: int, kept: int) -> MCMC:
     kernel = NUTS(
         model.program,
-        init_strategy=init_to_value(values=dict(model.initial)),
+        init_strategy=partial(_start_nearby, dict(model.initial)),
         target_accept_prob=TARGET_ACCEPTANCE,
         dense_mass=True,
     )
@@ -67,6 +73,21 @@ def _chains(model: Model, warmup: int, kept: int) -> MCMC:
         chain_method="vectorized",
         progress_bar=False,
     )
+
+
+def _start_nearby(values: dict[str, object], site: dict[str, Any] | None = None) -> Any:
+    """NumPyro's init strategy: each chain starts near the moment estimate, in unbounded space.
+
+    Chains that start at one point could not show that there are two modes.
+    """
+    if site is None:
+        return partial(_start_nearby, values)
+    if site["type"] != "sample" or site["is_observed"] or site["name"] not in values:
+        return init_to_uniform(site)
+    unbounded = biject_to(site["fn"].support)
+    middle = unbounded.inv(jnp.asarray(values[site["name"]], dtype=float))
+    shift = jax.random.uniform(site["kwargs"]["rng_key"], middle.shape, minval=-NEARBY, maxval=NEARBY)
+    return unbounded(middle + shift)
 
 
 def _last_round(mcmc: MCMC) -> Sampled:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference.reductions import REDUCTIONS
 from ldp_client import Mechanism, mechanism_for
-from schemas import Report, Study
+from schemas import Question, Report, Study
 from schemas.canonical import canonical_json, parse_json
 from schemas.errors import ReportError, SummaryError
 from schemas.fields import Constant, Hex, Identifier, Integer, Record
@@ -81,10 +81,18 @@ class Summary:
         empty = cls.empty(study)
         if set(parsed["questions"]) != set(empty.questions):
             raise SummaryError("questions", "are not those of the study")
-        for name, part in empty.questions.items():
-            if len(parsed["questions"][name].values) != len(part.values):
-                raise SummaryError(f"questions.{name}.values", f"must have {len(part.values)} entries")
+        for question in study.questions:
+            _check_part(question, parsed["questions"][question.id], len(empty.questions[question.id].values))
         return cls(study.id, study.version, study.digest, parsed["questions"])
+
+
+def _check_part(question: Question, part: QuestionSummary, size: int) -> None:
+    field = f"questions.{question.id}.values"
+    if len(part.values) != size:
+        raise SummaryError(field, f"must have {size} entries")
+    mechanism = mechanism_for(question)
+    if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
+        raise SummaryError(field, f"cannot be those of {part.n} reports")
 
 
 class _Values:

@@ -5,11 +5,11 @@ A record question takes an object in NDJSON, and in CSV one column for each of i
 """
 
 import csv
-import json
 import os
 from collections.abc import Iterator
 
-from schemas.errors import AnswerError, InputError
+from schemas.canonical import parse_json
+from schemas.errors import AnswerError, DocumentError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from schemas.study import Question, Study
 
 YES = ("yes", "true", "1", "1.0")
+MAX_LINE = 1 << 20
 NO = ("no", "false", "0", "0.0")
 
 
@@ -33,14 +34,14 @@ def read_answers(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
 
 
 def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":  # noqa: ARG001
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
-                answers = json.loads(line)
-            except (ValueError, RecursionError):
-                raise InputError(f"{os.path.basename(path)}, line {number}: not JSON") from None
+                answers = parse_json(line, DocumentError, MAX_LINE)
+            except DocumentError as error:
+                raise InputError(f"{os.path.basename(path)}, line {number}: {error.problem}") from None
             if not isinstance(answers, dict):
                 raise InputError(f"{os.path.basename(path)}, line {number}: must be an object")
             yield number, answers
@@ -49,8 +50,8 @@ def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
 def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, strict=True)
-        _check_header(study, list(reader.fieldnames or []), os.path.basename(path))
         try:
+            _check_header(study, list(reader.fieldnames or []), os.path.basename(path))
             for row in reader:
                 if None in row or None in row.values():
                     raise InputError(

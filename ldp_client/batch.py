@@ -18,6 +18,8 @@ def perturb_file(study: "Study", answers_path: str, reports_path: str) -> int:
 
     Nothing is written when any answer is wrong. Raises InputError with the line.
     """
+    if os.path.exists(reports_path):
+        raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     count = 0
     with replacing(reports_path) as file:

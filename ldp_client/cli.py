@@ -9,12 +9,13 @@ import signal
 import sys
 from importlib.metadata import entry_points, version
 
-from schemas.errors import InputError, LdpkitError, MissingExtraError
+from schemas.errors import AlreadyAnsweredError, InputError, LdpkitError, MissingExtraError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
+    from ldp_client.device import Device
     from schemas.study import Study
 
 COMMAND_GROUP = "ldpkit.commands"
@@ -120,8 +121,18 @@ def run_answer(arguments: argparse.Namespace) -> int:
     study, collector = fetch_study(arguments.study_url)
     device = Device(arguments.folder, arguments.max_epsilon, collector)
     answers = answers_from_text(study, split_settings(study, arguments.answers))
-    report_id = device.answer(study, answers)
-    print(f"answered {study.id}; report {report_id}; epsilon left {float(device.epsilon_left):g}")
+    try:
+        report_id = device.answer(study, answers)
+        print(f"answered {study.id}; report {report_id}; epsilon left {float(device.epsilon_left):g}")
+    except AlreadyAnsweredError:
+        # What an earlier call could not send is sent now.
+        _send_queued(device)
+        raise
+    return _send_queued(device)
+
+
+def _send_queued(device: "Device") -> int:
+    """Flush and say what happened; the exit code is 1 when a report was refused or still waits."""
     flushed = device.flush()
     for line in flushed.refused:
         print(f"refused: {line}", file=sys.stderr)
@@ -140,7 +151,8 @@ def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in known:
-            raise InputError(f"--set {name}: use QUESTION=VALUE with one of: {', '.join(known)}")
+            # Not even the name is repeated: it may be an answer that was mistyped.
+            raise InputError(f"--set: use QUESTION=VALUE, with one of: {', '.join(known)}")
         if name in texts:
             raise InputError(f"--set {name}: stands twice")
         texts[name] = value

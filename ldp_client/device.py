@@ -38,14 +38,14 @@ class Device:
 
     folder: where ledger and outbox live. max_epsilon: the privacy budget, a decimal in a string,
     for the device's life, over all studies. collector: base URL of the collector, needed to flush.
-    Raises LedgerError if the ledger cannot be used, InputError for a bad max_epsilon.
+    Raises LedgerError if the ledger cannot be used, InputError for a bad max_epsilon or collector.
     """
 
     def __init__(
         self, folder: "str | os.PathLike[str]", max_epsilon: str, collector: "Optional[str]" = None
     ) -> None:
         self.max_epsilon = _budget(max_epsilon)
-        self.collector = collector
+        self.collector = "" if collector is None else _base_url(collector)
         self.ledger = Ledger(os.fspath(folder))
 
     def answer(self, study: "Study", answers: "dict[str, Any]") -> str:
@@ -60,27 +60,36 @@ class Device:
         spends = [
             Spend(study.id, question.id, study.version, _cost(question)) for question in study.questions
         ]
-        self.ledger.record(spends, Queued(report.id, study.id, report.to_json()), self.max_epsilon)
+        self.ledger.record(
+            spends, Queued(report.id, self.collector, study.id, report.to_json()), self.max_epsilon
+        )
         return report.id
 
     def flush(self, attempts: int = 5) -> Flushed:
-        """Send what is queued, byte for byte as it was written; what cannot be sent now stays queued."""
-        if self.collector is None:
+        """Send what is queued for this device's collector, byte for byte as it was written.
+
+        What cannot be sent now stays queued, and so does what belongs to another collector.
+        """
+        if not self.collector:
             raise InputError("the device has no collector: Device(folder, max_epsilon, collector=URL)")
         result = Flushed()
         for queued in self.ledger.queued():
-            url = f"{self.collector.rstrip('/')}/v1/studies/{queued.study}/reports/{queued.report_id}"
-            outcome = put_with_retries(url, queued.body, attempts)
-            result.reason = outcome.reason or result.reason
-            if outcome.state == "waiting":
-                result.waiting += 1
-                continue
-            if outcome.state == "sent":
-                result.sent += 1
-            else:
-                result.refused.append(f"report {queued.report_id}: {outcome.reason}")
-            self.ledger.remove(queued.report_id)
+            if queued.collector in ("", self.collector):
+                self._send(queued, attempts, result)
         return result
+
+    def _send(self, queued: Queued, attempts: int, result: Flushed) -> None:
+        url = f"{self.collector}/v1/studies/{queued.study}/reports/{queued.report_id}"
+        outcome = put_with_retries(url, queued.body, attempts)
+        result.reason = outcome.reason or result.reason
+        if outcome.state == "waiting":
+            result.waiting += 1
+            return
+        if outcome.state == "sent":
+            result.sent += 1
+        else:
+            result.refused.append(f"report {queued.report_id}: {outcome.reason}")
+        self.ledger.remove(queued.report_id)
 
     @property
     def epsilon_left(self) -> Fraction:
@@ -92,6 +101,12 @@ def _cost(question: "Any") -> Fraction:
     """The stated epsilon: never below what the mechanism really spends."""
     stated: Rational = question.mechanism.epsilon
     return Fraction(stated.numerator, stated.denominator)
+
+
+def _base_url(text: str) -> str:
+    if not text.startswith(("http://", "https://")) or text.endswith("://"):
+        raise InputError(f"the collector {text!r} is not a URL of the form https://host")
+    return text.rstrip("/")
 
 
 def _budget(text: str) -> Fraction:

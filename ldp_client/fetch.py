@@ -2,6 +2,7 @@
 
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 
 from ldp_client.upload import TIMEOUT_SECONDS
 from schemas.errors import InputError, TransferError
@@ -23,7 +24,7 @@ def fetch_study(url: str) -> "tuple[Study, str]":
             text = response.read(MAX_BYTES + 1)
     except urllib.error.HTTPError as error:
         raise TransferError(f"{url} answered with HTTP status {error.code}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         raise TransferError(f"cannot reach {url}: {getattr(error, 'reason', error)}") from None
     study = Study.from_json(text)
     if study.id != study_id:

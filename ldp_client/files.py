@@ -18,6 +18,8 @@ def replacing(path: str) -> "Iterator[TextIO]":
 
     Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
     """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f"cannot write {path}: it is not a plain file")
     folder = os.path.dirname(os.path.abspath(path))
     temporary = None
     try:

@@ -6,6 +6,7 @@ returns, so that a report can never leave without its spend, nor a spend exist w
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -21,7 +22,7 @@ CREATE TABLE IF NOT EXISTS spent (
   study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL, epsilon TEXT NOT NULL,
   PRIMARY KEY (study, question)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS outbox (
-  report_id TEXT PRIMARY KEY, study TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+  report_id TEXT PRIMARY KEY, collector TEXT NOT NULL, study TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -36,10 +37,14 @@ class Spend:
 
 
 class Queued:
-    """A report that waits to be sent: its id, its study's id and the exact bytes to send."""
+    """A report that waits to be sent: its id, collector, study's id and the exact bytes to send.
 
-    def __init__(self, report_id: str, study: str, body: str) -> None:
+    collector: base URL, "" where it was not known when the report was made.
+    """
+
+    def __init__(self, report_id: str, collector: str, study: str, body: str) -> None:
         self.report_id = report_id
+        self.collector = collector
         self.study = study
         self.body = body
 
@@ -56,8 +61,20 @@ class Ledger:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise LedgerError(f"cannot make the folder {folder}: {error.strerror}") from None
-        with self._open() as connection:
-            _prepare(connection)
+        self._prepare_patiently()
+
+    def _prepare_patiently(self) -> None:
+        """Make the tables, also while another process does: SQLite does not wait for a mode switch."""
+        deadline = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                with self._open() as connection:
+                    _prepare(connection)
+                return
+            except LedgerError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.02)
 
     def spent(self) -> "list[Spend]":
         """All spends so far."""
@@ -81,14 +98,14 @@ class Ledger:
                 "INSERT INTO spent VALUES (?, ?, ?, ?)",
                 [(spend.study, spend.question, spend.version, str(spend.epsilon)) for spend in spends],
             )
-            row = (report.report_id, report.study, report.body)
-            connection.execute("INSERT INTO outbox VALUES (?, ?, ?)", row)
+            row = (report.report_id, report.collector, report.study, report.body)
+            connection.execute("INSERT INTO outbox VALUES (?, ?, ?, ?)", row)
             connection.execute("COMMIT")
 
     def queued(self) -> "list[Queued]":
         """The reports that wait to be sent."""
         with self._open() as connection:
-            rows = connection.execute("SELECT report_id, study, body FROM outbox").fetchall()
+            rows = connection.execute("SELECT report_id, collector, study, body FROM outbox").fetchall()
         return [Queued(*row) for row in rows]
 
     def remove(self, report_id: str) -> None:

@@ -4,6 +4,7 @@ import random
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def put_report(url: str, body: str) -> Outcome:
         with error:
             final = 400 <= error.code < 500 and error.code not in TEMPORARY
         return Outcome("refused" if final else "waiting", f"HTTP status {error.code}")
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         return Outcome("waiting", f"cannot reach the collector: {getattr(error, 'reason', error)}")
 
 

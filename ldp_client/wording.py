@@ -9,15 +9,16 @@ if TYPE_CHECKING:
     from schemas.study import Study
 
 
-def odds(epsilon: float) -> str:
-    """What epsilon means to a person, as odds."""
+def odds(epsilon: float, delta: float = 0.0) -> str:
+    """What epsilon (nats) and delta (probability) mean to a person, as odds."""
     factor = exp(epsilon)
     shown = f"{factor:.3g}" if factor < 1000 else f"{factor:.1e}"
     likely = 100 * factor / (1 + factor)
+    exception = f" Both hold up to an added probability of {delta:.1g}." if delta else ""
     return (
         f"Whatever was answered, any report is at most {shown} times as likely as with any other answer: "
         f"someone who thought two answers equally likely before seeing the report can be at most "
-        f"{_percent(likely)} sure of one of them after."
+        f"{_percent(likely)} sure of one of them after.{exception}"
     )
 
 
@@ -42,7 +43,7 @@ def describe(study: "Study") -> "list[str]":
             f"{question.id}: {question.text or question.ask}",
             f"  {mechanism.name}: true epsilon {float(privacy.epsilon):.9g}{delta}",
             f"  {mechanism.in_words()}",
-            f"  {odds(float(privacy.epsilon))}",
+            f"  {odds(float(privacy.epsilon), float(privacy.delta))}",
         ]
     return [*lines, "", _total(study)]
 

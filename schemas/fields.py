@@ -19,6 +19,11 @@ LOWER_HEX = "0123456789abcdef"
 IDENTIFIER_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 
+def printable(name: "Any") -> str:
+    """A foreign name, cut and on one line, for a message."""
+    return "".join([character if " " <= character != "\x7f" else "?" for character in str(name)[:64]])
+
+
 class Text:
     """A string of 1 to `longest` characters (0 too, if `empty`)."""
 
@@ -155,6 +160,8 @@ class Bounds:
         high = Decimal().read(value[1], f"{path}[1]", error)
         if not low < high:
             raise error(path, f"low {value[0]} must be below high {value[1]}")
+        if not float(low) < float(high):
+            raise error(path, "low and high are too close to tell apart")
         return low, high
 
     def json_schema(self) -> "dict[str, Any]":
@@ -235,9 +242,9 @@ class Record:
         prefix = path + "." if path else ""
         if not isinstance(value, dict):
             raise error(path, "must be an object")
-        for key in sorted(value):
-            if key not in self.required and key not in self.optional:
-                raise error(prefix + str(key)[:64], "unknown field")
+        for key in value:
+            if not isinstance(key, str) or (key not in self.required and key not in self.optional):
+                raise error(prefix + printable(key), "unknown field")
         for key in self.required:
             if key not in value:
                 raise error(prefix + key, "is missing")
@@ -282,7 +289,9 @@ class Tagged:
             raise error(where, "is missing")
         name = value[self.tag]
         if not isinstance(name, str) or name not in self.variants:
-            raise error(where, f"{str(name)[:64]!r} is unknown; known are {', '.join(sorted(self.variants))}")
+            raise error(
+                where, f"{printable(name)!r} is unknown; known are {', '.join(sorted(self.variants))}"
+            )
         if name not in self.fits:
             raise error(where, f"{name!r} does not fit {self.here}; {', '.join(self.fits)} would")
         return self.variants[name].read(value, path, error)

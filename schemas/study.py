@@ -53,8 +53,8 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
     "choice": {"choices": ListOf(Text(200), 2, 10000)},
     "yes_no": {},
     "record": {
-        "features": ListOf(_NUMBER_FIELD, 1, 256, unique_by="id"),
-        "norm": Decimal(above="0", at_most="1000"),
+        "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
+        "norm": Decimal(above="0.001", at_most="1000"),
         "response": _Response(),
     },
 }

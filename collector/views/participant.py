@@ -43,7 +43,7 @@ def page(study_id: str) -> Response:
         study=rules.study,
         mechanisms=rules.mechanisms,
         over=state.closed,
-        odds=lambda privacy: odds(float(privacy.epsilon)),
+        odds=lambda privacy: odds(float(privacy.epsilon), float(privacy.delta)),
         modules=MODULES,
         budget=BUDGET,
         most_buttons=MOST_BUTTONS,

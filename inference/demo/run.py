@@ -10,11 +10,12 @@ from typing import Any
 from inference.demo.devices import send_all
 from inference.demo.server import running_collector
 from inference.demo.survey import answers_of, study_for
-from inference.fitting import draw_posterior, fit
+from inference.fitting import check_seed, draw_posterior, fit
 from inference.models.raw import raw_model_for
 from inference.reading import summarize_files
-from inference.results.folder import save_report, whole_folder
+from inference.results.folder import OWN_FILES, save_report, whole_folder
 from inference.results.posterior import Posterior
+from ldp_client import mechanism_for
 from ldp_client.files import replacing
 from schemas import Study
 from schemas.errors import TransferError
@@ -28,8 +29,11 @@ def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progre
     Raises InputError, StudyError, TransferError. Nothing is left running or half-written.
     """
     study = study_for(epsilon)
+    for question in study.questions:
+        mechanism_for(question)  # an epsilon that is too small shows before anything starts
+    check_seed(seed)
     answers = answers_of(people, seed)
-    with whole_folder(out) as folder:
+    with whole_folder(out, (*OWN_FILES, "study.json", "reports.ndjson", "summary.json")) as folder:
         (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
         collect(study, answers, folder / "reports.ndjson", progress)
         summary = summarize_files(study, [str(folder / "reports.ndjson")])

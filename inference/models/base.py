@@ -17,6 +17,7 @@ class Model:
 
     program: NumPyro model of the data's entries, in scaled units; `reports` is its observed site.
     data: arrays, of shapes that depend on the question alone. initial: {site: value} by moments.
+    notes: what a reader must know of the model's own approximations for these data.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     """
 
@@ -24,3 +25,4 @@ class Model:
     data: Mapping[str, object]
     initial: Mapping[str, object]
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
+    notes: tuple[str, ...] = ()

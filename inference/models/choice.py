@@ -22,6 +22,9 @@ from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 
+# A binomial count is near enough to normal when its variance is at least this.
+FEWEST_VARIANCE = 10.0
+
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p is the share of yes; the reported yes are binomial."""
@@ -53,7 +56,21 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
         return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
 
     data = {"n": summary.n, "counts": summary.values}
-    return Model(program, data, {"p": start / start.sum()}, parameters)
+    return Model(program, data, {"p": start / start.sum()}, parameters, _approximation(mechanism, summary.n))
+
+
+def _approximation(mechanism: Mechanism, n: int) -> tuple[str, ...]:
+    """A warning where column sums are too few to be taken as normal."""
+    _, q = _probabilities(mechanism)
+    exact = mechanism.name == "randomized_response" or keeps_patterns(
+        cast(ChoiceMechanism, mechanism).choices
+    )
+    if exact or n * q * (1 - q) >= FEWEST_VARIANCE:
+        return ()
+    return (
+        "the reports are too few for so many choices at this epsilon: their sums are taken as normal, which "
+        "they are not yet, and the intervals are approximate",
+    )
 
 
 def choice_counts(mechanism: Mechanism, summary: QuestionSummary) -> NDArray[np.float64]:

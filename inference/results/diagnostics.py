@@ -66,14 +66,18 @@ def diagnose(
     parameters: Mapping[str, NDArray[np.float64]],
     diverging: NDArray[np.bool_],
     prior_sd: Mapping[str, float],
+    n: int = 1,
+    notes: tuple[str, ...] = (),
 ) -> Diagnostics:
-    """Judge draws of shape (chains, draws) for each parameter."""
+    """Judge draws of shape (chains, draws) for each parameter, from n reports; notes are the model's own."""
     found = mixing(parameters)
     reasons = found.reasons()
     divergences = int(diverging.sum())
     if divergences:
         reasons.append(f"{divergences} transitions diverged: {REMEDY}")
-    notes = _notes(parameters, prior_sd)
+    if n == 0:
+        reasons.append("there are no reports: this is the prior")
+    notes = (*notes, *_notes(parameters, prior_sd))
     return Diagnostics(
         not reasons, tuple(reasons), notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail
     )

@@ -16,6 +16,7 @@ from schemas import Study
 from schemas.errors import InputError
 
 PAGE = "report.html"
+OWN_FILES = (RESULT, PAGE, "*.nc", "*.png")
 
 
 def save_report(
@@ -29,33 +30,40 @@ def save_report(
 
 
 @contextmanager
-def whole_folder(target: Path, mark: str = RESULT) -> Iterator[Path]:
+def whole_folder(target: Path, own: tuple[str, ...] = OWN_FILES) -> Iterator[Path]:
     """A temporary folder that becomes `target` only when all was written.
 
-    An older result (a folder that holds `mark`) is replaced; any other folder that is not empty is refused.
-    Raises InputError.
+    An older result is replaced: a folder with nothing but files that match `own`. Any other folder is
+    refused, so that no one's reports or notes are lost. Raises InputError, also when the disk is full.
     """
-    _refuse_foreign(target, mark)
+    target = target.resolve()
+    temporary = None
     try:
+        _refuse_foreign(target, own)
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".ldpkit-", dir=target.parent))
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror}") from None
-    try:
         temporary.chmod(0o755)
         yield temporary
         _swap(temporary, target)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}") from None
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _refuse_foreign(target: Path, mark: str) -> None:
+def _refuse_foreign(target: Path, own: tuple[str, ...]) -> None:
     if not target.exists():
         return
     if not target.is_dir():
         raise InputError(f"{target} is not a folder")
-    if any(target.iterdir()) and not (target / mark).exists():
-        raise InputError(f"{target} is not empty and holds no earlier result: choose another folder")
+    if Path.cwd().is_relative_to(target):
+        raise InputError(f"{target} is the folder you are in: choose another")
+    foreign = [path.name for path in target.iterdir() if not any(path.match(name) for name in own)]
+    if foreign:
+        raise InputError(
+            f"{target} holds {foreign[0]}, which is no result of this command: choose another folder"
+        )
 
 
 def _swap(temporary: Path, target: Path) -> None:

@@ -59,7 +59,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, An
         "notes": posterior.diagnostics.notes,
         "rows": _rows(posterior, raw),
         "noise": mechanism.in_words(),
-        "odds": odds(float(mechanism.privacy.epsilon)),
+        "odds": odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
         "intervals": to_svg(interval_plot(posterior, raw)),
         "densities": to_svg(density_plot(posterior, raw)),
         "traces": _png(trace_plot(posterior)),

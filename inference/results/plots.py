@@ -21,16 +21,18 @@ INTERVAL = (0.05, 0.95)
 INCHES_WIDE = 4.8
 INCHES_A_ROW = 0.42
 LABEL_WIDTH = 26
+# More rows than these would make the page slow, and nobody would read them.
+MOST_ROWS, MOST_TRACES = 30, 8
 
 Draws = Mapping[str, NDArray[np.float64]]
 
 
 def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
-    """90 % intervals and medians of every parameter, the raw data's beside them where known.
+    """90 % intervals and medians of the shown parameters, the raw data's beside them where known.
 
     Shares of one whole have one scale; other parameters have a scale each.
     """
-    names = list(posterior.draws)
+    names = shown(posterior)
     shares = posterior.model == "multinomial"
     figure = Figure(figsize=(INCHES_WIDE, 0.7 + INCHES_A_ROW * len(names)), layout="constrained")
     axes = figure.subplots(len(names), 1, squeeze=False, sharex=shares)[:, 0]
@@ -40,12 +42,19 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
         axis.set_ylim(0, 1)
         axis.set_yticks([])
-        axis.set_ylabel(_wrapped(name), rotation=0, ha="right", va="center", fontsize=7)
+        axis.set_ylabel(_wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
         axis.tick_params(labelsize=6)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=7)
     return figure
+
+
+def shown(posterior: Posterior) -> list[str]:
+    """All parameters, or of very many the ones with the largest means, in their own order."""
+    means = {name: float(draws.mean()) for name, draws in posterior.draws.items()}
+    kept = set(sorted(means, key=lambda name: -means[name])[:MOST_ROWS])
+    return [name for name in posterior.draws if name in kept]
 
 
 def _wrapped(name: str) -> str:
@@ -71,7 +80,7 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
         _density(axis, posterior.draws[name], PRIVATE)
         if raw is not None:
             _density(axis, raw[name], RAW)
-        axis.set_title(_wrapped(name), fontsize=7)
+        axis.set_title(_wrapped(name), parse_math=False, fontsize=7)
         axis.set_yticks([])
         axis.tick_params(labelsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
@@ -85,14 +94,15 @@ def _density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64], colour: str
 
 
 def trace_plot(posterior: Posterior) -> Figure:
-    """The chains of every parameter, one line a chain: they should look like one band."""
-    names = list(posterior.draws)
+    """The chains of the parameters that mix worst, one line a chain: they should look like one band."""
+    r_hat = posterior.diagnostics.r_hat
+    names = sorted(posterior.draws, key=lambda name: -r_hat[name])[:MOST_TRACES]
     figure = Figure(figsize=(INCHES_WIDE, 0.5 + 0.8 * len(names)), layout="constrained")
     axes = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
     for axis, name in zip(axes, names, strict=True):
         for chain in posterior.draws[name]:
             axis.plot(chain, linewidth=0.3)
-        axis.set_ylabel(_wrapped(name), rotation=0, ha="right", va="center", fontsize=6)
+        axis.set_ylabel(_wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=6)
         axis.tick_params(labelsize=6)
         axis.spines[["right", "top"]].set_visible(False)
     axes[-1].set_xlabel("draw")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,7 +69,8 @@ class Posterior:
     def to_arviz(self) -> DataTree:
         """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed."""
         attributes = {"study": self.study, "question": self.question, "model": self.model, "seed": self.seed}
-        draws = {name: np.asarray(values) for name, values in self.draws.items()}
+        # NetCDF keeps "/" for groups; a division slash looks the same.
+        draws = {name.replace("/", "∕"): np.asarray(values) for name, values in self.draws.items()}
         return arviz_base.from_dict({"posterior": draws}, attrs={"/": attributes})
 
     def to_document(self) -> dict[str, Any]:
@@ -84,7 +86,10 @@ class Posterior:
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder, made when missing."""
+        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder, made when missing.
+
+        Other questions of the same study and seed that posterior.json holds already are kept.
+        """
         save_posteriors({self.question: self}, Path(folder))
 
 
@@ -93,13 +98,27 @@ def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
-    document = {"study": first.study, "seed": first.seed, "questions": questions}
+    document = {"study": first.study, "seed": first.seed}
+    document["questions"] = {**_saved_before(folder / RESULT, document), **questions}
     # Not a number has no place in JSON: a parameter without spread has no R-hat.
     text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
     with replacing(str(folder / RESULT)) as file:
         file.write(text + "\n")
     for name, posterior in posteriors.items():
-        posterior.to_arviz().to_netcdf(str(folder / f"{name}.nc"), engine="h5netcdf")
+        # Through memory: HDF5 does not survive a disk that fills while it writes.
+        buffer = io.BytesIO()
+        posterior.to_arviz().to_netcdf(buffer, engine="h5netcdf")
+        (folder / f"{name}.nc").write_bytes(buffer.getvalue())
+
+
+def _saved_before(path: Path, head: dict[str, Any]) -> dict[str, Any]:
+    """The questions of an earlier posterior.json with the same study and seed."""
+    if not path.exists():
+        return {}
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    same = all(saved.get(key) == value for key, value in head.items())
+    questions: dict[str, Any] = saved["questions"] if same else {}
+    return questions
 
 
 def _without_nan(value: Any) -> Any:

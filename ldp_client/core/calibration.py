@@ -9,8 +9,8 @@ NOISE_BITS = 20
 CHOICE_BITS = 32
 WORK_BITS = 128
 CDF_BITS = 256
-# The sampled normal is truncated at 16 standard deviations: total variation below 2**-189 a coordinate.
-TRUNCATION_BITS = 189
+# The sampled normal is truncated at 16 standard deviations: total variation below 2**-188 a coordinate.
+TRUNCATION_BITS = 188
 LARGEST_RADIUS = 64 << NOISE_BITS
 
 

@@ -43,6 +43,8 @@ def _as_float(value: "Any", field: str) -> float:
         return float(value)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
+    except (TypeError, ValueError):
+        raise AnswerError(field, "must be a number") from None
 
 
 def _is_number(value: "Any") -> bool:

@@ -19,7 +19,9 @@ def joint_sensitivity(
     """Whitened L2 sensitivity of (svec xxᵀ, xy, y²), noise variance 1; without y² if var_yy is None.
 
     The supremum over all pairs of records: the largest of three cases, of which LDPBI Lemma 3.1
-    states the first. For the logistic statistics (svec xxᵀ, yx) use response = 1 and no var_yy.
+    states the first. For the logistic statistics (svec xxᵀ, yx) use response = 1 and no var_yy. The
+    built-in mechanism releases svec(vvᵀ) and uses the bound below; this one is for analysts who
+    release the three parts with variances of their own.
     """
     r2, t2 = norm * norm, response * response
     v1, v2 = var_xx, var_xy

@@ -13,8 +13,8 @@ export const CHOICE_BITS = 32n;
 const WORK_BITS = 128n;
 const CDF_BITS = 256n;
 const LARGEST_RADIUS = 64n << NOISE_BITS;
-// The sampled normal is truncated at 16 standard deviations: total variation below 2**-189 a coordinate.
-const TRUNCATION_BITS = 189n;
+// The sampled normal is truncated at 16 standard deviations: total variation below 2**-188 a coordinate.
+const TRUNCATION_BITS = 188n;
 
 const expEpsilonBelow = (epsilon) => expBounds(floorScaled(epsilon, WORK_BITS), WORK_BITS)[0];
 

@@ -28,8 +28,8 @@ const YES_NO_FIELD = record({ id: identifier, ask: constant("yes_no") });
 const response = (value, path) =>
   (isObject(value) && hasOwn(value, "ask") ? YES_NO_FIELD : NUMBER_FIELD)(value, path);
 const RECORD = {
-  features: listOf(NUMBER_FIELD, 1, 256, "id"),
-  norm: decimal(([n, d]) => n > 0n && n <= 1000n * d),
+  features: listOf(NUMBER_FIELD, 1, 128, "id"),
+  norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
   response,
 };
 const CHOICES = { choices: listOf(text(200), 2, 10000) };

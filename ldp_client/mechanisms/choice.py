@@ -30,6 +30,7 @@ class ChoiceMechanism(Mechanism):
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         self.labels = question.choices
+        self._index = {label: index for index, label in enumerate(question.choices)}
         self.choices = len(question.choices)
         self.boolean = question.ask == "yes_no"
 
@@ -37,9 +38,9 @@ class ChoiceMechanism(Mechanism):
         """The index of the choice; a yes/no also takes True and False. Raises AnswerError."""
         if self.boolean and isinstance(answer, bool):
             return int(answer)
-        if not isinstance(answer, str) or answer not in self.labels:
+        if not isinstance(answer, str) or answer not in self._index:
             raise AnswerError(self.field, f"must be one of its {self.choices} choices")
-        return self.labels.index(answer)
+        return self._index[answer]
 
     def _state_odds(self, often: int, seldom: int) -> None:
         """Set odds and privacy from the two weights of a report, x in S and x not in S."""

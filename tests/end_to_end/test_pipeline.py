@@ -68,6 +68,7 @@ def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path)
     assert (first.returncode, "1 reports sent" in first.stdout) == (0, True), first.stderr
     second = ldpkit(*answer, "--folder", tmp_path / "phone")
     assert (second.returncode, "answered it before" in second.stderr) == (2, True)
+    assert "0 reports sent" in second.stdout
     assert len(exported(collector, reports)) == 1
     assert ldpkit("summarize", study_file, reports, "--out", summary).returncode == 0
     done = ldpkit("fit", study_file, summary, "--out", tmp_path / "fit", "--seed", "5")

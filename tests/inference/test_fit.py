@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import xarray
 from inference import Posterior, fit, summarize
 from inference.results.diagnostics import diagnose
 from inference.results.folder import save_report, whole_folder
+from inference.results.plots import shown
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
@@ -145,9 +148,59 @@ def test_results_appear_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_folder_that_also_holds_reports_is_not_replaced(tmp_path):
+    """The demo's folder has a posterior.json, and reports that cannot be collected again."""
+    for name in ("posterior.json", "reports.ndjson"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(InputError, match=r"holds reports\.ndjson"), whole_folder(tmp_path):
+        pass
+    assert (tmp_path / "reports.ndjson").exists()
+
+
+def fill_the_disk(target):
+    with whole_folder(target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_an_input_error_and_leaves_nothing(tmp_path):
+    with pytest.raises(InputError, match="No space"):
+        fill_the_disk(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_may_hold_slashes_and_dollars(tmp_path):
+    labels = ["teacher/nurse", "$10% to $20%", "under $\\q$"]
+    study = Study(studies.document({**studies.ONE_OF, "choices": labels}))
+    draws = {f"p[{label}]": chains(np.random.default_rng(1)) for label in labels}
+    found = diagnose(draws, np.zeros((4, 1000), bool), dict.fromkeys(draws, 5.0))
+    prior = dict.fromkeys(draws, 5.0)
+    posterior = Posterior("colour", "multinomial", 9, draws, prior, found, study.digest, 0)
+    save_report(study, {"colour": posterior}, tmp_path)
+    data = xarray.open_datatree(tmp_path / "colour.nc", engine="h5netcdf")
+    assert "p[teacher∕nurse]" in data["posterior"]
+
+
+def test_saving_one_question_after_another_keeps_both(posteriors, tmp_path):
+    for posterior in posteriors.values():
+        posterior.save(tmp_path)
+    assert set(json.loads((tmp_path / "posterior.json").read_text())["questions"]) == {"ever", "colour"}
+
+
+def test_no_reports_is_not_ok():
+    found = diagnose({"x": chains(np.random.default_rng(1))}, np.zeros((4, 1000), bool), {"x": 5.0}, n=0)
+    assert not found.ok
+    assert "no reports" in found.reasons[0]
+
+
+def test_pages_of_very_many_choices_show_the_largest(posteriors):
+    draws = {f"p[{i}]": np.full((4, 100), i / 1e4) for i in range(200)}
+    found = Posterior("q", "multinomial", 9, draws, {}, posteriors["ever"].diagnostics, "", 0)
+    assert shown(found) == [f"p[{i}]" for i in range(170, 200)]
+
+
 def test_a_folder_with_other_things_is_not_replaced(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match="not empty"), whole_folder(tmp_path):
+    with pytest.raises(InputError, match=r"holds thesis\.tex"), whole_folder(tmp_path):
         pass
     with pytest.raises(InputError, match="not a folder"), whole_folder(tmp_path / "thesis.tex"):
         pass

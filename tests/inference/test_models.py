@@ -114,6 +114,22 @@ def test_without_reports_the_posterior_is_the_prior():
     assert slopes.std(axis=0) == pytest.approx([1, 1], abs=0.12)
 
 
+def test_chains_start_apart():
+    summary = Summary.empty(Study(studies.document())).questions["ever"]
+    model = model_for(question_of(studies.YES_NO), summary)
+    drawn = sample(model, seed=1, warmup=0, kept=1)
+    assert len(set(drawn.sites["p"].ravel())) == 4
+
+
+def test_too_few_reports_for_column_sums_are_noted():
+    wide = {**studies.CHOICE, "choices": [f"c{i}" for i in range(13)]}
+    study = Study(studies.document(studies.with_epsilon(wide, "4")))
+    values = np.full(13, 5)
+    few, many = (model_for(study.questions[0], QuestionSummary(n, values)) for n in (20, 5000))
+    assert "too few" in few.notes[0]
+    assert many.notes == ()
+
+
 def test_wide_choices_use_column_sums():
     wide = {**studies.CHOICE, "choices": [f"c{i}" for i in range(40)]}
     study = Study(studies.document(studies.with_epsilon(wide, "4")))

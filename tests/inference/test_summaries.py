@@ -116,6 +116,18 @@ def drop_question(document):
     del document["questions"]["hours"]
 
 
+def wrong_total(document):
+    document["questions"]["hours"]["n"] += 1
+
+
+def negative_cell(document):
+    document["questions"]["ever"]["values"] = [-1, document["questions"]["ever"]["n"] + 1]
+
+
+def impossible_sum(document):
+    document["questions"]["rating"]["values"][0] = 1 << 40
+
+
 def negative_count(document):
     document["questions"]["hours"]["n"] = -1
 
@@ -127,6 +139,9 @@ def negative_count(document):
         (change_values, "questions.hours.values"),
         (drop_value, "questions.hours.values"),
         (drop_question, "questions"),
+        (wrong_total, "questions.hours.values"),
+        (negative_cell, "questions.ever.values"),
+        (impossible_sum, "questions.rating.values"),
         (negative_count, "questions.hours.n"),
     ],
 )

@@ -52,6 +52,7 @@ def test_columns_may_come_in_any_order_with_a_byte_order_mark(tmp_path):
         ("hours,ever\n1\n", "line 2: wrong number of columns"),
         ("hours,ever\n1,yes,5\n", "line 2: wrong number of columns"),
         ('hours,ever\n1,"yes\n', "not CSV"),
+        ('"hours"x,ever\n1,yes\n', "not CSV"),
         ("", "column hours is missing"),
     ],
 )
@@ -86,6 +87,14 @@ def test_perturbing_a_file_gives_one_report_a_person(tmp_path):
     reports = [Report.from_json(line) for line in out.read_text().splitlines()]
     assert len({report.id for report in reports}) == 2
     assert all(report.digest == study.digest for report in reports)
+
+
+def test_perturbing_never_replaces_a_file(tmp_path):
+    study = Study(studies.document(studies.NUMBER))
+    path = write(tmp_path, "a.ndjson", '{"hours": 1}\n')
+    with pytest.raises(InputError, match="exists"):
+        perturb_file(study, path, path)
+    assert "hours" in (tmp_path / "a.ndjson").read_text()
 
 
 @pytest.mark.parametrize("line", ['{"hours": "secret"}', '{"other": 1}', '{"hours": 1, "more": "secret"}'])

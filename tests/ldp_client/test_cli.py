@@ -7,6 +7,9 @@ import sys
 import pytest
 
 from ldp_client import cli
+from ldp_client.wording import odds
+from schemas import Study
+from schemas.errors import InputError
 from tests import studies
 
 
@@ -69,6 +72,18 @@ def test_perturb_writes_reports(tmp_path, study_file):
     assert done.returncode == 0
     assert "1 reports" in done.stdout
     assert (tmp_path / "reports.ndjson").exists()
+
+
+def test_a_mistyped_setting_is_not_repeated():
+    for setting in ("ever:yes", "yes", "yes=ever"):
+        with pytest.raises(InputError) as caught:
+            cli.split_settings(Study(studies.document(studies.YES_NO)), [setting])
+        assert "yes" not in str(caught.value)
+
+
+def test_the_sentence_about_odds_mentions_delta():
+    assert "added probability of 1e-06" in odds(1.0, 1e-6)
+    assert "added" not in odds(1.0)
 
 
 BLOCKED = """

@@ -96,6 +96,12 @@ def test_a_bad_budget_is_refused(tmp_path, budget):
         Device(tmp_path, budget)
 
 
+@pytest.mark.parametrize("url", ["example.com", "localhost:8000", "ftp://host", "https://"])
+def test_a_collector_that_is_no_url_is_refused(tmp_path, url):
+    with pytest.raises(InputError, match="URL"):
+        Device(tmp_path, "4", url)
+
+
 def test_flush_needs_a_collector(tmp_path):
     with pytest.raises(InputError, match="collector"):
         Device(tmp_path, "4").flush()
@@ -139,7 +145,7 @@ def answer_in_process(folder, results):
 
 
 def test_racing_processes_answer_once(tmp_path):
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     results = context.Queue()
     racers = [context.Process(target=answer_in_process, args=(tmp_path, results)) for _ in range(8)]
     for racer in racers:

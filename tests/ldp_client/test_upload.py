@@ -1,5 +1,6 @@
 """The device's side of an upload, against a small server that misbehaves on demand."""
 
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -107,6 +108,31 @@ def test_a_refused_report_is_dropped_and_told_and_its_spend_stays(tmp_path, serv
     assert "422" in flushed.refused[0]
     assert device.ledger.queued() == []
     assert device.epsilon_left == 3
+
+
+def test_a_report_goes_to_its_own_collector_only(tmp_path, server):
+    first = Device(tmp_path, "4", "http://127.0.0.1:9")
+    first.answer(STUDY, {"ever": True})
+    other = Device(tmp_path, "4", server.url)
+    assert vars(other.flush()) == {"sent": 0, "waiting": 0, "refused": [], "reason": ""}
+    assert server.requests == []
+    assert len(first.ledger.queued()) == 1
+
+
+def test_a_server_that_talks_nonsense_is_waited_for():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answerer = threading.Thread(target=answer_nonsense, args=(listener,))
+        answerer.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/x"
+        assert put_report(url, "{}").state == "waiting"
+        answerer.join()
+
+
+def answer_nonsense(listener):
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(1000)
+        connection.sendall(b"garbage\r\n\r\n")
 
 
 def test_nothing_that_identifies_is_sent(tmp_path, server):
