@@ -1,7 +1,27 @@
 """Noise-aware posteriors from reports: likelihoods, models, fits."""
 
-from inference.fitting import fit
-from inference.posterior import Posterior
-from inference.summaries import Summary, summarize
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inference.fitting import fit
+    from inference.results.posterior import Posterior
+    from inference.summaries import Summary, summarize
 
 __all__ = ["Posterior", "Summary", "fit", "summarize"]
+
+_HOMES = {
+    "fit": "fitting",
+    "Posterior": "results.posterior",
+    "Summary": "summaries",
+    "summarize": "summaries",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load JAX and NumPyro on first use, so that the command line's help does not wait for them."""
+    if name not in _HOMES:
+        raise AttributeError(name)
+    return getattr(import_module(f"inference.{_HOMES[name]}"), name)

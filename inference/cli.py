@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ldp_client.cli import load_study
 
 if TYPE_CHECKING:
-    from inference.posterior import Posterior
+    from inference.results.posterior import Posterior
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -56,8 +56,8 @@ def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR --seed N"""
     study = load_study(arguments.study)
     from inference.fitting import fit
-    from inference.output import save_report, whole_folder
     from inference.reading import load_summary
+    from inference.results.folder import save_report, whole_folder
 
     with whole_folder(Path(arguments.out)) as folder:
         posteriors = fit(study, load_summary(study, arguments.reports), arguments.seed, tell)

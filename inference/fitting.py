@@ -7,10 +7,10 @@ from zlib import crc32
 
 import numpy as np
 
-from inference.diagnostics import diagnose
 from inference.models import model_for
 from inference.models.base import Model
-from inference.posterior import Posterior
+from inference.results.diagnostics import diagnose, mixing
+from inference.results.posterior import Posterior
 from inference.sampling import sample, sample_prior
 from inference.summaries import Summary, summarize
 from schemas import Question, Report, Study
@@ -48,9 +48,9 @@ def fit(
 def draw_posterior(study: Study, question: Question, model: Model, n: int, seed: int) -> Posterior:
     """Sample one model and judge the draws."""
     own_seed = crc32(f"{seed} {question.id}".encode())
-    drawn = sample(model, own_seed)
+    drawn = sample(model, own_seed, enough=lambda sites: not mixing(model.parameters(sites)).reasons())
     parameters = model.parameters(drawn.sites)
-    prior = model.parameters(sample_prior(model.program, own_seed))
+    prior = model.parameters(sample_prior(model, own_seed))
     prior_sd = {name: float(np.std(draws)) for name, draws in prior.items()}
     return Posterior(
         question=question.id,

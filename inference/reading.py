@@ -14,6 +14,8 @@ from schemas import Report, Study
 from schemas.errors import InputError, ReportError
 
 EXPORT_END = b'{"format":"ldpkit.export-end/1"'
+# A report's payloads in Parquet: one column for each question, with this before its id.
+PAYLOAD_COLUMN = "payloads."
 SHOWN = 3
 
 
@@ -123,7 +125,9 @@ def _parquet_rows(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
 def _report_of_row(row: dict[str, Any]) -> Report:
     """A report from the columns that `ldpkit export` writes."""
     try:
-        payloads = {name: value for name, value in row["payloads"].items() if value is not None}
-        return Report(row["report_id"], row["study"], row["version"], row["digest"], payloads)
-    except (KeyError, AttributeError):
+        head = row["report_id"], row["study"], row["version"], row["digest"]
+    except KeyError:
         raise ReportError("", "the row lacks a column of an export") from None
+    columns = ((name, value) for name, value in row.items() if name.startswith(PAYLOAD_COLUMN))
+    payloads = {name[len(PAYLOAD_COLUMN) :]: value for name, value in columns if value is not None}
+    return Report(*head, payloads)

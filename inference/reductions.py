@@ -77,9 +77,9 @@ def keeps_patterns(choices: int) -> bool:
     return choices <= MOST_PATTERN_CHOICES
 
 
-def pattern_bits(choices: int, patterns: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The bits of each pattern number, shape (patterns, choices)."""
-    return ((patterns[:, None] >> np.arange(choices)) & 1).astype(np.float64)
+def pattern_bits(choices: int) -> NDArray[np.float64]:
+    """The bits of every pattern, in the order of the counts, shape (2**choices, choices)."""
+    return ((np.arange(1 << choices)[:, None] >> np.arange(choices)) & 1).astype(np.float64)
 
 
 def _unary_size(mechanism: Mechanism) -> int:

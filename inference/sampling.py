@@ -15,6 +15,7 @@ from inference.models.base import Draws, Model
 CHAINS = 4
 WARMUP = 1000
 KEPT = 1000
+MOST_ROUNDS = 4
 TARGET_ACCEPTANCE = 0.9
 PRIOR_DRAWS = 1000
 
@@ -27,35 +28,61 @@ class Sampled:
     diverging: NDArray[np.bool_]
 
 
-def sample(model: Model, seed: int, warmup: int = WARMUP, kept: int = KEPT) -> Sampled:
-    """Four vectorised NUTS chains in float64; the same seed on the same machine gives the same draws."""
+def sample(
+    model: Model,
+    seed: int,
+    warmup: int = WARMUP,
+    kept: int = KEPT,
+    enough: Callable[[Draws], bool] = lambda _sites: True,
+) -> Sampled:
+    """Four vectorised NUTS chains in float64; the same seed on the same machine gives the same draws.
+
+    While what was drawn is not `enough`, the chains go on for `kept` draws more, three times at most.
+    """
     with jax.enable_x64(True):
-        kernel = NUTS(
-            model.program,
-            init_strategy=init_to_value(values=dict(model.initial)),
-            target_accept_prob=TARGET_ACCEPTANCE,
-            dense_mass=True,
-        )
-        mcmc = MCMC(
-            kernel,
-            num_warmup=warmup,
-            num_samples=kept,
-            num_chains=CHAINS,
-            chain_method="vectorized",
-            progress_bar=False,
-        )
-        mcmc.run(jax.random.key(seed))
-        sites = _arrays(mcmc.get_samples(group_by_chain=True))
-        diverging = np.asarray(mcmc.get_extra_fields(group_by_chain=True)["diverging"])
+        mcmc = _chains(model, warmup, kept)
+        mcmc.run(jax.random.key(seed), **model.data)
+        rounds = [_last_round(mcmc)]
+        while len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites):
+            mcmc.post_warmup_state = mcmc.last_state
+            mcmc.run(mcmc.last_state.rng_key, **model.data)
+            rounds.append(_last_round(mcmc))
     # Every model is compiled anew; what is compiled would stay in memory.
     jax.clear_caches()
-    return Sampled(sites, diverging)
+    return _joined(rounds)
 
 
-def sample_prior(program: Callable[[], None], seed: int) -> Draws:
-    """Independent draws of a program's parameters before any data: {site: (draws, …)}."""
+def _chains(model: Model, warmup: int, kept: int) -> MCMC:
+    kernel = NUTS(
+        model.program,
+        init_strategy=init_to_value(values=dict(model.initial)),
+        target_accept_prob=TARGET_ACCEPTANCE,
+        dense_mass=True,
+    )
+    return MCMC(
+        kernel,
+        num_warmup=warmup,
+        num_samples=kept,
+        num_chains=CHAINS,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+
+
+def _last_round(mcmc: MCMC) -> Sampled:
+    diverging = mcmc.get_extra_fields(group_by_chain=True)["diverging"]
+    return Sampled(_arrays(mcmc.get_samples(group_by_chain=True)), np.asarray(diverging))
+
+
+def _joined(rounds: list[Sampled]) -> Sampled:
+    sites = {name: np.concatenate([part.sites[name] for part in rounds], axis=1) for name in rounds[0].sites}
+    return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
+
+
+def sample_prior(model: Model, seed: int) -> Draws:
+    """Independent draws of a model's parameters before any data: {site: (draws, …)}."""
     with jax.enable_x64(True):
-        draws = Predictive(program, num_samples=PRIOR_DRAWS)(jax.random.key(seed))
+        draws = Predictive(model.program, num_samples=PRIOR_DRAWS)(jax.random.key(seed), **model.data)
         return _arrays({name: value for name, value in draws.items() if name != "reports"})
 
 

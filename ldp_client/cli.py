@@ -5,6 +5,7 @@ Each package registers its own subcommands under the entry point group `ldpkit.c
 
 import argparse
 import os
+import signal
 import sys
 from importlib.metadata import entry_points, version
 
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
 COMMAND_GROUP = "ldpkit.commands"
 EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 
 def main(arguments: "Optional[list[str]]" = None) -> int:
     """Run one command; returns the exit code. Errors of ldpkit are one line on standard error."""
     parsed = build_parser().parse_args(arguments)
+    # So that a terminated command cleans up after itself.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
         code: int = parsed.run(parsed)
         return code
@@ -33,7 +38,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         return _missing_extra(error)
     except KeyboardInterrupt:
         print("ldpkit: interrupted", file=sys.stderr)
-        return 130
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return 1

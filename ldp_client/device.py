@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from schemas.study import Study
 
-# A device's own calendar may be a day away from the collector's, which counts days in UTC.
-DAY_SLACK = timedelta(days=1)
+# A device west of the study's author reaches the opening day later; one that is early does no harm.
+EARLY_DAYS = timedelta(days=1)
 
 _mechanisms: "dict[str, dict[str, Mechanism]]" = {}
 
@@ -112,7 +112,7 @@ def _mechanisms_of(study: "Study") -> "dict[str, Mechanism]":
 
 
 def _refuse_outside_window(study: "Study", today: date) -> None:
-    if study.opens and today + DAY_SLACK < date.fromisoformat(study.opens):
+    if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
         raise RefusedError(f"study {study.id} opens on {study.opens}")
-    if study.closes and today - DAY_SLACK > date.fromisoformat(study.closes):
+    if study.closes and today > date.fromisoformat(study.closes):
         raise RefusedError(f"study {study.id} closed on {study.closes}")

@@ -14,19 +14,23 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: str) -> "Iterator[TextIO]":
-    """A text file that takes its final name only when everything was written."""
+    """A text file that takes its final name only when everything was written.
+
+    Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
+    """
     folder = os.path.dirname(os.path.abspath(path))
+    temporary = None
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".ldpkit-")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
-    try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        temporary = None
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)

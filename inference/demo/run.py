@@ -12,9 +12,9 @@ from inference.demo.server import running_collector
 from inference.demo.survey import answers_of, study_for
 from inference.fitting import draw_posterior, fit
 from inference.models.raw import raw_model_for
-from inference.output import save_report, whole_folder
-from inference.posterior import Posterior
 from inference.reading import summarize_files
+from inference.results.folder import save_report, whole_folder
+from inference.results.posterior import Posterior
 from ldp_client.files import replacing
 from schemas import Study
 from schemas.errors import TransferError

@@ -15,12 +15,12 @@ from .base import ClippedLaw
 from .counts import CellCounts
 
 
-class _Masses(NamedTuple):
-    """Per cell: probability, and the same discounted by the distance to the cell's left and right edge."""
+class _Flows(NamedTuple):
+    """Per cell: probability that a value there stays when perturbed, or crosses the left or right edge."""
 
-    plain: Array
-    to_left: Array
-    to_right: Array
+    stay: Array
+    left: Array
+    right: Array
 
 
 class LaplaceNoise(Laplace):
@@ -34,35 +34,33 @@ class LaplaceNoise(Laplace):
         scale = jnp.asarray(self.scale)[..., None]
         inner = jnp.clip(edges, jnp.asarray(base.low)[..., None], jnp.asarray(base.high)[..., None])
         left, right = edges[..., :-1], edges[..., 1:]
-        interior = _Masses(
-            base.tilted_masses(inner, 0.0, left),
-            base.tilted_masses(inner, -1 / scale, left),
-            base.tilted_masses(inner, 1 / scale, right),
+        crossing_left = base.tilted_masses(inner, -1 / scale, left) / 2
+        crossing_right = base.tilted_masses(inner, 1 / scale, right) / 2
+        staying = base.tilted_masses(inner, 0.0, left) - crossing_left - crossing_right
+        log_low, log_high = base.log_atoms()
+        parts = (
+            _Flows(staying, crossing_left, crossing_right),
+            self._atom(base.low, log_low, edges),
+            self._atom(base.high, log_high, edges),
         )
-        atoms, atoms_stay = self._atoms(base, edges)
-        stay = interior.plain - (interior.to_left + interior.to_right) / 2 + atoms_stay
-        leave_left, leave_right = ((a + b) / 2 for a, b in zip(interior[1:], atoms[1:], strict=True))
-        above = _carry(leave_right, (edges - edges[..., :1]) / scale)
+        flows = _Flows(*(sum(part[1:], part[0]) for part in zip(*parts, strict=True)))
+        above = _carry(flows.right, (edges - edges[..., :1]) / scale)
         from_top = (edges[..., -1:] - edges)[..., ::-1] / scale
-        below = _carry(leave_left[..., ::-1], from_top)[..., ::-1]
-        cells = -jnp.expm1((left - right) / scale) * (above[..., :-1] + below[..., 1:]) + stay
+        below = _carry(flows.left[..., ::-1], from_top)[..., ::-1]
+        cells = -jnp.expm1((left - right) / scale) * (above[..., :-1] + below[..., 1:]) + flows.stay
         return jnp.concatenate([below[..., :1], cells, above[..., -1:]], axis=-1)
 
-    def _atoms(self, base: ClippedLaw, edges: Array) -> tuple[_Masses, Array]:
-        """Both point masses placed in their cells, and the probability that they stay there."""
-        scale = jnp.asarray(self.scale)[..., None]
+    def _atom(self, at: ArrayLike, log_mass: Array, edges: Array) -> _Flows:
+        """Flows of a point mass at `at` out of the cell that contains it."""
+        at, scale = jnp.asarray(at)[..., None], jnp.asarray(self.scale)[..., None]
         last = edges.shape[-1] - 2
-        total, stay = _Masses(*jnp.zeros((3, 1))), jnp.zeros(1)
-        for at, log_mass in zip((base.low, base.high), base.log_atoms(), strict=True):
-            at, mass = jnp.asarray(at)[..., None], jnp.exp(log_mass)[..., None]
-            index = jnp.clip(jnp.sum(edges <= at, axis=-1, keepdims=True) - 1, 0, last)
-            here = jnp.where(jnp.arange(last + 1) == index, mass, 0.0)
-            to_left = jnp.where(here > 0, (at - edges[..., :-1]) / scale, 0.0)
-            to_right = jnp.where(here > 0, (edges[..., 1:] - at) / scale, 0.0)
-            placed = _Masses(here, here * jnp.exp(-to_left), here * jnp.exp(-to_right))
-            total = _Masses(*(a + b for a, b in zip(total, placed, strict=True)))
-            stay = stay - here * (jnp.expm1(-to_left) + jnp.expm1(-to_right)) / 2
-        return total, stay
+        index = jnp.clip(jnp.sum(edges <= at, axis=-1, keepdims=True) - 1, 0, last)
+        here = jnp.arange(last + 1) == index
+        mass = jnp.where(here, jnp.exp(log_mass)[..., None] / 2, 0.0)
+        to_left = jnp.where(here, (at - edges[..., :-1]) / scale, 0.0)
+        to_right = jnp.where(here, (edges[..., 1:] - at) / scale, 0.0)
+        staying = -mass * (jnp.expm1(-to_left) + jnp.expm1(-to_right))
+        return _Flows(staying, mass * jnp.exp(-to_left), mass * jnp.exp(-to_right))
 
 
 def _carry(inflow: Array, position: Array) -> Array:

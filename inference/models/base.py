@@ -13,12 +13,14 @@ Draws = Mapping[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Model:
-    """One question's model, conditioned on its summary.
+    """One question's model and its data.
 
-    program: NumPyro model without arguments, in scaled units. initial: {site: value} by moments.
+    program: NumPyro model of the data's entries, in scaled units; `reports` is its observed site.
+    data: arrays, of shapes that depend on the question alone. initial: {site: value} by moments.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     """
 
-    program: Callable[[], None]
+    program: Callable[..., None]
+    data: Mapping[str, object]
     initial: Mapping[str, object]
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]

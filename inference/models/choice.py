@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import jax.numpy as jnp
@@ -26,32 +27,33 @@ def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary
     """p is the share of yes; the reported yes are binomial."""
     del question
     p, q = _probabilities(mechanism)
-    yes = summary.values[1]
+    yes = int(summary.values[1])
 
-    def program() -> None:
+    def program(n: int, yes: int) -> None:
         share = priors.bernoulli()
-        numpyro.sample("reports", dist.Binomial(summary.n, q + (p - q) * share), obs=yes)
+        numpyro.sample("reports", dist.Binomial(n, q + (p - q) * share), obs=yes)
 
-    start = float(_unbiased(yes, summary.n, p, q))
-    return Model(program, {"p": start}, lambda draws: {"p": draws["p"]})
+    start = float(_unbiased(np.asarray(yes), summary.n, p, q))
+    return Model(program, {"n": summary.n, "yes": yes}, {"p": start}, lambda draws: {"p": draws["p"]})
 
 
 def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p[choice] are the shares of the choices."""
     p, q = _probabilities(mechanism)
     choices = len(question.choices)
-    likelihood = _randomized if mechanism.name == "randomized_response" else _unary
+    law_of = _law(mechanism)
 
-    def program() -> None:
-        likelihood(priors.multinomial(choices), p, q, summary)
+    def program(n: int, counts: Array) -> None:
+        law = law_of(priors.multinomial(choices), p, q, n)
+        numpyro.sample("reports", law, obs=jnp.asarray(counts))
 
-    counts = choice_counts(mechanism, summary)
-    start = _unbiased(counts, summary.n, p, q)
+    start = _unbiased(choice_counts(mechanism, summary), summary.n, p, q)
 
     def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
         return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
 
-    return Model(program, {"p": start / start.sum()}, parameters)
+    data = {"n": summary.n, "counts": summary.values}
+    return Model(program, data, {"p": start / start.sum()}, parameters)
 
 
 def choice_counts(mechanism: Mechanism, summary: QuestionSummary) -> NDArray[np.float64]:
@@ -59,7 +61,7 @@ def choice_counts(mechanism: Mechanism, summary: QuestionSummary) -> NDArray[np.
     choices = cast(ChoiceMechanism, mechanism).choices
     if mechanism.name == "randomized_response" or not keeps_patterns(choices):
         return summary.values.astype(np.float64)
-    return summary.values @ pattern_bits(choices, np.arange(len(summary.values)))
+    return summary.values @ pattern_bits(choices)
 
 
 def _probabilities(mechanism: Mechanism) -> tuple[float, float]:
@@ -73,25 +75,12 @@ def _unbiased(counts: NDArray[np.float64], n: int, p: float, q: float) -> NDArra
     return np.asarray(np.clip(raw, 0.01, 0.99))
 
 
-def _randomized(shares: Array, p: float, q: float, summary: QuestionSummary) -> None:
-    law = RandomizedResponseCounts(shares, p, q, summary.n)
-    numpyro.sample("reports", law, obs=jnp.asarray(summary.values))
-
-
-def _unary(shares: Array, p: float, q: float, summary: QuestionSummary) -> None:
-    numpyro.sample(
-        "reports", _unary_law(shares, p, q, summary), obs=jnp.asarray(_unary_data(shares.shape[0], summary))
-    )
-
-
-def _unary_law(shares: Array, p: float, q: float, summary: QuestionSummary) -> Distribution:
-    choices = shares.shape[0]
+def _law(mechanism: Mechanism) -> Callable[[Array, float, float, int], Distribution]:
+    """The law of a summary's values given (shares, p, q, n)."""
+    if mechanism.name == "randomized_response":
+        return RandomizedResponseCounts
+    choices = cast(ChoiceMechanism, mechanism).choices
     if not keeps_patterns(choices):
-        return UnaryEncodingColumnSums(shares, p, q, summary.n)
-    return UnaryEncodingPatterns(
-        shares, p, q, pattern_bits(choices, np.flatnonzero(summary.values)), summary.n
-    )
-
-
-def _unary_data(choices: int, summary: QuestionSummary) -> NDArray[np.int64]:
-    return summary.values[summary.values > 0] if keeps_patterns(choices) else summary.values
+        return UnaryEncodingColumnSums
+    patterns = pattern_bits(choices)
+    return lambda shares, p, q, n: UnaryEncodingPatterns(shares, p, q, patterns, n)

@@ -7,6 +7,7 @@ from typing import cast
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
@@ -45,14 +46,14 @@ def normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
     """x ~ Normal(mean, sd), clipped to the bounds."""
     edges, noise_scale = _grid(mechanism)
 
-    def program() -> None:
+    def program(n: int, counts: Array) -> None:
         base = ClippedNormal(*priors.normal())
-        law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, summary.n)
-        numpyro.sample("reports", law, obs=jnp.asarray(summary.values))
+        law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, n)
+        numpyro.sample("reports", law, obs=jnp.asarray(counts))
 
     mean, variance = _moments(summary, edges, noise_scale)
     initial = {"mean": mean, "sd": np.sqrt(variance)}
-    return Model(program, initial, Scale(question).normal_parameters)
+    return Model(program, _data(summary), initial, Scale(question).normal_parameters)
 
 
 def exponential(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -60,14 +61,18 @@ def exponential(question: Question, mechanism: Mechanism, summary: QuestionSumma
     edges, noise_scale = _grid(mechanism)
     scale = Scale(question)
 
-    def program() -> None:
+    def program(n: int, counts: Array) -> None:
         base = ClippedExponential(priors.exponential(), start=scale.zero)
-        law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, summary.n)
-        numpyro.sample("reports", law, obs=jnp.asarray(summary.values))
+        law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, n)
+        numpyro.sample("reports", law, obs=jnp.asarray(counts))
 
     mean, _ = _moments(summary, edges, noise_scale)
     initial = {"rate": 1.0 / max(mean - scale.zero, 0.02)}
-    return Model(program, initial, scale.exponential_parameters)
+    return Model(program, _data(summary), initial, scale.exponential_parameters)
+
+
+def _data(summary: QuestionSummary) -> dict[str, object]:
+    return {"n": summary.n, "counts": summary.values}
 
 
 def _grid(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:

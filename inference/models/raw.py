@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
 from inference.models import number, regression
-from inference.models.base import Model
+from inference.models.base import Draws, Model
 from schemas import Question
 
 Answers = Sequence[Any]
@@ -28,24 +29,24 @@ def _normal(question: Question, answers: Answers) -> Model:
     scale = number.Scale(question)
     values, counts = _distinct(answers)
 
-    def program() -> None:
-        mean, sd = priors.normal()
-        log_density = dist.Normal(mean, sd).log_prob((values - scale.low) / scale.width)
-        numpyro.factor("answers", jnp.sum(counts * log_density))
+    def program(values: Array, counts: Array) -> None:
+        law = dist.Normal(*priors.normal())
+        numpyro.factor("reports", jnp.sum(counts * law.log_prob((values - scale.low) / scale.width)))
 
-    return Model(program, {"mean": 0.5, "sd": 0.3}, scale.normal_parameters)
+    data = {"values": values, "counts": counts}
+    return Model(program, data, {"mean": 0.5, "sd": 0.3}, scale.normal_parameters)
 
 
 def _exponential(question: Question, answers: Answers) -> Model:
     scale = number.Scale(question)
     values, counts = _distinct(answers)
 
-    def program() -> None:
-        rate = priors.exponential()
-        log_density = dist.Exponential(rate).log_prob(values / scale.width)
-        numpyro.factor("answers", jnp.sum(counts * log_density))
+    def program(values: Array, counts: Array) -> None:
+        law = dist.Exponential(priors.exponential())
+        numpyro.factor("reports", jnp.sum(counts * law.log_prob(values / scale.width)))
 
-    return Model(program, {"rate": 2.0}, scale.exponential_parameters)
+    data = {"values": values, "counts": counts}
+    return Model(program, data, {"rate": 2.0}, scale.exponential_parameters)
 
 
 def _distinct(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -57,51 +58,54 @@ def _bernoulli(question: Question, answers: Answers) -> Model:
     del question
     yes = int(sum(bool(answer) for answer in answers))
 
-    def program() -> None:
-        numpyro.sample("reports", dist.Binomial(len(answers), priors.bernoulli()), obs=yes)
+    def program(n: int, yes: int) -> None:
+        numpyro.sample("reports", dist.Binomial(n, priors.bernoulli()), obs=yes)
 
-    return Model(program, {"p": 0.5}, lambda draws: {"p": draws["p"]})
+    return Model(program, {"n": len(answers), "yes": yes}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
 
 
 def _multinomial(question: Question, answers: Answers) -> Model:
     choices = question.choices
     counts = np.asarray([sum(answer == label for answer in answers) for label in choices])
 
-    def program() -> None:
-        law = dist.Multinomial(len(answers), priors.multinomial(len(choices)))
-        numpyro.sample("reports", law, obs=jnp.asarray(counts))
+    def program(counts: Array) -> None:
+        shares = priors.multinomial(len(choices))
+        numpyro.factor("reports", jnp.sum(counts * jnp.log(shares)))
+
+    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
+        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(choices)}
 
     start = (counts + 1) / (counts + 1).sum()
-    return Model(
-        program, {"p": start}, lambda draws: {f"p[{c}]": draws["p"][..., i] for i, c in enumerate(choices)}
-    )
+    return Model(program, {"counts": counts}, {"p": start}, parameters)
 
 
 def _linear(question: Question, answers: Answers) -> Model:
     features, response = _design(question, answers)
     d = features.shape[1]
 
-    def program() -> None:
+    def program(features: Array, response: Array) -> None:
         line = priors.regression(d)
         law = dist.Normal(line.intercept + features @ line.coefficients, priors.residual_sd())
         numpyro.sample("reports", law, obs=response)
 
     initial = {"intercept": 0.0, "coefficients": np.zeros(d), "sd": 0.5}
-    return Model(program, initial, regression.Scale(question).parameters)
+    return Model(
+        program, {"features": features, "response": response}, initial, regression.Scale(question).parameters
+    )
 
 
 def _logistic(question: Question, answers: Answers) -> Model:
     features, response = _design(question, answers)
     d = features.shape[1]
 
-    def program() -> None:
+    def program(features: Array, response: Array) -> None:
         line = priors.regression(d)
         law = dist.BernoulliLogits(line.intercept + features @ line.coefficients)
-        numpyro.sample("reports", law, obs=(response > 0).astype(int))
+        numpyro.sample("reports", law, obs=jnp.asarray(response > 0, dtype=int))
 
-    return Model(
-        program, {"intercept": 0.0, "coefficients": np.zeros(d)}, regression.Scale(question).parameters
-    )
+    data = {"features": features, "response": response}
+    initial = {"intercept": 0.0, "coefficients": np.zeros(d)}
+    return Model(program, data, initial, regression.Scale(question).parameters)
 
 
 def _design(

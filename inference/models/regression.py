@@ -6,8 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
+import jax.numpy as jnp
 import numpy as np
 import numpyro
+from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
@@ -77,21 +79,21 @@ def _model(
         "feature_sd": np.full(d, 0.5),
         "feature_correlation": np.eye(d),
     }
-    statistics = second_moments(mechanism, summary)
+    weight, noise_sd = mechanism.scaled_weight, mechanism.noise_sd
 
-    def program() -> None:
-        arguments = draw_sites()
-        if summary.n:
-            law = likelihood(
-                **arguments,
-                total_count=summary.n,
-                noise_variance=summary.n * mechanism.noise_sd**2,
-                constant_weight=mechanism.scaled_weight,
-                response_weight=mechanism.scaled_weight,
-            )
-            numpyro.sample("reports", law, obs=statistics)
+    def program(n: int, statistics: Array) -> None:
+        law = likelihood(
+            **draw_sites(),
+            total_count=n,
+            # Without reports the statistics are 0 and so is what they teach, whatever the noise.
+            noise_variance=jnp.maximum(n, 1) * noise_sd**2,
+            constant_weight=weight,
+            response_weight=weight,
+        )
+        numpyro.sample("reports", law, obs=jnp.asarray(statistics))
 
-    return Model(program, initial, Scale(question).parameters)
+    data = {"n": summary.n, "statistics": second_moments(mechanism, summary)}
+    return Model(program, data, initial, Scale(question).parameters)
 
 
 def _draw_sites(d: int, with_sd: bool) -> dict[str, object]:

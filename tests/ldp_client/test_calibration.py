@@ -44,7 +44,9 @@ def test_gaussian_radius_is_the_largest_within_delta(text, delta):
     radius = calibration.gaussian_radius(epsilon, allowed, 66)
     spent = delta_of(mpmath.mpf(radius) / 2**20, exact(epsilon))
     assert spent <= exact(allowed)
-    assert delta_of(mpmath.mpf(radius + 1) / 2**20, exact(epsilon)) > exact(allowed) * (1 - mpmath.mpf(10) ** -9)
+    assert delta_of(mpmath.mpf(radius + 1) / 2**20, exact(epsilon)) > exact(allowed) * (
+        1 - mpmath.mpf(10) ** -9
+    )
 
 
 def test_gaussian_radius_at_a_published_point():

@@ -157,7 +157,11 @@ def test_noise_does_not_depend_on_the_answer():
     for question, low, high in [
         (studies.NUMBER, 0, 12),
         (studies.LINEAR, {"age": 17.5, "years": 0, "rate": 1}, {"age": 42, "years": 3, "rate": 5}),
-        (studies.LOGISTIC, {"age": 20, "years": 20, "affair": True}, {"age": 42, "years": 3, "affair": False}),
+        (
+            studies.LOGISTIC,
+            {"age": 20, "years": 20, "affair": True},
+            {"age": 42, "years": 3, "affair": False},
+        ),
     ]:
         m = mechanism(question)
         silent = [unpack_signed(m.randomise(m.quantise(answer), Replay(None))) for answer in (low, high)]
@@ -265,7 +269,8 @@ def test_a_missing_number_becomes_the_middle(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "index"), [(-1e300, 0), (float("-inf"), 0), (-(10**400), 0), (float("inf"), 1), (10**400, 1), (12, 1)]
+    ("value", "index"),
+    [(-1e300, 0), (float("-inf"), 0), (-(10**400), 0), (float("inf"), 1), (10**400, 1), (12, 1)],
 )
 def test_numbers_beyond_the_bounds_become_the_bound(value, index):
     m = mechanism(studies.NUMBER)

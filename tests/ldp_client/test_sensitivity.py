@@ -39,7 +39,9 @@ def largest_distance(case, d=2, starts=120):
     best = 0.0
     for _ in range(starts):
         start = random.normal(size=2 * (d + 1)) * np.tile([*[case[0]] * d, case[1]], 2) * 2
-        found = minimize(lambda z: -distance(z, case), start, method="Nelder-Mead", options={"fatol": 1e-12, "xatol": 1e-9})
+        found = minimize(
+            lambda z: -distance(z, case), start, method="Nelder-Mead", options={"fatol": 1e-12, "xatol": 1e-9}
+        )
         best = max(best, -found.fun)
     return best
 

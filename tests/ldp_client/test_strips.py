@@ -80,7 +80,7 @@ def test_acceptance_decides_exactly_at_the_curve(name):
     last = strips.STRIPS - 1 if name == "laplace" else strips.STRIPS
     for strip in range(0, last, 7):
         for point in (0, 1, 12345678, (1 << 31) - 2):
-            x = mpmath.mpf((strip << 31 | point)) / 2**36
+            x = mpmath.mpf(strip << 31 | point) / 2**36
             y = mpmath.mpf((strip << 31 | point) + 1) / 2**36
             curve = (lambda t: mpmath.exp(-t * t / 2)) if name == "normal" else (lambda t: mpmath.exp(-t))
             scale = mpmath.mpf(table.scale) * 2**strips.CURVE_BITS / table.total

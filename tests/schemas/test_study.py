@@ -38,7 +38,9 @@ def questions(draw, name):
 @st.composite
 def documents(draw):
     names = draw(st.lists(identifiers, min_size=1, max_size=4, unique=True))
-    return studies.document(*[draw(questions(name)) for name in names], title=draw(texts), purpose=draw(texts))
+    return studies.document(
+        *[draw(questions(name)) for name in names], title=draw(texts), purpose=draw(texts)
+    )
 
 
 @settings(max_examples=200, deadline=None)

@@ -27,7 +27,9 @@ SD = 0.7
 SUMS = {"total_count": 50, "noise_variance": 20.0, "constant_weight": 0.8, "response_weight": 0.6}
 LOGISTIC_CASES = [(0.3, 1.0), (-2.0, 0.5), (0.0, 4.0), (4.0, 1.0)]
 
-log_prob = jax.jit(lambda law, value: law.log_prob(value))
+log_prob = jax.jit(lambda distribution, value: distribution.log_prob(value))
+sum_law = jax.jit(lambda distribution: distribution.law)
+sample = jax.jit(lambda distribution, key: distribution.sample(key))
 
 
 def features(d: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -68,7 +70,7 @@ def some_statistics(law: SummedLinearStatistics | SummedLogisticStatistics) -> n
     """A draw, pushed off the law and made indefinite."""
     p = law.event_shape[0]
     push = np.random.default_rng(p).normal(size=(p, p))
-    return np.asarray(law.sample(jax.random.key(p))) + 5 * (push + push.T) - 200 * np.eye(p)
+    return np.asarray(sample(law, jax.random.key(p))) + 5 * (push + push.T) - 200 * np.eye(p)
 
 
 def dense_log_prob(value: np.ndarray, moments: tuple[np.ndarray, np.ndarray], keep: np.ndarray) -> float:
@@ -92,7 +94,7 @@ def test_linear_density_is_the_dense_one(d: int) -> None:
     assert np.linalg.eigvalsh(value)[0] < 0
     moments = linear_moments(d)
     assert float(log_prob(law, value)) == pytest.approx(dense_log_prob(value, moments, keep), rel=1e-10)
-    np.testing.assert_allclose(covariance_of_one(law.law), moments[1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(covariance_of_one(sum_law(law)), moments[1], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -107,7 +109,7 @@ def test_logistic_density_is_the_dense_one(d: int, intercept: float, size: float
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize(("intercept", "size"), LOGISTIC_CASES)
 def test_logistic_covariance_is_the_enumerated_one(d: int, intercept: float, size: float) -> None:
-    law = logistic_law(d, intercept, size).law
+    law = sum_law(logistic_law(d, intercept, size))
     mean, covariance = exact_logistic_moments(d, intercept, size)
     found = covariance_of_one(law)
     np.testing.assert_allclose(svec(np.asarray(law.second)), mean, rtol=1e-9, atol=1e-10)
@@ -117,7 +119,7 @@ def test_logistic_covariance_is_the_enumerated_one(d: int, intercept: float, siz
 
 
 def test_dense_comparison_notices_each_missing_cumulant() -> None:
-    law = logistic_law(2, 0.3).law
+    law = sum_law(logistic_law(2, 0.3))
     covariance = exact_logistic_moments(2, 0.3, 1.0)[1]
     entries = np.argwhere(np.triu(np.abs(np.asarray(law.weights)) > 1e-6))
     assert len(entries) >= 8
@@ -127,8 +129,8 @@ def test_dense_comparison_notices_each_missing_cumulant() -> None:
 
 
 def test_dense_comparison_notices_a_missing_correction() -> None:
-    law, moments = linear_law(2), linear_moments(2)
-    plain = law.law._replace(weights=jnp.zeros((1, 1)))
+    law, moments = sum_law(linear_law(2)), linear_moments(2)
+    plain = law._replace(weights=jnp.zeros((1, 1)))
     assert np.max(np.abs(covariance_of_one(plain) - moments[1])) > 1e-2
 
 
@@ -155,6 +157,15 @@ def logistic_program(value: np.ndarray, at):
     return law.log_prob(value) + at[3]
 
 
+density = jax.jit(lambda program, value, at: program(value, at), static_argnums=0)
+slope = jax.jit(lambda program, value, at: jax.grad(program, 1)(value, at), static_argnums=0)
+
+
+def gradients(program, value: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By finite differences, and automatic."""
+    return gradient(lambda x: density(program, value, x), at), slope(program, value, at)
+
+
 GRADIENT_POINTS = [
     np.array([0.5, -0.3, 0.2, 0.1, -0.2, 0.3, 0.1, 0.4, -0.2]),
     np.zeros(9),
@@ -167,16 +178,14 @@ GRADIENT_POINTS = [
 def test_gradient_is_the_finite_difference(program, at: np.ndarray) -> None:
     law = linear_law(2) if program is linear_program else logistic_law(2, 0.3)
     value = some_statistics(law)
-    expected = gradient(jax.jit(lambda x: program(value, x)), at)
-    found = jax.jit(jax.grad(lambda x: program(value, x)))(at)
+    expected, found = gradients(program, value, at)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
 
 
 def test_gradient_where_the_predictor_is_wide() -> None:
     value = some_statistics(logistic_law(2, 0.3))
     at = np.array([5.0, -4.0, 1.0, 0.0, 0.5, 0.3, 0.1, 0.4, -0.2])
-    expected = gradient(jax.jit(lambda x: logistic_program(value, x)), at)
-    found = jax.jit(jax.grad(lambda x: logistic_program(value, x)))(at)
+    expected, found = gradients(logistic_program, value, at)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
 
 
@@ -201,10 +210,12 @@ def test_solver_derivatives_agree_forward_and_reverse() -> None:
         return jnp.concatenate([log_det[None], solved.ravel()])
 
     at = jnp.array([0.3, -0.4, 0.8])
-    reverse = jax.jacrev(program)(at)
-    np.testing.assert_allclose(jax.jacfwd(program)(at), reverse, rtol=1e-10, atol=1e-12)
-    expected = gradient(lambda x: program(jnp.array(x))[0], np.array(at))
-    np.testing.assert_allclose(reverse[0], expected, rtol=1e-9)
+    program = jax.jit(program)
+    reverse = jax.jit(jax.jacrev(program))(at)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(program))(at), reverse, rtol=1e-10, atol=1e-12)
+    for output, found in enumerate(np.asarray(reverse)):
+        expected = gradient(lambda x, i=output: program(jnp.array(x))[i], np.array(at))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("sd", [0.0, 0.3, 1.99, 2.01, 6.0, 30.0])
@@ -238,7 +249,7 @@ def test_twenty_hermite_nodes_would_not_do() -> None:
 def test_sampler_follows_the_law(law: SummedLinearStatistics | SummedLogisticStatistics) -> None:
     draws = np.asarray(law.sample(jax.random.key(2), (4000,)))
     keep = noisy_coordinates(4, law.exact)
-    covariance = 50 * covariance_of_one(law.law) + 20 * np.eye(10)
+    covariance = 50 * covariance_of_one(sum_law(law)) + 20 * np.eye(10)
     covariance, mean = covariance[np.ix_(keep, keep)], svec(np.asarray(law.mean))[keep]
     values = svec(draws)[:, keep]
     assert same_moments_p_value(values, mean, covariance) > FALSE_ALARM
@@ -255,15 +266,13 @@ def test_batches_vmap_and_jit_agree() -> None:
     def one(intercept):
         return SummedLogisticStatistics(coefficients, intercept, mean, covariance, **SUMS).log_prob(value)
 
-    slope = jax.grad(one)
     batch = SummedLogisticStatistics(coefficients, intercepts, mean, covariance, **SUMS)
-    expected = [jax.jit(one)(t) for t in intercepts]
+    both = jax.value_and_grad(one)
+    expected, slopes = np.array([jax.jit(both)(t) for t in intercepts]).T
     assert batch.batch_shape == (3,)
-    assert batch.sample(jax.random.key(0), (2,)).shape == (2, 3, 4, 4)
+    assert jax.eval_shape(lambda: batch.sample(jax.random.key(0), (2,))).shape == (2, 3, 4, 4)
     np.testing.assert_allclose(log_prob(batch, value), expected, rtol=1e-10)
-    np.testing.assert_allclose(jax.jit(jax.vmap(one))(intercepts), expected, rtol=1e-10)
-    slopes = jax.jit(jax.vmap(slope))(intercepts)
-    np.testing.assert_allclose(slopes[1], jax.jit(slope)(intercepts[1]), rtol=1e-9)
+    np.testing.assert_allclose(jax.jit(jax.vmap(both))(intercepts), [expected, slopes], rtol=1e-9)
     scales = SummedLinearStatistics(coefficients, 0.4, jnp.array([0.5, SD]), mean, covariance, **SUMS)
     np.testing.assert_allclose(log_prob(scales, value)[1], log_prob(linear_law(2), value), rtol=1e-12)
 
@@ -275,12 +284,12 @@ def test_float32_stays_finite(program, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(SUMS, "noise_variance", 30.0 * n)
         value = np.float32(-3 * n * np.eye(4) + n)
         with jax.enable_x64(False):
-            slope = jax.jit(jax.value_and_grad(lambda x, v=value: program(v, x)))
+            both = jax.jit(jax.value_and_grad(lambda x, v=value: program(v, x)))
             for shift in (0.0, -8.0, 3.0, 12.0):
                 at = jnp.array(
                     np.float32(GRADIENT_POINTS[0] + shift * np.array([4, -3, 2, 0, 0, 0, 0, 1, 1]))
                 )
-                result, grad = slope(at)
+                result, grad = both(at)
                 assert result.dtype == jnp.float32
                 assert np.isfinite(result)
                 assert np.all(np.isfinite(grad))
@@ -294,6 +303,6 @@ def test_no_records_leave_only_noise() -> None:
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="noise_variance"):
         linear_law(2, noise_variance=-1.0, validate_args=True)
+    coefficients, mean, covariance = features(2)
     with pytest.raises(ValueError, match="sd"):
-        coefficients, mean, covariance = features(2)
         SummedLinearStatistics(coefficients, 0.4, -1.0, mean, covariance, **SUMS, validate_args=True)

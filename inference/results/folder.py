@@ -1,8 +1,7 @@
-"""Writing what a fit found: posterior.json, draws (NetCDF), plots, report.html."""
+"""The folder of a fit: posterior.json, draws, plots, report.html; whole or not at all."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -10,31 +9,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from inference.page import render_page
-from inference.plots import Draws, interval_plot, to_png
-from inference.posterior import Posterior, posterior_document
+from inference.results.page import render_page
+from inference.results.plots import Draws, interval_plot, to_png
+from inference.results.posterior import RESULT, Posterior, save_posteriors
 from schemas import Study
 from schemas.errors import InputError
 
-RESULT = "posterior.json"
 PAGE = "report.html"
-
-
-def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
-    """Write posterior.json and each question's draws (QUESTION.nc) and plot (QUESTION.png)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(posterior_document(posteriors), indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / RESULT).write_text(text + "\n", encoding="utf-8")
-    for name, posterior in posteriors.items():
-        posterior.to_arviz().to_netcdf(str(folder / f"{name}.nc"), engine="h5netcdf")
-        to_png(interval_plot(posterior), folder / f"{name}.png")
 
 
 def save_report(
     study: Study, posteriors: Mapping[str, Posterior], folder: Path, raw: Mapping[str, Draws] | None = None
 ) -> None:
-    """Write everything that save_posteriors does, and report.html."""
+    """Write posterior.json, each question's draws (QUESTION.nc) and plot (QUESTION.png), and report.html."""
     save_posteriors(posteriors, folder)
+    for name, posterior in posteriors.items():
+        to_png(interval_plot(posterior), folder / f"{name}.png")
     (folder / PAGE).write_text(render_page(study, posteriors, raw), encoding="utf-8")
 
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
-from xarray import Dataset
-
-from inference.quiet_arviz import az
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0
+TAILS = (0.05, 0.95)
 # A posterior sd above this share of the prior's says that the reports taught almost nothing.
 DROWNED = 0.8
 REMEDY = "run longer, or with another seed"
@@ -34,33 +33,57 @@ class Diagnostics:
     ess_tail: Mapping[str, float]
 
 
+@dataclass(frozen=True)
+class Mixing:
+    """How well chains mix: R-hat (rank-normalised, split), bulk and tail ESS, each by parameter."""
+
+    r_hat: Mapping[str, float]
+    ess_bulk: Mapping[str, float]
+    ess_tail: Mapping[str, float]
+
+    def reasons(self) -> list[str]:
+        """One line for each of the three that is not good for all parameters; none when the chains mix."""
+        return [
+            *_failing("R-hat", self.r_hat, lambda value: value <= MAX_R_HAT, f"above {MAX_R_HAT}"),
+            *_failing("bulk ESS", self.ess_bulk, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
+            *_failing("tail ESS", self.ess_tail, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
+        ]
+
+
+def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
+    """Measure draws of shape (chains, draws) for each parameter."""
+    return Mixing(
+        {name: _over_chains(array_stats.rhat, draws) for name, draws in parameters.items()},
+        {name: _over_chains(array_stats.ess, draws, method="bulk") for name, draws in parameters.items()},
+        {
+            name: _over_chains(array_stats.ess, draws, method="tail", prob=TAILS)
+            for name, draws in parameters.items()
+        },
+    )
+
+
 def diagnose(
     parameters: Mapping[str, NDArray[np.float64]],
     diverging: NDArray[np.bool_],
     prior_sd: Mapping[str, float],
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter."""
-    data = az.convert_to_dataset(dict(parameters))
-    r_hat = _by_name(az.rhat(data))
-    ess_bulk = _by_name(az.ess(data, method="bulk"))
-    ess_tail = _by_name(az.ess(data, method="tail"))
+    found = mixing(parameters)
+    reasons = found.reasons()
     divergences = int(diverging.sum())
-    reasons = [
-        *_reasons("R-hat", r_hat, lambda value: value <= MAX_R_HAT, f"above {MAX_R_HAT}"),
-        *_reasons("bulk ESS", ess_bulk, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
-        *_reasons("tail ESS", ess_tail, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
-    ]
     if divergences:
         reasons.append(f"{divergences} transitions diverged: {REMEDY}")
     notes = _notes(parameters, prior_sd)
-    return Diagnostics(not reasons, tuple(reasons), notes, divergences, r_hat, ess_bulk, ess_tail)
+    return Diagnostics(
+        not reasons, tuple(reasons), notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail
+    )
 
 
-def _by_name(dataset: Dataset) -> dict[str, float]:
-    return {str(name): float(dataset[name]) for name in dataset.data_vars}
+def _over_chains(statistic: Callable[..., float], draws: NDArray[np.float64], **options: object) -> float:
+    return float(statistic(draws, chain_axis=0, draw_axis=1, **options))
 
 
-def _reasons(what: str, values: Mapping[str, float], good: Callable[[float], bool], bad: str) -> list[str]:
+def _failing(what: str, values: Mapping[str, float], good: Callable[[float], bool], bad: str) -> list[str]:
     """One line for a diagnostic that fails; NaN fails."""
     failing = [name for name, value in values.items() if not good(value)]
     if not failing:

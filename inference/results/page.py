@@ -12,14 +12,14 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib.figure import Figure
 
-from inference.plots import Draws, density_plot, interval_plot, to_svg, trace_plot
-from inference.posterior import Posterior
+from inference.results.plots import Draws, density_plot, interval_plot, to_svg, trace_plot
+from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
 from ldp_client.wording import odds
 from schemas import Study
 
 _ENVIRONMENT = Environment(
-    loader=PackageLoader("inference", "pages"),
+    loader=PackageLoader("inference.results"),
     autoescape=select_autoescape(default=True, default_for_string=True),
     undefined=StrictUndefined,
     trim_blocks=True,

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from inference.posterior import Posterior
+from inference.results.posterior import Posterior
 
 matplotlib.rcParams["svg.hashsalt"] = "ldpkit"
 matplotlib.rcParams["font.size"] = 9

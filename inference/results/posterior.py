@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import arviz_base
 import numpy as np
 from numpy.typing import NDArray
+from xarray import DataTree
 
-from inference.diagnostics import Diagnostics
-from inference.quiet_arviz import az
+from inference.results.diagnostics import Diagnostics
+from ldp_client.files import replacing
 
+RESULT = "posterior.json"
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 
 
@@ -60,12 +65,11 @@ class Posterior:
             needed[name] = self.n * (1 + 3 / share) if share > 0.05 else float("inf")
         return needed
 
-    def to_arviz(self) -> az.InferenceData:
-        """Draws as ArviZ InferenceData; study digest, question, model and seed are attributes."""
+    def to_arviz(self) -> DataTree:
+        """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed."""
         attributes = {"study": self.study, "question": self.question, "model": self.model, "seed": self.seed}
-        return az.from_dict(
-            posterior={name: np.asarray(d) for name, d in self.draws.items()}, attrs=attributes
-        )
+        draws = {name: np.asarray(values) for name, values in self.draws.items()}
+        return arviz_base.from_dict({"posterior": draws}, attrs={"/": attributes})
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in posterior.json."""
@@ -80,14 +84,25 @@ class Posterior:
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write posterior.json, draws (NetCDF) and a plot of this question into a folder."""
-        from inference.output import save_posteriors
-
+        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder, made when missing."""
         save_posteriors({self.question: self}, Path(folder))
 
 
-def posterior_document(posteriors: Mapping[str, Posterior]) -> dict[str, Any]:
-    """The content of posterior.json for the questions of one study."""
+def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
+    """Write posterior.json for all questions of one study, and each question's draws."""
+    folder.mkdir(parents=True, exist_ok=True)
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
-    return {"study": first.study, "seed": first.seed, "questions": questions}
+    document = {"study": first.study, "seed": first.seed, "questions": questions}
+    # Not a number has no place in JSON: a parameter without spread has no R-hat.
+    text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
+    with replacing(str(folder / RESULT)) as file:
+        file.write(text + "\n")
+    for name, posterior in posteriors.items():
+        posterior.to_arviz().to_netcdf(str(folder / f"{name}.nc"), engine="h5netcdf")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    return None if isinstance(value, float) and not isfinite(value) else value

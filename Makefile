@@ -1,0 +1,49 @@
+# Two commands for everyone: `make demo` and `make test`. Each makes .venv first, when it is missing.
+VENV := .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+CHROMIUM := $(shell command -v chromium || command -v google-chrome)
+NPM := $(shell command -v npm)
+NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
+
+.PHONY: demo test lint types schemas clean
+
+demo: $(VENV)/demo.installed
+	$(BIN)/ldpkit demo --out demo
+
+# CI has Chromium and node; elsewhere the tests that need them are left out, and that is said.
+ifneq ($(and $(CHROMIUM),$(NPM))$(CI),)
+test: lint types $(NPM_PACKAGES)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+else
+test: lint types
+	@echo "Chromium or node is missing: tests/browser and tests/portable are left out"
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/browser --ignore tests/portable
+endif
+
+lint: $(VENV)/dev.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.installed
+	$(BIN)/mypy
+
+schemas: $(VENV)/dev.installed
+	$(BIN)/python -m schemas.json_schema
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "ldpkit needs Python 3.11 or newer; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/%.installed: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing ldpkit[$*] into $(VENV) (once; about a minute)"
+	$(PIP) --editable '.[$*]'
+	@touch $@
+
+$(NPM_PACKAGES): tests/portable/package-lock.json
+	cd tests/portable && npm ci --silent --no-audit --no-fund --ignore-scripts
+
+clean:
+	rm -rf $(VENV) demo build dist *.egg-info

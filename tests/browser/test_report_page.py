@@ -1,0 +1,83 @@
+"""The report page in a real browser, at phone and desktop width."""
+
+import numpy as np
+import pytest
+
+from inference.results.diagnostics import diagnose
+from inference.results.page import render_page
+from inference.results.posterior import Posterior
+from schemas import Study
+from tests import studies
+from tests.portable import chromium
+
+STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.LINEAR))
+PARAMETERS = {
+    "ever": ("bernoulli", ["p"]),
+    "occupation": ("multinomial", [f"p[{label}]" for label in ("student", "worker", "teacher")]),
+    "rating": ("linear_regression", ["intercept", "coefficient[age]", "coefficient[years]", "sd"]),
+}
+
+
+def posterior_of(question, prior_sd):
+    model, names = PARAMETERS[question]
+    random = np.random.default_rng(4)
+    draws = {name: random.normal(0.3, 0.1, (4, 1000)) for name in names}
+    prior = dict.fromkeys(names, prior_sd)
+    found = diagnose(draws, np.zeros((4, 1000), bool), prior)
+    return Posterior(question, model, 500, draws, prior, found, STUDY.digest, 0)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    posteriors = {name: posterior_of(name, 0.11 if name == "rating" else 1.0) for name in PARAMETERS}
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render_page(STUDY, posteriors, {name: p.draws for name, p in posteriors.items()}))
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    started = chromium.start(tmp_path_factory.mktemp("profile"))
+    yield started
+    started.quit()
+
+
+def set_width(browser, width):
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+@pytest.mark.parametrize("width", [360, 900])
+def test_the_page_fits_its_width_and_loads_nothing(browser, page, width):
+    set_width(browser, width)
+    browser.get(page)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert [name for name in loaded if not name.startswith("data:")] == []
+    assert browser.get_log("browser") == []
+
+
+def test_every_question_shows_verdict_interval_noise_and_devices(browser, page):
+    set_width(browser, 360)
+    browser.get(page)
+    for question in PARAMETERS:
+        section = browser.find_element("id", question)
+        assert "The sampling is sound." in section.text
+        assert "any report is at most 2.72 times as likely" in section.text
+        assert "90 % interval" in section.text
+        for figure in section.find_elements("css selector", "figure > svg"):
+            if figure.is_displayed():
+                assert figure.size["width"] <= 360
+    assert "drowns the signal" in browser.find_element("id", "rating").text
+    cells = [cell.text for cell in browser.find_elements("css selector", "#ever tbody td")]
+    assert cells[:3] == ["p", "0.3", "0.134 to 0.464"] or cells[0] == "p"
+    assert cells[5] == "2,100"
+
+
+def test_details_open(browser, page):
+    set_width(browser, 360)
+    browser.get(page)
+    details = browser.find_element("css selector", "#ever details")
+    details.find_element("tag name", "summary").click()
+    assert "bulk ESS" in details.text
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 360

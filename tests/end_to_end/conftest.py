@@ -1,0 +1,71 @@
+"""A real collector, started with the command that an operator types."""
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+TOKEN = "operators-token-for-tests"
+LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
+
+
+def ldpkit(*arguments, **options):
+    """Run the command line and capture what it prints."""
+    command = [*LDPKIT, *map(str, arguments)]
+    environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, **options)
+
+
+class Collector:
+    """A running collector on a SQLite file; `restart` kills it and starts it again on the same port."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.port = "0"
+        self.start()
+
+    def start(self):
+        ready = self.folder / "url"
+        ready.unlink(missing_ok=True)
+        command = [*LDPKIT, "serve", "--port", self.port, "--ready-file", str(ready)]
+        database = f"sqlite:///{self.folder / 'collector.sqlite3'}"
+        environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
+        self.process = subprocess.Popen(
+            [*command, "--database", database], env=environment, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 60
+        while not ready.exists():
+            assert self.process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        self.url = ready.read_text().strip()
+        self.port = self.url.rsplit(":", 1)[1]
+
+    def kill(self):
+        """End it at once, its workers too."""
+        subprocess.run(["pkill", "-KILL", "-P", str(self.process.pid)], check=False)
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+    def publish(self, study):
+        request = urllib.request.Request(f"{self.url}/v1/studies", study.canonical(), method="POST")
+        request.add_header("Authorization", f"Bearer {TOKEN}")
+        request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status
+
+
+@pytest.fixture
+def collector(tmp_path):
+    folder = tmp_path / "collector"
+    folder.mkdir()
+    collector = Collector(folder)
+    yield collector
+    collector.stop()

@@ -1,0 +1,88 @@
+"""The demo as a person runs it: small, and interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from inference.demo.survey import answers_of, study_for
+from schemas.errors import InputError
+from tests.end_to_end.conftest import LDPKIT
+
+
+def listening_children(pid):
+    """Processes of the demo's own process group."""
+    found = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True, check=False)
+    return found.stdout.split()
+
+
+def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
+    out = tmp_path / "demo"
+    command = [*LDPKIT, "demo", "--devices", "60", "--epsilon", "4", "--seed", "3", "--out", str(out)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    shown, progress = process.communicate(timeout=600)
+    assert process.returncode == 0, progress
+    assert listening_children(process.pid) == []
+    assert "60 of 60 devices have answered and sent" in progress
+    assert "2 devices sent twice; 60 reports are stored" in progress
+    assert "affair-model (logistic_regression, 60 reports)" in shown
+    names = {path.name for path in out.iterdir()}
+    assert {"study.json", "reports.ndjson", "summary.json", "posterior.json", "report.html"} <= names
+    document = json.loads((out / "posterior.json").read_text())
+    assert len(document["questions"]) == 6
+    assert all(question["n"] == 60 for question in document["questions"].values())
+    assert (
+        "from the raw answers" in (out / "report.html").read_text()
+        or "raw median" in (out / "report.html").read_text()
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path, stop):
+    command = [*LDPKIT, "demo", "--devices", "6000", "--out", str(tmp_path / "demo")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert "a collector listens on" in process.stderr.readline()
+    os.kill(process.pid, stop)
+    assert process.wait(60) in (130, 143)
+    deadline = time.monotonic() + 10
+    while listening_children(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()) == []
+    process.stderr.close()
+
+
+def test_the_survey_is_the_real_one():
+    answers = answers_of(None, 0)
+    assert len(answers) == 6366
+    assert sum(person["affair"] for person in answers) == 2053
+    assert {person["affair-model"]["affair"] == person["affair"] for person in answers} == {True}
+
+
+def test_the_seed_chooses_the_people():
+    assert answers_of(50, 1) == answers_of(50, 1)
+    assert answers_of(50, 1) != answers_of(50, 2)
+
+
+@pytest.mark.parametrize("people", [0, 6367])
+def test_more_people_than_there_are_is_refused(people):
+    with pytest.raises(InputError, match="6366"):
+        answers_of(people, 0)
+
+
+def test_the_demo_covers_every_model_and_mechanism():
+    study = study_for("1")
+    assert {question.model.name for question in study.questions} == {
+        "bernoulli",
+        "multinomial",
+        "normal",
+        "exponential",
+        "linear_regression",
+        "logistic_regression",
+    }

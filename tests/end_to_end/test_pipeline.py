@@ -1,0 +1,113 @@
+"""Study → devices → collector → posterior over HTTP, with the faults that happen on the way."""
+
+import json
+import subprocess
+import sys
+
+from inference import fit, summarize
+from inference.reading import load_summary
+from ldp_client import Device
+from ldp_client.upload import put_report
+from schemas import Report, Study
+from tests import studies
+from tests.end_to_end.conftest import ldpkit
+
+STUDY = Study(studies.document(studies.YES_NO))
+
+DIES_BEFORE_SENDING = """
+import os, sys
+from ldp_client import Device, device
+from schemas import Study
+from tests import studies
+device.put_with_retries = lambda *arguments: os._exit(9)
+phone = Device(sys.argv[1], "4", sys.argv[2])
+phone.answer(Study(studies.document(studies.YES_NO)), {"ever": True})
+phone.flush()
+"""
+
+
+def exported(collector, path):
+    done = ldpkit("export", "survey", "--from", collector.url, "--out", path)
+    assert done.returncode == 0, done.stderr
+    return [Report.from_json(line) for line in path.read_text().splitlines()]
+
+
+def test_a_device_killed_between_commit_and_send_sends_the_same_report_later(collector, tmp_path):
+    collector.publish(STUDY)
+    folder = tmp_path / "phone"
+    command = [sys.executable, "-c", DIES_BEFORE_SENDING, str(folder), collector.url]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert exported(collector, tmp_path / "before.ndjson") == []
+    revived = Device(folder, "4", collector.url)
+    (queued,) = revived.ledger.queued()
+    assert revived.flush().sent == 1
+    assert exported(collector, tmp_path / "after.ndjson") == [Report.from_json(queued.body)]
+
+
+def test_a_lost_acknowledgement_and_a_restart_store_one_report(collector, tmp_path):
+    collector.publish(STUDY)
+    device = Device(tmp_path / "phone", "4", collector.url)
+    report_id = device.answer(STUDY, {"ever": False})
+    (queued,) = device.ledger.queued()
+    url = f"{collector.url}/v1/studies/survey/reports/{report_id}"
+    assert put_report(url, queued.body).state == "sent"
+    collector.kill()
+    assert device.flush(attempts=1).waiting == 1
+    collector.start()
+    assert device.flush().sent == 1
+    assert exported(collector, tmp_path / "reports.ndjson") == [Report.from_json(queued.body)]
+
+
+def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path):
+    study_file, reports, summary = (tmp_path / name for name in ("study.json", "r.ndjson", "s.json"))
+    study_file.write_text(json.dumps(studies.document(studies.YES_NO)))
+    assert collector.publish(STUDY) == 201
+    url = f"{collector.url}/v1/studies/survey"
+    answer = ("answer", url, "--set", "ever=yes", "--max-epsilon", "1")
+    first = ldpkit(*answer, "--folder", tmp_path / "phone")
+    assert (first.returncode, "1 reports sent" in first.stdout) == (0, True), first.stderr
+    second = ldpkit(*answer, "--folder", tmp_path / "phone")
+    assert (second.returncode, "answered it before" in second.stderr) == (2, True)
+    assert len(exported(collector, reports)) == 1
+    assert ldpkit("summarize", study_file, reports, "--out", summary).returncode == 0
+    done = ldpkit("fit", study_file, summary, "--out", tmp_path / "fit", "--seed", "5")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "fit" / "posterior.json").read_text())
+    assert found["questions"]["ever"]["n"] == 1
+    assert (tmp_path / "fit" / "report.html").stat().st_size > 10_000
+
+
+def test_parquet_and_ndjson_exports_hold_the_same(collector, tmp_path):
+    collector.publish(STUDY)
+    for number in range(30):
+        device = Device(tmp_path / str(number), "4", collector.url)
+        device.answer(STUDY, {"ever": number % 3 == 0})
+        assert device.flush().sent == 1
+    exported(collector, tmp_path / "r.ndjson")
+    assert (
+        ldpkit("export", "survey", "--from", collector.url, "--out", tmp_path / "r.parquet").returncode == 0
+    )
+    summaries = {load_summary(STUDY, str(tmp_path / name)).to_json() for name in ("r.ndjson", "r.parquet")}
+    assert len(summaries) == 1
+
+
+def test_nothing_is_left_half_written_by_a_fit_that_is_stopped(tmp_path):
+    study_file = tmp_path / "study.json"
+    study_file.write_text(json.dumps(studies.document(studies.YES_NO)))
+    (tmp_path / "bad.ndjson").write_text("nonsense\n")
+    done = ldpkit("fit", study_file, tmp_path / "bad.ndjson", "--out", tmp_path / "fit")
+    assert done.returncode == 2
+    assert "1 of 1 reports" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.ndjson", "study.json"]
+
+
+def test_python_from_study_to_posterior(tmp_path):
+    """The README's ten lines."""
+    study = Study(studies.document(studies.YES_NO))
+    bodies = []
+    for number in range(200):
+        device = Device(tmp_path / str(number), max_epsilon="1")
+        device.answer(study, {"ever": number < 150})
+        bodies.append(device.ledger.queued()[0].body)
+    posterior = fit(study, summarize(study, map(Report.from_json, bodies)))["ever"]
+    assert 0.4 < posterior.summary()["p"]["q50"] <= 1.0

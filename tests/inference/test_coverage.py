@@ -1,0 +1,122 @@
+"""90 % intervals contain the truth in 90 % of simulated studies, and do not when noise is ignored.
+
+Each study is run through the real device mechanisms and the real model. Truths are fixed, so
+coverage is 90 % up to the prior's pull, which these sizes make small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inference.models import choice, number
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from schemas import Study
+from tests import studies
+from tests.inference.simulation import posterior_draws, simulated_models, times_covered
+from tests.statistics import share_is
+
+STUDIES = 100
+# At epsilon 64 these many records say more than the prior, and the noise is still most of the spread.
+RECORDS = 1000
+
+
+def normal_answers(random):
+    return list(random.normal(29.0, 6.0, 400))
+
+
+def exponential_answers(random):
+    return list(random.exponential(4.0, 400))
+
+
+def yes_no_answers(random):
+    return list(map(bool, random.random(400) < 0.3))
+
+
+def choice_answers(random):
+    return list(random.choice(["student", "worker", "teacher"], 400, p=[0.15, 0.6, 0.25]))
+
+
+COEFFICIENTS = np.array([0.02, -0.05])
+INTERCEPT, RESIDUAL = 2.5, 0.35
+
+
+def features(random, n):
+    """Inside the bounds of age and years, and of norm 1 after scaling, nearly always."""
+    return np.column_stack([random.normal(29.0, 4.0, n), random.normal(11.0, 3.5, n)])
+
+
+def linear_answers(random):
+    x = features(random, RECORDS)
+    y = INTERCEPT + x @ COEFFICIENTS + random.normal(0, RESIDUAL, RECORDS)
+    return [{"age": a, "years": b, "rate": c} for (a, b), c in zip(x, y)]
+
+
+LOGIT_COEFFICIENTS, LOGIT_INTERCEPT = np.array([0.06, -0.06]), -1.0
+
+
+def logistic_answers(random):
+    x = features(random, RECORDS)
+    chance = 1 / (1 + np.exp(-(LOGIT_INTERCEPT + x @ LOGIT_COEFFICIENTS)))
+    yes = random.random(RECORDS) < chance
+    return [{"age": a, "years": b, "affair": bool(c)} for (a, b), c in zip(x, yes)]
+
+
+AGE_2 = studies.with_epsilon(studies.AGE, "2")
+CASES = {
+    "normal": (AGE_2, normal_answers, {"mean": 29.0, "sd": 6.0}),
+    "exponential": (studies.with_epsilon(studies.NUMBER, "2"), exponential_answers, {"rate": 0.25}),
+    "bernoulli": (studies.YES_NO, yes_no_answers, {"p": 0.3}),
+    "multinomial oue": (
+        studies.CHOICE,
+        choice_answers,
+        {"p[student]": 0.15, "p[worker]": 0.6, "p[teacher]": 0.25},
+    ),
+    "multinomial k-ary": (
+        studies.ONE_OF,
+        choice_answers,
+        {"p[student]": 0.15, "p[worker]": 0.6, "p[teacher]": 0.25},
+    ),
+    "linear": (
+        studies.with_epsilon(studies.LINEAR, "64"),
+        linear_answers,
+        {"intercept": INTERCEPT, "coefficient[age]": 0.02, "coefficient[years]": -0.05, "sd": RESIDUAL},
+    ),
+    "logistic": (
+        studies.with_epsilon(studies.LOGISTIC, "64"),
+        logistic_answers,
+        {"intercept": LOGIT_INTERCEPT, "coefficient[age]": 0.06, "coefficient[years]": -0.06},
+    ),
+}
+
+
+def coverage(case):
+    question, draw, truth = CASES[case]
+    models = simulated_models(Study(studies.document(question)), draw, STUDIES)
+    return times_covered(posterior_draws(models), truth)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_intervals_contain_the_truth_as_often_as_they_say(case):
+    covered = coverage(case)
+    assert all(share_is(times, STUDIES, 0.9) for times in covered.values()), covered
+
+
+def take_reports_for_answers(monkeypatch, case):
+    """What a naive analysis does: the same model, hardly any noise in its likelihood."""
+    if case == "bernoulli" or case.startswith("multinomial"):
+        monkeypatch.setattr(choice, "_probabilities", lambda _mechanism: (1 - 1e-6, 1e-6))
+    elif case in ("linear", "logistic"):
+        monkeypatch.setattr(GaussianStatistics, "noise_sd", 0.01)
+    else:
+        grid = number._grid
+        monkeypatch.setattr(number, "_grid", lambda mechanism: (grid(mechanism)[0], 0.02))
+
+
+@pytest.mark.parametrize(
+    "case", ["normal", "exponential", "bernoulli", "multinomial oue", "linear", "logistic"]
+)
+def test_ignoring_the_noise_is_noticed(monkeypatch, case):
+    take_reports_for_answers(monkeypatch, case)
+    covered = coverage(case)
+    assert not all(share_is(times, STUDIES, 0.9) for times in covered.values()), covered

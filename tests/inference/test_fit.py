@@ -1,0 +1,153 @@
+import json
+
+import numpy as np
+import pytest
+import xarray
+
+from inference import Posterior, fit, summarize
+from inference.results.diagnostics import diagnose
+from inference.results.folder import save_report, whole_folder
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from schemas import Study
+from schemas.errors import InputError, SummaryError
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO, {**studies.ONE_OF, "text": "Which <b>colour</b>?"}))
+MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
+
+
+@pytest.fixture(scope="module")
+def summary():
+    answers = {"ever": True, "colour": "worker"}
+    return summarize(STUDY, [perturb_answers(STUDY, MECHANISMS, answers) for _ in range(500)])
+
+
+@pytest.fixture(scope="module")
+def posteriors(summary):
+    return fit(STUDY, summary, seed=7)
+
+
+def test_a_fit_says_what_the_answers_were(posteriors):
+    # All said yes, and worker; the limits are five standard errors of the noise below 1.
+    assert posteriors["ever"].summary()["p"]["q05"] > 0.65
+    assert posteriors["colour"].summary()["p[worker]"]["q05"] > 0.5
+    for posterior in posteriors.values():
+        assert posterior.diagnostics.ok, posterior.diagnostics.reasons
+        assert posterior.n == 500
+        assert posterior.study == STUDY.digest
+
+
+def test_the_same_seed_gives_the_same_draws(posteriors, summary):
+    again = fit(STUDY, summary, seed=7)
+    for name, posterior in posteriors.items():
+        for parameter, draws in posterior.draws.items():
+            assert np.array_equal(draws, again[name].draws[parameter])
+
+
+def test_saved_results_read_back(posteriors, tmp_path):
+    save_report(STUDY, posteriors, tmp_path)
+    document = json.loads((tmp_path / "posterior.json").read_text())
+    assert document["study"] == STUDY.digest
+    assert document["seed"] == 7
+    row = document["questions"]["ever"]["parameters"]["p"]
+    assert set(row) == {"mean", "sd", "q05", "q50", "q95", "r_hat", "ess_bulk", "ess_tail"}
+    assert row["mean"] == pytest.approx(float(posteriors["ever"].draws["p"].mean()))
+    data = xarray.open_datatree(tmp_path / "colour.nc", engine="h5netcdf")
+    assert np.array_equal(data["posterior/p[worker]"].values, posteriors["colour"].draws["p[worker]"])
+    assert data.attrs["study"] == STUDY.digest
+    assert (tmp_path / "ever.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_escapes_the_study_and_needs_no_network(posteriors, tmp_path):
+    save_report(STUDY, posteriors, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "Which &lt;b&gt;colour&lt;/b&gt;?" in page
+    assert "<b>colour" not in page
+    assert "<script" not in page
+    for address in ("http://", "https://"):
+        allowed = ("http://www.w3.org/", "http://purl.org/", "http://creativecommons.org/")
+        assert all(page[i:].startswith(allowed) for i in range(len(page)) if page.startswith(address, i))
+
+
+def test_one_question_can_be_saved_alone(posteriors, tmp_path):
+    posteriors["ever"].save(tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"posterior.json", "ever.nc"}
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 32])
+def test_a_bad_seed_is_refused(summary, seed):
+    with pytest.raises(InputError, match="seed"):
+        fit(STUDY, summary, seed=seed)
+
+
+def test_a_summary_of_another_study_is_refused(summary):
+    with pytest.raises(SummaryError, match="another study"):
+        fit(Study(studies.document(version=2)), summary)
+
+
+def chains(random, shift=0.0, length=1000):
+    return random.normal(size=(4, length)) + shift * np.arange(4)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("draws", "diverging", "reason"),
+    [
+        (lambda r: chains(r, shift=0.5), 0, "R-hat of x"),
+        (lambda r: chains(r, length=60), 0, "bulk ESS of x"),
+        (lambda r: np.cumsum(chains(r), axis=1), 0, "tail ESS of x"),
+        (chains, 3, "3 transitions diverged"),
+        (lambda _: np.full((4, 1000), np.nan), 0, "R-hat of x"),
+    ],
+)
+def test_bad_draws_are_not_ok_and_say_why(draws, diverging, reason):
+    flags = np.zeros((4, 1000), dtype=bool)
+    flags[0, :diverging] = True
+    found = diagnose({"x": draws(np.random.default_rng(1))}, flags, {"x": 10.0})
+    assert not found.ok
+    assert any(reason in line for line in found.reasons)
+
+
+def test_good_draws_are_ok_and_noise_that_drowns_the_signal_is_noted():
+    draws = {"x": chains(np.random.default_rng(1))}
+    flags = np.zeros((4, 1000), dtype=bool)
+    assert diagnose(draws, flags, {"x": 10.0}).notes == ()
+    drowned = diagnose(draws, flags, {"x": 1.1})
+    assert drowned.ok
+    assert "drowns the signal of x" in drowned.notes[0]
+
+
+def test_devices_to_halve_an_interval():
+    """With a prior sd of 2 and a posterior sd of 1, reports gave 3/4 of the information."""
+    random = np.random.default_rng(2)
+    draws = {"x": (d := chains(random)) / d.std(), "y": d / d.std()}
+    found = diagnose(draws, np.zeros((4, 1000), bool), {"x": 2.0, "y": 1.0})
+    posterior = Posterior("q", "normal", 100, draws, {"x": 2.0, "y": 1.0}, found, "digest", 0)
+    assert posterior.devices_to_halve()["x"] == pytest.approx(100 * (1 + 3 / 0.75))
+    assert posterior.devices_to_halve()["y"] == float("inf")
+
+
+def write_half(target):
+    with whole_folder(target) as folder:
+        (folder / "posterior.json").write_text("half")
+        raise RuntimeError("stopped")
+
+
+def test_results_appear_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "out"
+    with pytest.raises(RuntimeError, match="stopped"):
+        write_half(target)
+    assert list(tmp_path.iterdir()) == []
+    for text in ("first", "second"):
+        with whole_folder(target) as folder:
+            (folder / "posterior.json").write_text(text)
+        assert (target / "posterior.json").read_text() == text
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_with_other_things_is_not_replaced(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="not empty"), whole_folder(tmp_path):
+        pass
+    with pytest.raises(InputError, match="not a folder"), whole_folder(tmp_path / "thesis.tex"):
+        pass

@@ -1,0 +1,134 @@
+"""What the models make of summaries: units, moments, and odd cases."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+
+from inference.models import MODELS, model_for
+from inference.models.raw import raw_model_for
+from inference.models.regression import second_moments
+from inference.sampling import sample
+from inference.summaries import QuestionSummary, Summary
+from ldp_client import mechanism_for
+from ldp_client.mechanisms.base import unpack_signed
+from schemas import Study
+from schemas.catalogue import MODELS as CATALOGUE
+from tests import studies
+from tests.inference.simulation import collected
+
+RECORDS = [{"age": 20.0 + i, "years": 1.0 * i, "rate": 1 + i % 5} for i in range(20)]
+
+
+def question_of(template):
+    return Study(studies.document(template)).questions[0]
+
+
+def value_and_gradient(model):
+    """The joint log-density at the model's own start, and its gradient."""
+    with jax.enable_x64(True):
+        start = {name: jnp.asarray(value, dtype=float) for name, value in model.initial.items()}
+        joint = lambda sites: log_density(model.program, (), dict(model.data), sites)[0]  # noqa: E731
+        value, gradient = jax.value_and_grad(joint)(start)
+    return float(value), np.concatenate([np.ravel(g) for g in gradient.values()])
+
+
+def test_the_catalogue_and_the_models_agree():
+    assert set(MODELS) == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("template", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
+def test_second_moments_are_those_of_the_records(template):
+    """With the noise taken away, the decoded statistic is Σvvᵀ in scaled units."""
+    question = question_of({**template, "norm": "2"})
+    mechanism = mechanism_for(question)
+    total = np.zeros(len(mechanism.coordinates), dtype=np.int64)
+    expected = np.zeros((4, 4))
+    for record in RECORDS:
+        answer = dict(record)
+        y = (answer["rate"] - 3) / 2
+        if template is studies.LOGISTIC:
+            y = 1.0 if answer.pop("rate") > 3 else -1.0
+            answer["affair"] = y > 0
+        total += unpack_signed(mechanism.randomise(mechanism.quantise(answer), lambda size: bytes(size)))
+        x = [(record["age"] - 29.75) / 12.25, (record["years"] - 11.5) / 11.5]
+        v = np.array([mechanism.scaled_weight, *x, mechanism.scaled_weight * y])
+        expected += np.outer(v, v)
+    found = second_moments(mechanism, QuestionSummary(len(RECORDS), total))
+    assert found == pytest.approx(expected, abs=len(RECORDS) * (2 / mechanism.grid + 1e-5))
+
+
+def test_regression_parameters_return_to_their_own_units():
+    """In scaled units y = 0.1 + 0.5 x1 − 0.2 x2; the same line in years, and in points of the rating."""
+    model = model_for(
+        question_of(studies.LINEAR), Summary.empty(Study(studies.document())).questions["rating"]
+    )
+    draws = {"intercept": np.array(0.1), "coefficients": np.array([0.5, -0.2]), "sd": np.array(0.3)}
+    found = model.parameters(draws)
+    for age, years in [(20.0, 3.0), (41.0, 22.0)]:
+        own = found["intercept"] + found["coefficient[age]"] * age + found["coefficient[years]"] * years
+        scaled = 0.1 + 0.5 * (age - 29.75) / 12.25 - 0.2 * (years - 11.5) / 11.5
+        assert own == pytest.approx(3 + 2 * scaled)
+    assert found["sd"] == pytest.approx(0.6)
+
+
+def test_number_parameters_return_to_their_own_units():
+    empty = Summary.empty(Study(studies.document()))
+    normal = model_for(question_of(studies.AGE), empty.questions["age"])
+    found = normal.parameters({"mean": np.array(0.5), "sd": np.array(0.1)})
+    assert (found["mean"], found["sd"]) == (30.0, 3.0)
+    exponential = model_for(question_of(studies.NUMBER), empty.questions["hours"])
+    assert exponential.parameters({"rate": np.array(3.0)})["rate"] == 0.25
+
+
+def extreme_summaries(study):
+    """No report, one report, everybody at one bound, and statistics that no real data could have."""
+    question = study.questions[0]
+    size = len(Summary.empty(study).questions[question.id].values)
+    yield QuestionSummary(0, np.zeros(size, dtype=np.int64))
+    for place in (0, size // 2, size - 1):
+        for n in (1, 10**9):
+            values = np.zeros(size, dtype=np.int64)
+            values[place] = n
+            yield QuestionSummary(n, values)
+    if question.ask == "record":
+        yield QuestionSummary(1000, np.full(size, -(10**11)))
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", "1", "20"])
+@pytest.mark.parametrize("template", studies.ALL, ids=lambda template: template["id"])
+def test_odd_summaries_have_finite_density_and_gradient(template, epsilon):
+    study = Study(studies.document(studies.with_epsilon(template, epsilon)))
+    for summary in extreme_summaries(study):
+        value, gradient = value_and_gradient(model_for(study.questions[0], summary))
+        assert np.isfinite(value), summary.n
+        assert np.isfinite(gradient).all(), summary.n
+
+
+def test_without_reports_the_posterior_is_the_prior():
+    study = Study(studies.document(studies.LINEAR))
+    drawn = sample(model_for(study.questions[0], Summary.empty(study).questions["rating"]), seed=1)
+    slopes = drawn.sites["coefficients"].reshape(-1, 2)
+    assert slopes.mean(axis=0) == pytest.approx([0, 0], abs=0.12)
+    assert slopes.std(axis=0) == pytest.approx([1, 1], abs=0.12)
+
+
+def test_wide_choices_use_column_sums():
+    wide = {**studies.CHOICE, "choices": [f"c{i}" for i in range(40)]}
+    study = Study(studies.document(studies.with_epsilon(wide, "4")))
+    answers = ["c0"] * 12_000 + ["c1"] * 8_000
+    summary = collected(study, answers).questions["occupation"]
+    drawn = sample(model_for(study.questions[0], summary), seed=3, warmup=300, kept=300)
+    shares = drawn.sites["p"].reshape(-1, 40).mean(axis=0)
+    assert shares[0] == pytest.approx(0.6, abs=0.1)
+    assert shares[1] == pytest.approx(0.4, abs=0.1)
+
+
+def test_raw_models_recover_what_the_answers_say():
+    answers = list(np.random.default_rng(5).normal(30, 4, 2000))
+    drawn = sample(raw_model_for(question_of(studies.AGE), answers), seed=2, warmup=300, kept=300)
+    model = raw_model_for(question_of(studies.AGE), answers)
+    found = model.parameters(drawn.sites)
+    assert found["mean"].mean() == pytest.approx(np.mean(answers), abs=0.05)
+    assert found["sd"].mean() == pytest.approx(np.std(answers), abs=0.05)

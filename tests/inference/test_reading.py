@@ -1,0 +1,91 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from collector.tables import write_reports
+from inference.reading import load_summary, summarize_files
+from inference.summaries import summarize
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from schemas import Report, Study
+from schemas.errors import InputError, SummaryError
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER))
+MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
+REPORTS = [perturb_answers(STUDY, MECHANISMS, {"ever": True, "hours": 2}) for _ in range(20)]
+WHOLE = summarize(STUDY, REPORTS).to_json()
+
+
+def write(path, reports, extra=""):
+    path.write_text("".join(report.to_json() + "\n" for report in reports) + extra)
+    return str(path)
+
+
+def test_all_formats_give_one_summary(tmp_path):
+    ndjson = write(tmp_path / "r.ndjson", REPORTS)
+    exported = write(tmp_path / "e.ndjson", REPORTS, '{"format":"ldpkit.export-end/1","reports":20}\n')
+    parquet = tmp_path / "r.parquet"
+    write_reports(REPORTS, parquet)
+    summary = tmp_path / "s.json"
+    summary.write_text(WHOLE + "\n")
+    for path in (ndjson, exported, parquet, summary):
+        assert load_summary(STUDY, str(path)).to_json() == WHOLE
+
+
+def test_several_files_are_one_set_of_reports_and_repeats_count_once(tmp_path, capsys):
+    first, second = write(tmp_path / "a", REPORTS[:12]), write(tmp_path / "b", REPORTS[8:])
+    assert summarize_files(STUDY, [first, second]).to_json() == WHOLE
+    assert "4 reports stood more than once" in capsys.readouterr().err
+
+
+def test_one_id_with_two_contents_is_refused(tmp_path):
+    other = Report(REPORTS[0].id, "survey", 1, STUDY.digest, {**REPORTS[0].payloads, "hours": bytes(4)})
+    path = write(tmp_path / "a", [*REPORTS, other])
+    with pytest.raises(InputError, match=r"1 of 21 .*line 21.*different content"):
+        summarize_files(STUDY, [path])
+
+
+def test_impossible_reports_are_counted_and_shown(tmp_path):
+    bad = [
+        Report(f"{i:032x}", "survey", 1, STUDY.digest, {"ever": b"\x09", "hours": bytes(4)}) for i in range(7)
+    ]
+    path = write(tmp_path / "a", [*REPORTS, *bad], "nonsense\n")
+    with pytest.raises(InputError, match="8 of 28 reports cannot belong") as caught:
+        summarize_files(STUDY, [path])
+    assert "line 21" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_reports_on_other_versions_are_left_out_and_told(tmp_path, capsys):
+    newer = Study(studies.document(studies.YES_NO, studies.NUMBER, version=2))
+    late = perturb_answers(newer, MECHANISMS, {"ever": True, "hours": 2})
+    path = write(tmp_path / "a", [*REPORTS, late])
+    assert summarize_files(STUDY, [path]).to_json() == WHOLE
+    assert "1 reports answer other versions" in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        load_summary(STUDY, str(tmp_path / "none"))
+    for name in ("a.parquet", "b.parquet"):
+        (tmp_path / name).write_bytes(b"PAR1 not really" if name[0] == "a" else b"")
+        with pytest.raises(InputError, match="Parquet"):
+            load_summary(STUDY, str(tmp_path / name))
+
+
+def test_parquet_of_something_else(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="lacks a column"):
+        summarize_files(STUDY, [str(tmp_path / "x.parquet")])
+
+
+def test_a_summary_of_another_study_is_refused(tmp_path):
+    path = Path(tmp_path / "s.json")
+    path.write_text(json.dumps({**json.loads(WHOLE), "digest": "0" * 64}))
+    with pytest.raises(SummaryError, match="another study"):
+        load_summary(STUDY, str(path))

@@ -1,0 +1,164 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference import summarize
+from inference.reductions import histogram_cells, histogram_edges, pattern_bits
+from inference.summaries import QuestionSummary, Summary
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.mechanisms.base import pack_signed
+from schemas import Report, Study
+from schemas.errors import ReportError, SummaryError
+from tests import studies
+
+STUDY = Study(studies.document())
+MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
+REPORTS = [perturb_answers(STUDY, MECHANISMS, studies.ANSWERS) for _ in range(300)]
+
+
+def same(left, right):
+    return left.to_json() == right.to_json()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, len(REPORTS)), min_size=2, max_size=2).map(sorted))
+def test_parts_merge_to_the_whole_in_any_grouping(cuts):
+    first, second = cuts
+    a, b, c = (summarize(STUDY, part) for part in (REPORTS[:first], REPORTS[first:second], REPORTS[second:]))
+    whole = summarize(STUDY, REPORTS)
+    assert same(a.merge(b).merge(c), whole)
+    assert same(a.merge(b.merge(c)), whole)
+    assert same(c.merge(a).merge(b), whole)
+    assert same(Summary.empty(STUDY).merge(whole), whole)
+
+
+def test_every_report_is_counted_once_in_every_question():
+    whole = summarize(STUDY, iter(REPORTS))
+    for name in ("hours", "age", "occupation", "colour", "ever"):
+        assert whole.questions[name].values.sum() == whole.questions[name].n == len(REPORTS)
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    whole = summarize(STUDY, REPORTS)
+    monkeypatch.setattr("inference.summaries.CHUNK", 7)
+    assert same(summarize(STUDY, REPORTS), whole)
+
+
+def test_values_are_what_the_payloads_say():
+    whole = summarize(STUDY, REPORTS)
+    bits = [int.from_bytes(report.payloads["occupation"], "little") for report in REPORTS]
+    assert whole.questions["occupation"].values.tolist() == np.bincount(bits, minlength=8).tolist()
+    index = [report.payloads["colour"][0] for report in REPORTS]
+    assert whole.questions["colour"].values.tolist() == np.bincount(index, minlength=3).tolist()
+    sums = sum(np.frombuffer(report.payloads["rating"], ">i4").astype(np.int64) for report in REPORTS)
+    assert whole.questions["rating"].values.tolist() == sums.tolist()
+
+
+def test_patterns_are_numbered_by_their_bits():
+    assert pattern_bits(3).tolist() == [[n & 1, n >> 1 & 1, n >> 2 & 1] for n in range(8)]
+
+
+@pytest.mark.parametrize("levels", [1, 255, 256, 1 << 20, 3_000_001, 64 << 20])
+def test_the_histogram_puts_every_grid_point_between_its_edges(levels):
+    question = studies.with_epsilon(studies.NUMBER, "1")
+    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
+    mechanism.levels = levels
+    edges = histogram_edges(levels)
+    cells = histogram_cells(levels)
+    assert len(edges) == cells + 1
+    assert (edges[0], edges[-1]) == (-0.5, levels + 0.5)
+    points = np.unique(
+        np.clip(np.concatenate([edges - 0.5, edges + 0.5, [-(2**30), 2**30]]), -(2**30), 2**30)
+    )
+    from inference.reductions import REDUCTIONS
+
+    for point in points.astype(int):
+        payload = np.frombuffer(pack_signed([int(point)]), np.uint8)[None]
+        found = np.flatnonzero(REDUCTIONS["laplace"].reduce(mechanism, payload))
+        assert found.tolist() == [np.searchsorted(edges, point)]
+
+
+def test_wide_unary_reports_become_column_sums():
+    wide = {**studies.CHOICE, "choices": [f"c{i}" for i in range(21)]}
+    study = Study(studies.document(wide))
+    mechanisms = {"occupation": mechanism_for(study.questions[0])}
+    reports = [perturb_answers(study, mechanisms, {"occupation": "c20"}) for _ in range(50)]
+    values = summarize(study, reports).questions["occupation"].values
+    bits = [
+        np.unpackbits(np.frombuffer(r.payloads["occupation"], np.uint8), bitorder="little")[:21]
+        for r in reports
+    ]
+    assert values.tolist() == np.sum(bits, axis=0, dtype=int).tolist()
+
+
+def test_json_round_trip():
+    whole = summarize(STUDY, REPORTS)
+    assert same(Summary.from_json(whole.to_json(), STUDY), whole)
+
+
+def change_digest(document):
+    document["digest"] = "0" * 64
+
+
+def change_values(document):
+    document["questions"]["hours"]["values"][0] = 1.5
+
+
+def drop_value(document):
+    document["questions"]["hours"]["values"].pop()
+
+
+def drop_question(document):
+    del document["questions"]["hours"]
+
+
+def negative_count(document):
+    document["questions"]["hours"]["n"] = -1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (change_digest, "digest"),
+        (change_values, "questions.hours.values"),
+        (drop_value, "questions.hours.values"),
+        (drop_question, "questions"),
+        (negative_count, "questions.hours.n"),
+    ],
+)
+def test_bad_summaries_name_their_field(change, field):
+    document = json.loads(summarize(STUDY, REPORTS[:3]).to_json())
+    change(document)
+    with pytest.raises(SummaryError) as caught:
+        Summary.from_json(json.dumps(document), STUDY)
+    assert caught.value.field == field
+
+
+def test_summaries_of_other_documents_do_not_merge():
+    other = Study(studies.document(version=2))
+    with pytest.raises(SummaryError, match="different study"):
+        Summary.empty(STUDY).merge(Summary.empty(other))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"digest": "0" * 64}, "another study"),
+        ({"payloads": {"hours": bytes(4)}}, "not those of the study"),
+        ({"payloads": {**REPORTS[0].payloads, "ever": b"\x07"}}, "payloads.ever"),
+    ],
+)
+def test_reports_that_cannot_belong_are_refused(change, says):
+    fields = {"id": "ab" * 16, "study": "survey", "version": 1, "digest": STUDY.digest}
+    bad = Report(**{**fields, "payloads": REPORTS[0].payloads, **change})
+    with pytest.raises(ReportError, match=says):
+        summarize(STUDY, [REPORTS[0], bad])
+
+
+def test_merging_adds():
+    merged = QuestionSummary(2, np.array([1, 1])).merge(QuestionSummary(3, np.array([0, 3])))
+    assert (merged.n, merged.values.tolist()) == (5, [1, 4])

@@ -1,0 +1,105 @@
+import json
+
+import pytest
+
+from ldp_client.answers import read_answers
+from ldp_client.batch import perturb_file
+from schemas import Report, Study
+from schemas.errors import InputError
+from tests import studies
+
+STUDY = Study(
+    studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO, studies.LINEAR, studies.LOGISTIC)
+)
+HEADER = "hours,occupation,ever,rating.age,rating.years,rating.rate,risk.age,risk.years,risk.affair"
+
+
+def write(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_csv_and_ndjson_read_alike(tmp_path):
+    csv = write(tmp_path, "a.csv", f"{HEADER}\n1.5,worker,YES,30,,4,20,2,0\n")
+    record = {"age": 30.0, "years": None, "rate": 4.0}
+    expected = {
+        "hours": 1.5,
+        "occupation": "worker",
+        "ever": True,
+        "rating": record,
+        "risk": {"age": 20.0, "years": 2.0, "affair": False},
+    }
+    ndjson = write(tmp_path, "a.ndjson", "\n" + json.dumps(expected) + "\n")
+    assert list(read_answers(STUDY, csv)) == [(2, expected)]
+    assert list(read_answers(STUDY, ndjson)) == [(2, expected)]
+
+
+def test_columns_may_come_in_any_order_with_a_byte_order_mark(tmp_path):
+    study = Study(studies.document(studies.NUMBER, studies.YES_NO))
+    path = write(tmp_path, "a.CSV", "\ufeffever,hours\nno,2\n")
+    assert list(read_answers(study, path)) == [(2, {"hours": 2.0, "ever": False})]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("hours,ever\n1,yes\nsecret,no\n", "line 3: hours: must be a number"),
+        ("hours,ever\n1,secret\n", "line 2: ever: must be yes or no"),
+        ("hours\n1\n", "column ever is missing"),
+        ("hours,ever,more\n1,yes,2\n", "column more is not in the study"),
+        ("hours,ever,ever\n1,yes,no\n", "twice"),
+        ("hours,ever\n1\n", "line 2: wrong number of columns"),
+        ("hours,ever\n1,yes,5\n", "line 2: wrong number of columns"),
+        ('hours,ever\n1,"yes\n', "not CSV"),
+        ("", "column hours is missing"),
+    ],
+)
+def test_bad_csv_names_line_and_column_and_no_value(tmp_path, text, says):
+    study = Study(studies.document(studies.NUMBER, studies.YES_NO))
+    path = write(tmp_path, "a.csv", text)
+    with pytest.raises(InputError, match=says) as caught:
+        list(read_answers(study, path))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", "5", "[" * 9999])
+def test_bad_ndjson_names_its_line(tmp_path, line):
+    path = write(tmp_path, "a.ndjson", '{"hours": 1}\n' + line)
+    with pytest.raises(InputError, match="line 2"):
+        list(read_answers(STUDY, path))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        list(read_answers(STUDY, str(tmp_path / "none.csv")))
+    (tmp_path / "latin.csv").write_bytes(b"hours\xff")
+    with pytest.raises(InputError, match="UTF-8"):
+        list(read_answers(STUDY, str(tmp_path / "latin.csv")))
+
+
+def test_perturbing_a_file_gives_one_report_a_person(tmp_path):
+    study = Study(studies.document(studies.NUMBER))
+    path = write(tmp_path, "a.ndjson", '{"hours": 1}\n{"hours": null}\n')
+    out = tmp_path / "reports.ndjson"
+    assert perturb_file(study, path, str(out)) == 2
+    reports = [Report.from_json(line) for line in out.read_text().splitlines()]
+    assert len({report.id for report in reports}) == 2
+    assert all(report.digest == study.digest for report in reports)
+
+
+@pytest.mark.parametrize("line", ['{"hours": "secret"}', '{"other": 1}', '{"hours": 1, "more": "secret"}'])
+def test_one_bad_answer_writes_nothing(tmp_path, line):
+    study = Study(studies.document(studies.NUMBER))
+    path = write(tmp_path, "a.ndjson", '{"hours": 1}\n' + line)
+    with pytest.raises(InputError, match=r"a\.ndjson, line 2") as caught:
+        perturb_file(study, path, str(tmp_path / "out"))
+    assert "secret" not in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.ndjson"]
+
+
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path):
+    study = Study(studies.document(studies.NUMBER))
+    path = write(tmp_path, "a.ndjson", '{"hours": 1}\n')
+    with pytest.raises(InputError, match="cannot write"):
+        perturb_file(study, path, str(tmp_path / "no-such-folder" / "out"))

@@ -1,0 +1,108 @@
+"""The command line: exit codes, one clear line for bad input, help without the extras."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ldp_client import cli
+from tests import studies
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "ldp_client.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture
+def study_file(tmp_path):
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(studies.document()))
+    return path
+
+
+def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsys):
+    assert cli.main(["study", "check", str(study_file)]) == 0
+    shown = capsys.readouterr().out
+    for question in studies.ALL:
+        assert f"{question['id']}:" in shown
+    assert "true epsilon 0.999999999" in shown
+    assert "epsilon 7, delta 2e-06 (their sum)" in shown
+    assert "2.72 times" in shown
+    assert "73 % sure" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["study", "check", "none.json"], "cannot read none.json"),
+        (["perturb", "none.json", "a", "--out", "b"], "cannot read none.json"),
+        (["fit", "none.json", "a", "--out", "b"], "cannot read none.json"),
+        (["summarize", "none.json", "a", "--out", "b"], "cannot read none.json"),
+        (["answer", "nonsense"], "not of the form"),
+        (["demo", "--devices", "0"], "--devices"),
+        (["demo", "--epsilon", "-1"], "epsilon"),
+        (["export", "x", "--out", "y", "--token", "t", "--from", "ftp://h"], "http"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path, arguments, says):
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("ldpkit: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_study_names_its_field(tmp_path):
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(studies.document(studies.with_epsilon(studies.NUMBER, "0"))))
+    done = run("study", "check", path)
+    assert (done.returncode, "questions[0].mechanism.epsilon" in done.stderr) == (2, True)
+
+
+def test_perturb_writes_reports(tmp_path, study_file):
+    answers = tmp_path / "answers.ndjson"
+    answers.write_text(json.dumps(studies.ANSWERS) + "\n")
+    done = run("perturb", study_file, answers, "--out", tmp_path / "reports.ndjson")
+    assert done.returncode == 0
+    assert "1 reports" in done.stdout
+    assert (tmp_path / "reports.ndjson").exists()
+
+
+BLOCKED = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Block())
+from ldp_client.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("blocked", "arguments", "extra"),
+    [
+        (["jax", "numpy", "numpyro"], ["fit", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
+        (["jax", "numpy", "numpyro"], ["summarize", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
+        (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
+        (["statsmodels"], ["demo"], "ldpkit[demo]"),
+    ],
+)
+def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extra):
+    arguments = [str(study_file) if argument == "STUDY" else argument for argument in arguments]
+    command = [sys.executable, "-c", BLOCKED.format(blocked=blocked), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert extra in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_lists_every_command():
+    done = run("--help")
+    assert done.returncode == 0
+    for command in ("study", "perturb", "answer", "serve", "export", "summarize", "fit", "demo"):
+        assert command in done.stdout

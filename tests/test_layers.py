@@ -1,0 +1,55 @@
+"""Imports point one way, and what runs on a device loads nothing heavy."""
+
+import subprocess
+import sys
+
+import pytest
+
+BARE = """
+import sys
+sys.path.insert(0, {root!r})
+before = set(sys.modules)
+import {module}
+loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
+foreign = loaded - set(sys.stdlib_module_names) - {{"schemas", "ldp_client"}}
+assert not foreign, foreign
+heavy = loaded & {{"sqlite3", "urllib", "http", "ssl", "typing", "dataclasses", "fractions", "asyncio"}}
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("module", ["schemas", "ldp_client"])
+def test_a_bare_import_loads_no_third_party_and_no_heavy_module(module, pytestconfig):
+    """-I -S: no site-packages at all, so nothing could hide a dependency."""
+    code = BARE.format(root=str(pytestconfig.rootpath), module=module)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_device_needs_the_standard_library_only(pytestconfig, tmp_path):
+    code = (
+        f"import sys; sys.path.insert(0, {str(pytestconfig.rootpath)!r})\n"
+        "from ldp_client import Device\nfrom schemas import Study\nfrom tests import studies\n"
+        f"Device({str(tmp_path)!r}, '9').answer(Study(studies.document()), studies.ANSWERS)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_import_layers_hold(pytestconfig):
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()"]
+    done = subprocess.run(command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "1 kept, 0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("package", ["schemas", "ldp_client", "collector", "inference"])
+def test_public_names_exist(package):
+    module = __import__(package)
+    assert module.__all__
+    for name in module.__all__:
+        assert getattr(module, name) is not None
