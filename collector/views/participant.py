@@ -11,11 +11,11 @@ from collector import queries
 from collector.context import current_collector
 from ldp_client.wording import odds
 
-participant = Blueprint("participant", __name__, template_folder="../pages")
+participant = Blueprint("participant", __name__)
 
 PORT = Path(ldp_client.__file__).parent / "js"
 MODULES = sorted(file.relative_to(PORT).as_posix() for file in PORT.rglob("*.js"))
-PAGES = Path(__file__).parents[1] / "pages"
+STATIC = Path(__file__).parents[1] / "static"
 SCRIPT = "text/javascript"
 ASSETS = {"participant.css": "text/css", "participant.js": SCRIPT, "words.js": SCRIPT}
 # What one browser may spend on all studies of this collector, in nats.
@@ -64,7 +64,7 @@ def asset(name: str) -> Response:
     """The page's own scripts and style."""
     if name not in ASSETS:
         abort(404)
-    return send_from_directory(PAGES, name, mimetype=ASSETS[name])
+    return send_from_directory(STATIC, name, mimetype=ASSETS[name])
 
 
 def _secured(response: Response) -> Response:

@@ -77,15 +77,17 @@ export async function openDevice({
     });
 
   async function deliver(id, attempts) {
-    for (let attempt = 0; attempt < attempts; attempt++) {
-      if (attempt) await pause(attempt);
-      // The person may have withdrawn it since.
-      const { state, study, body } = (await ledger.move(id, {})) ?? {};
-      const url = `${collector}/v1/studies/${study}/reports/${id}`;
-      if (state === "queued") await ledger.move(id, { queued: { state: await put(url, body) } });
-      else if (state !== "withdrawn") return;
-      else if (await remove(url)) await ledger.move(id, { withdrawn: null });
-    }
+    for (let attempt = 1; !(await isSettled(id)) && attempt < attempts; attempt++) await pause(attempt);
+  }
+
+  /** Make the request that a report still waits for, if any: whether nothing is left to do. */
+  async function isSettled(id) {
+    const { state, study, body } = (await ledger.move(id, {})) ?? {};
+    const send = { queued: put, withdrawn: remove }[state];
+    if (!send) return true;
+    const next = await send(`${collector}/v1/studies/${study}/reports/${id}`, body);
+    await ledger.move(id, { [state]: next && { state: next } });
+    return next !== state;
   }
 
   return { answer, status, epsilonLeft, consent, withdraw, flush };
@@ -94,5 +96,5 @@ export async function openDevice({
 function refuseOutsideWindow({ opens, closes }) {
   const day = (shift) => new Date(Date.now() + shift * DAY_MS).toISOString().slice(0, 10);
   // A comparison with an end that the study does not have is false.
-  if (day(1) < opens || day(-1) > closes) fail("closed", "today is not one of the study's days");
+  if (day(1) < opens || day(-1) > closes) fail("closed", "today is not a day of the study");
 }

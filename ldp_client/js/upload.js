@@ -14,10 +14,10 @@ export async function put(url, body) {
   return status >= 400 && status < 500 && !TEMPORARY.includes(status) ? "refused" : "queued";
 }
 
-/** Ask for a report's deletion: whether the collector does not have it any more. */
+/** Ask for a report's deletion: null once the collector does not have it any more. */
 export async function remove(url) {
   const status = await request(url, { method: "DELETE" });
-  return status === OK || status === 404;
+  return status === OK || status === 404 ? null : "withdrawn";
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */

@@ -22,7 +22,7 @@ def install() -> None:
         if installed.exists() and installed.stat().st_mtime >= Path(lock.name).stat().st_mtime:
             return
         npm = shutil.which("npm")
-        assert npm, "these tests need npm and node 20 or later"
+        assert npm, "these tests need npm, and node 18 or later"
         command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
         subprocess.run(command, cwd=FOLDER, check=True, capture_output=True)
 

@@ -1,8 +1,11 @@
 // Runs the test vectors on the JavaScript port: node run_vectors.mjs INDEX_JS VECTORS
-import { createHash } from "node:crypto";
+import { createHash, webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+
+// Node 18 has it, but not under its name in browsers.
+globalThis.crypto ??= webcrypto;
 
 const [port, folder] = process.argv.slice(2);
 const { mechanismFor, parseStudy, perturbAnswers } = await import(pathToFileURL(port));
