@@ -26,7 +26,7 @@ def receive(collector: Collector, study_id: str, document: Any) -> dict[str, Any
     members = _members(document)
     checked = [_check(collector, study_id, member) for member in members]
     good = [one for one in checked if isinstance(one, PackedReport)]
-    stored = iter(intake.store(collector, study_id, good))
+    stored = iter(intake.submit(collector, study_id, good))
     outcomes = [next(stored) if isinstance(one, PackedReport) else one for one in checked]
     counts = Counter(outcome for outcome in outcomes if isinstance(outcome, intake.Receipt))
     return {

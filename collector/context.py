@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
+from functools import partial
 
 from flask import current_app
 
+from collector import intake
 from collector.database import Database
+from collector.limits import UploadLimits
 from collector.rules import RuleBook
 from collector.settings import Settings
+from collector.writer import Writer
 
 EXTENSION = "ldpkit"
 
@@ -25,10 +29,12 @@ def utc_today() -> date:
 class Collector:
     """One collector. today: the clock, which knows days only."""
 
+    settings: Settings
     database: Database
     rules: RuleBook
+    writer: Writer
+    limits: UploadLimits
     today: Callable[[], date]
-    body_limit: int
     token_hash: bytes | None
 
     @classmethod
@@ -36,8 +42,17 @@ class Collector:
         """Open the database and make its tables. Raises InputError when that fails."""
         database = Database(settings.database, settings.busy_timeout)
         database.create_tables()
+        calendar = intake.Calendar(today, timedelta(days=settings.late_days))
+        store = partial(intake.store, database, calendar)
+        writer = Writer(store, database.act, settings.queue_reports, lambda _seconds: None)
+        limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_token(settings.token)
-        return cls(database, RuleBook(database), today, settings.body_limit, token_hash)
+        return cls(settings, database, RuleBook(database), writer, limits, today, token_hash)
+
+    def close(self) -> None:
+        """Finish what waits to be written and close the database."""
+        self.writer.close()
+        self.database.engine.dispose()
 
 
 def hash_token(token: str) -> bytes:

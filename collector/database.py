@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from collector.models import Base
 from schemas.errors import InputError
 
+T = TypeVar("T")
 WRITES = "ldpkit_writes"
 WAL_PAGES = 20_000
 POSTGRESQL_DISK_FULL = "53100"
@@ -31,8 +30,6 @@ class Database:
     def __init__(self, url: str, busy_timeout: float) -> None:
         self.url = _parse_url(url)
         self.engine = _create_engine(self.url, busy_timeout)
-        self.busy_timeout = busy_timeout
-        self._writing = Lock()
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
 
@@ -45,24 +42,13 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in one write transaction, durable once the block has ended without an error."""
-        with self._turn(), self._writers.begin() as session:
+        with self._writers.begin() as session:
             yield session
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """This thread's turn to write.
-
-        SQLite has one writer, and its own wait sleeps ever longer: some threads would starve.
-        """
-        if self.engine.dialect.name != "sqlite":
-            yield
-            return
-        if not self._writing.acquire(timeout=self.busy_timeout):
-            raise PoolTimeoutError("other requests wrote for too long")
-        try:
-            yield
-        finally:
-            self._writing.release()
+    def act(self, action: Callable[[Session], T]) -> T:
+        """The value of a function of a session, durable on return."""
+        with self.write() as session:
+            return action(session)
 
     def create_tables(self) -> None:
         """Make the tables that are missing. Raises InputError when the database cannot be opened."""
@@ -113,6 +99,8 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
         "journal_mode = WAL",
         "synchronous = FULL",
         f"wal_autocheckpoint = {WAL_PAGES}",
+        # A withdrawn report's bytes are overwritten, not only forgotten.
+        "secure_delete = ON",
         "foreign_keys = ON",
     )
 

@@ -47,7 +47,7 @@ def export_pages(
 def _number_and_limit(collector: Collector, study_id: str) -> tuple[int, int]:
     """The study's number, and how many reports make a page."""
     with collector.database.read() as session:
-        document = queries.current_document(session, study_id)
+        document = queries.find_document(session, study_id)
     if document is None:
         raise unknown_study(study_id)
     size = collector.rules.find(study_id, document.version).layout.size

@@ -11,11 +11,19 @@ from typing import NamedTuple
 
 
 class PackedReport(NamedTuple):
-    """What is stored of a report. id: 16 bytes. Equal exactly when the reports are the same."""
+    """What is stored of a report. id: 16 bytes. Equal exactly when the reports are the same.
+
+    A withdrawn report keeps its id, so that a late copy of it cannot come back, and loses its payloads.
+    """
 
     id: bytes
     version: int
     payloads: bytes
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether only the id is left; every mechanism's payload has at least one byte."""
+        return not self.payloads
 
 
 class Layout:

@@ -212,7 +212,7 @@ def make_harness(tmp_path: Path) -> Iterator[Callable[..., Harness]]:
 
     yield make
     for harness in made:
-        harness.app.extensions["ldpkit"].database.engine.dispose()
+        harness.app.extensions["ldpkit"].close()
 
 
 @pytest.fixture
