@@ -13,6 +13,7 @@ from flask import current_app
 from collector import intake
 from collector.database import Database
 from collector.limits import UploadLimits
+from collector.migrating import migrate
 from collector.rules import RuleBook
 from collector.settings import Settings
 from collector.writer import Writer
@@ -41,7 +42,7 @@ class Collector:
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
         """Open the database and make its tables. Raises InputError when that fails."""
         database = Database(settings.database, settings.busy_timeout)
-        database.create_tables()
+        migrate(database)
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
         store = partial(intake.store, database, calendar)
         writer = Writer(store, database.act, settings.queue_reports, lambda _seconds: None)

@@ -11,7 +11,6 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
-from collector.models import Base
 from schemas.errors import InputError
 
 T = TypeVar("T")
@@ -24,7 +23,7 @@ SUPPORTED = ("sqlite", "postgresql")
 class Database:
     """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
 
-    busy_timeout: seconds that SQLite waits for a lock before the request is given up.
+    busy_timeout: seconds that a write waits for a lock before the request is given up.
     """
 
     def __init__(self, url: str, busy_timeout: float) -> None:
@@ -50,16 +49,11 @@ class Database:
         with self.write() as session:
             return action(session)
 
-    def create_tables(self) -> None:
-        """Make the tables that are missing. Raises InputError when the database cannot be opened."""
-        try:
-            Base.metadata.create_all(self.engine)
-        except SQLAlchemyError as error:
-            cause = error.orig if isinstance(error, DBAPIError) else error
-            raise InputError(f"database {self.url.render_as_string()}: {one_line(cause)}") from error
-        finally:
-            # An SQLite connection must not cross the fork that starts a worker.
-            self.engine.dispose()
+    @contextmanager
+    def writing_connection(self) -> Iterator[Connection]:
+        """A connection in one write transaction, for what is no ordinary work on rows."""
+        with self.engine.execution_options(**{WRITES: True}).begin() as connection:
+            yield connection
 
 
 def is_disk_full(error: SQLAlchemyError) -> bool:
@@ -78,18 +72,27 @@ def _parse_url(text: str) -> URL:
         raise InputError(f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise InputError("setting database: SQLite in memory would lose every report; name a file")
-    return url
+    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
 def _create_engine(url: URL, busy_timeout: float) -> Engine:
     # pool_size 0: as many connections as server threads. hide_parameters: errors are logged.
+    options: dict[str, Any] = {"pool_size": 0, "pool_pre_ping": True, "hide_parameters": True}
+    if url.get_backend_name() == "postgresql":
+        options["connect_args"] = _postgresql_arguments(busy_timeout)
     try:
-        engine = create_engine(url, pool_size=0, pool_pre_ping=True, hide_parameters=True)
+        engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}") from error
     if engine.dialect.name == "sqlite":
         _make_durable(engine, busy_timeout)
     return engine
+
+
+def _postgresql_arguments(busy_timeout: float) -> dict[str, Any]:
+    milliseconds = max(1, round(busy_timeout * 1000))
+    settings = f"-c synchronous_commit=on -c lock_timeout={milliseconds}"
+    return {"options": settings, "connect_timeout": max(2, round(busy_timeout))}
 
 
 def _make_durable(engine: Engine, busy_timeout: float) -> None:

@@ -11,10 +11,6 @@ import pytest
 PROBLEM = "urn:ldpkit:problem:"
 
 
-def withdraw(harness, report_id, study_id="habits"):
-    return harness.client.delete(f"/v1/studies/{study_id}/reports/{report_id}")
-
-
 def problem(response):
     return response.status_code, response.get_json(force=True)["type"].removeprefix(PROBLEM)
 
@@ -23,7 +19,7 @@ def test_a_withdrawn_report_leaves_the_export_and_stays_away(habits, study, make
     kept, gone = make_report(study), make_report(study)
     habits.post([kept.to_document(), gone.to_document()])
     for _ in range(2):
-        response = withdraw(habits, gone.id)
+        response = habits.withdraw(gone.id)
         assert (response.status_code, response.data) == (204, b"")
     assert habits.exported() == [kept]
     assert problem(habits.put(gone)) == (410, "report-withdrawn")
@@ -40,7 +36,7 @@ def test_a_withdrawn_report_leaves_the_export_and_stays_away(habits, study, make
 def test_the_payload_bytes_are_overwritten(habits, study, make_report):
     report = make_report(study, payloads={"hours": b"\x11\x5a\xc3\x77", "fruit": b"\5", "ever": b"\1"})
     habits.put(report)
-    withdraw(habits, report.id)
+    habits.withdraw(report.id)
     with closing(sqlite3.connect(habits.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert bytes.fromhex(report.id) in habits.path.read_bytes()
@@ -51,20 +47,20 @@ def test_a_closed_study_lets_reports_go(habits, study, make_report):
     report = make_report(study)
     habits.put(report)
     habits.close()
-    assert withdraw(habits, report.id).status_code == 204
+    assert habits.withdraw(report.id).status_code == 204
     assert habits.exported() == []
 
 
 def test_an_unknown_report_or_study_is_404(habits, study, make_report):
-    assert problem(withdraw(habits, os.urandom(16).hex())) == (404, "report-unknown")
+    assert problem(habits.withdraw(os.urandom(16).hex())) == (404, "report-unknown")
     report = make_report(study)
     habits.put(report)
-    assert problem(withdraw(habits, report.id, "nosuch")) == (404, "study-unknown")
+    assert problem(habits.withdraw(report.id, "nosuch")) == (404, "study-unknown")
     assert habits.exported() == [report]
 
 
 @pytest.mark.parametrize("report_id", ["x", "0" * 31, "0" * 33, "A" * 32])
 def test_what_is_no_id_is_named(habits, report_id):
-    response = withdraw(habits, report_id)
+    response = habits.withdraw(report_id)
     assert problem(response) == (422, "parameter-invalid")
     assert response.get_json(force=True)["field"] == "report_id"
