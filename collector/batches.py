@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Union
 
 from collector import intake
@@ -28,16 +27,13 @@ def receive(collector: Collector, study_id: str, document: Any) -> dict[str, Any
     good = [one for one in checked if isinstance(one, PackedReport)]
     stored = iter(intake.submit(collector, study_id, good))
     outcomes = [next(stored) if isinstance(one, PackedReport) else one for one in checked]
-    counts = Counter(outcome for outcome in outcomes if isinstance(outcome, intake.Receipt))
-    return {
-        "stored": counts[intake.Receipt.STORED],
-        "duplicates": counts[intake.Receipt.DUPLICATE],
-        "failed": [
-            _failure(index, members[index], outcome)
-            for index, outcome in enumerate(outcomes)
-            if isinstance(outcome, ProblemError)
-        ],
-    }
+    stored_now, duplicates = intake.count(collector, outcomes)
+    failed = [
+        _failure(index, members[index], outcome)
+        for index, outcome in enumerate(outcomes)
+        if isinstance(outcome, ProblemError)
+    ]
+    return {"stored": stored_now, "duplicates": duplicates, "failed": failed}
 
 
 def _members(document: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from flask import current_app
 from collector import intake
 from collector.database import Database
 from collector.limits import UploadLimits
+from collector.metrics import Metrics
 from collector.migrating import migrate
 from collector.rules import RuleBook
 from collector.settings import Settings
@@ -35,6 +36,7 @@ class Collector:
     rules: RuleBook
     writer: Writer
     limits: UploadLimits
+    metrics: Metrics
     today: Callable[[], date]
     token_hash: bytes | None
 
@@ -45,10 +47,11 @@ class Collector:
         migrate(database)
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
         store = partial(intake.store, database, calendar)
-        writer = Writer(store, database.act, settings.queue_reports, lambda _seconds: None)
+        metrics = Metrics()
+        writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_token(settings.token)
-        return cls(settings, database, RuleBook(database), writer, limits, today, token_hash)
+        return cls(settings, database, RuleBook(database), writer, limits, metrics, today, token_hash)
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

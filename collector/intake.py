@@ -83,7 +83,18 @@ def submit_one(collector: Collector, study_id: str, report: PackedReport) -> Rec
     (outcome,) = submit(collector, study_id, [report])
     if isinstance(outcome, ProblemError):
         raise outcome
+    count(collector, [outcome])
     return outcome
+
+
+def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
+    """How many reports were stored, and how many were before; the metrics count them and the rest."""
+    stored, duplicates = outcomes.count(Receipt.STORED), outcomes.count(Receipt.DUPLICATE)
+    rejected: list[str] = []
+    if stored + duplicates < len(outcomes):
+        rejected = [outcome.kind.name for outcome in outcomes if isinstance(outcome, ProblemError)]
+    collector.metrics.count(stored, duplicates, rejected)
+    return stored, duplicates
 
 
 def store(

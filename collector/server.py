@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +17,8 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from collector.app import create_app
 from collector.problems import MEDIA_TYPE, TYPE_PREFIX
-from collector.settings import Settings
+from collector.settings import METRICS_FOLDER, Settings
 from schemas.canonical import canonical_json
 from schemas.errors import InputError
 
@@ -43,21 +45,42 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     """
     listener = _listen(place.host, place.port)
     url = _base_url(listener)
-    app = create_app(settings)
-    options = {
-        "bind": f"fd://{listener.detach()}",
-        "workers": place.workers,
-        "threads": place.threads,
-        "worker_class": PrivateWorker,
-        "logger_class": PrivateLogger,
-        "loglevel": "warning",
-        "accesslog": None,
-        "graceful_timeout": GRACE_SECONDS,
-        "keepalive": KEEP_ALIVE_SECONDS,
-        "control_socket_disable": True,
-        "when_ready": lambda _arbiter: announce(url),
-    }
-    _Gunicorn(app, options).run()
+    with _shared_metrics(place.workers):
+        # Not sooner: prometheus_client looks for the folder when it is imported.
+        from collector.app import create_app
+
+        app = create_app(settings)
+        options = {
+            "bind": f"fd://{listener.detach()}",
+            "workers": place.workers,
+            "threads": place.threads,
+            "worker_class": PrivateWorker,
+            "logger_class": PrivateLogger,
+            "loglevel": "warning",
+            "accesslog": None,
+            "graceful_timeout": GRACE_SECONDS,
+            "keepalive": KEEP_ALIVE_SECONDS,
+            "control_socket_disable": True,
+            "when_ready": lambda _arbiter: announce(url),
+        }
+        _Gunicorn(app, options).run()
+
+
+@contextmanager
+def _shared_metrics(workers: int) -> Iterator[None]:
+    """A folder for the counts of several processes, unless the operator has named one."""
+    if workers == 1 or METRICS_FOLDER in os.environ:
+        yield
+        return
+    master = os.getpid()
+    folder = tempfile.mkdtemp(prefix="ldpkit-metrics-")
+    os.environ[METRICS_FOLDER] = folder
+    try:
+        yield
+    finally:
+        # A worker leaves through here too, while the others still count.
+        if os.getpid() == master:
+            shutil.rmtree(folder)
 
 
 class PrivateLogger(Logger):  # type: ignore[misc]

@@ -13,6 +13,8 @@ import tomllib
 from schemas.errors import InputError
 
 PREFIX = "LDPKIT_"
+# prometheus_client's own name: the folder where the counts of several processes meet.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @dataclass(frozen=True)

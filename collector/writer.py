@@ -60,7 +60,7 @@ class Writer:
 
     store: commits many uploads in one transaction; one result each, an exception for one to refuse.
     act: runs a function of a session in a transaction of its own. capacity: how many reports may
-    wait. observe: told the seconds of each commit.
+    wait. observe: told the seconds of each commit, and how many reports wait after it.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Writer:
         store: Callable[[Sequence[Upload]], Sequence[Any]],
         act: Callable[[Action], Any],
         capacity: int,
-        observe: Callable[[float], None],
+        observe: Callable[[float, int], None],
     ) -> None:
         self._store = store
         self._act = act
@@ -142,10 +142,10 @@ class Writer:
         results: Iterable[Any]
         try:
             results = write([job.work for job in jobs])
-            self._observe(time.perf_counter() - start)
         except BaseException as error:
             results = [error] * len(jobs)
         with self._lock:
             self._depth -= sum(job.size for job in jobs)
+        self._observe(time.perf_counter() - start, self._depth)
         for job, result in zip(jobs, results, strict=True):
             job.settle(result)

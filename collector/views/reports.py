@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Response, jsonify
+from flask import Blueprint, Response, jsonify, request
 
 from collector import batches, intake, publishing
 from collector.binary import plain_batch, plain_report
 from collector.body import CBOR, body_bytes, body_form, parse_body
 from collector.context import current_collector
+from collector.handling import problem_of
 from collector.parameters import report_id_bytes
 from schemas import Report
 from schemas.errors import ReportError
 from schemas.report import MAX_BYTES
 
 reports = Blueprint("reports", __name__, url_prefix="/v1/studies/<study_id>/reports")
+
+
+@reports.errorhandler(Exception)
+def refuse(error: Exception) -> Response:
+    """Count a refused upload by its reason."""
+    problem = problem_of(error)
+    if request.method != "DELETE":
+        current_collector().metrics.count(0, 0, [problem.kind.name])
+    return problem.response()
 
 
 @reports.put("/<report_id>")

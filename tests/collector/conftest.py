@@ -172,6 +172,13 @@ class Server:
             status: int = response.status
             return status
 
+    def read(self, path: str) -> str:
+        """The text of a page for the operator."""
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=30) as response:
+            text: str = response.read().decode()
+            return text
+
     def put(self, report: Report, headers: dict[str, str] | None = None) -> int:
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.request("PUT", path, report.to_document(), headers)

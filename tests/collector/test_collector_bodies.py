@@ -7,7 +7,7 @@ import json
 
 import pytest
 import zstandard
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from collector.cbor import parse_cbor
@@ -22,6 +22,22 @@ VALUES = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
 )
+
+
+class Fuzzed(dict):
+    """The same batch {in CBOR or not: (body, media type)}, and where it may be sent."""
+
+    def __init__(self, harness, reports):
+        plain = {"reports": [report.to_document() for report in reports]}
+        binary = {"reports": [binary_document(report) for report in reports]}
+        super().__init__({False: (json.dumps(plain).encode(), "application/json")})
+        self[True] = (dump_cbor(binary), "application/cbor")
+        self.harness = harness
+
+
+@pytest.fixture
+def fuzzed(habits, study, make_report):
+    return Fuzzed(habits, [make_report(study) for _ in range(4)])
 
 
 def kind_of(response):
@@ -183,3 +199,13 @@ def test_inflating_answers_anything_with_bytes_or_a_problem(noise, encoding, gen
     except ProblemError:
         return
     assert len(inflated) <= LIMIT
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.booleans(), st.integers(0, 2000), st.binary(max_size=3), st.integers(0, 3))
+def test_a_damaged_batch_is_never_the_servers_fault(fuzzed, in_cbor, place, noise, removed):
+    body, form = fuzzed[in_cbor]
+    place %= len(body)
+    damaged = body[:place] + noise + body[place + removed :]
+    response = post(fuzzed.harness, damaged, form)
+    assert response.status_code in (200, 400, 422)

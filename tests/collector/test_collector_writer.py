@@ -43,7 +43,7 @@ def make_writer(gate):
     made = []
 
     def make(store=gate, capacity=1000):
-        made.append(Writer(store, lambda action: action(None), capacity, lambda _seconds: None))
+        made.append(Writer(store, lambda action: action(None), capacity, lambda _seconds, _waiting: None))
         return made[-1]
 
     yield make
