@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from collector import problems
+from collector.formats import FORMATS
 from collector.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
 from collector.problems import Kind
 from schemas.fields import Day, Hex, Identifier, Integer
@@ -15,7 +16,6 @@ from schemas.report import ID_BYTES, REPORT
 from schemas.study import STUDY
 
 JSON = "application/json"
-NDJSON = "application/x-ndjson"
 Document = dict[str, Any]
 
 COUNT = {"type": "integer", "minimum": 0}
@@ -61,6 +61,7 @@ REPORT_ID = {
     "description": "Drawn by the device; whoever knows it may withdraw the report.",
 }
 VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
+FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}
 AFTER = {"name": "after", "in": "query", "schema": Hex(2 * ID_BYTES).json_schema()}
 THROUGH = {"name": "through", "in": "query", "schema": Day().json_schema()}
 ENCODING = {
@@ -70,6 +71,7 @@ ENCODING = {
     "description": "Applied to the whole body.",
 }
 
+EXPORTS = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED,)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
@@ -225,9 +227,9 @@ OPERATIONS = (
         "/v1/studies/{study_id}/export",
         "exportReports",
         "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
-        {200: ("Reports, one a line, and an end line that counts them", {NDJSON: TEXT})},
+        {200: ("The reports; NDJSON ends with a line that counts them", EXPORTS)},
         (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
-        (STUDY_ID, AFTER, THROUGH),
+        (STUDY_ID, FORMAT, AFTER, THROUGH),
     ),
     Operation(
         "get", "/healthz", "isAlive", "Whether the process answers.", {200: ("Alive", _json("Health"))}

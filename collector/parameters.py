@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 from flask import request
@@ -51,3 +52,11 @@ def past_day_parameter(name: str, today: date) -> date | None:
     if day >= today:
         raise ProblemError(PARAMETER_INVALID, "must be a day that is over in UTC", name)
     return day
+
+
+def choice_parameter(name: str, choices: Sequence[str]) -> str:
+    """One of several words, the first where it is left out. Raises ProblemError."""
+    text = request.args.get(name, choices[0])
+    if text not in choices:
+        raise ProblemError(PARAMETER_INVALID, f"must be one of {', '.join(choices)}", name)
+    return text

@@ -87,6 +87,12 @@ def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | No
     return session.scalar(statement.where(StudyRow.id == study_id, DocumentRow.version == version))
 
 
+def published_versions(session: Session, study_id: str) -> list[int]:
+    """Every version of a study that was ever published, the first one first."""
+    statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
+    return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
+
+
 def insert_reports(session: Session, study: int, day: date, reports: Sequence[PackedReport]) -> set[bytes]:
     """Store the reports whose ids are new, and return those ids.
 
@@ -136,13 +142,14 @@ def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[byt
 
 
 def report_page(
-    session: Session, study: int, after: bytes, through: date | None, limit: int
+    session: Session, study: int, newest: int, after: bytes, through: date | None, limit: int
 ) -> list[PackedReport]:
     """The next reports of a study in the order of their ids, without withdrawn ones.
 
-    through: the last day of arrival.
+    newest: the last version; through: the last day of arrival.
     """
     conditions = [ReportRow.study == study, ReportRow.id > after, ReportRow.payloads != b""]
+    conditions.append(ReportRow.version <= newest)
     if through is not None:
         conditions.append(ReportRow.day <= through)
     return _select_reports(session, *conditions, limit=limit)

@@ -8,19 +8,20 @@ from flask import Blueprint, Response
 
 from collector.auth import operator_only
 from collector.context import current_collector
-from collector.exporting import export_pages
-from collector.parameters import past_day_parameter, report_id_parameter
+from collector.exporting import open_export
+from collector.formats import FORMATS
+from collector.parameters import choice_parameter, past_day_parameter, report_id_parameter
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
-MEDIA_TYPE = "application/x-ndjson"
 
 
 @export.get("")
 @operator_only
 def stream(study_id: str) -> Response:
-    """NDJSON; `after` a report's id resumes behind it, `through` a day leaves later arrivals out."""
+    """In the `format` asked for; `after` a report's id resumes behind it, `through` a day fixes it."""
     collector = current_collector()
+    form = FORMATS[choice_parameter("format", list(FORMATS))]
     through = past_day_parameter("through", collector.today())
-    pages = export_pages(collector, study_id, report_id_parameter("after"), through)
+    parts = form.write(open_export(collector, study_id, report_id_parameter("after"), through))
     # The first page is read now, while an error can still become a status.
-    return Response(chain([next(pages)], pages), content_type=MEDIA_TYPE)
+    return Response(chain([next(parts)], parts), content_type=form.media_type)
