@@ -1,4 +1,4 @@
-"""The subcommands `ldpkit serve` and `ldpkit export`."""
+"""The subcommands `ldpkit serve`, `ldpkit export`, `ldpkit backup` and `ldpkit admin`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from collector.settings import Settings
+from collector.admin_cli import add_admin, add_backup
+from collector.settings import Settings, settings_with
 from schemas.errors import InputError
 
 TOKEN_VARIABLE = "LDPKIT_TOKEN"
@@ -17,9 +18,11 @@ TOKEN_BYTES = 32
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register serve and export."""
+    """Register serve, export, backup and admin."""
     _add_serve(subparsers.add_parser("serve", help="run the collector"))
     _add_export(subparsers.add_parser("export", help="fetch a study's reports from a collector"))
+    add_backup(subparsers.add_parser("backup", help="copy the collector's database while it is in use"))
+    add_admin(subparsers.add_parser("admin", help="keys, studies and retention"))
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +39,10 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY_ID")
     parser.add_argument("--from", dest="collector", metavar="URL", default="http://127.0.0.1:8000")
-    parser.add_argument("--token", help=f"operator's token; default {TOKEN_VARIABLE}")
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.parquet")
+    parser.add_argument("--token", help=f"a key that may read; default {TOKEN_VARIABLE}")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.csv, or *.parquet"
+    )
     parser.set_defaults(run=run_export)
 
 
@@ -64,14 +69,10 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:
-    settings = Settings.from_environment()
-    if arguments.database is not None:
-        settings = replace(settings, database=arguments.database)
-    if arguments.token is not None:
-        settings = replace(settings, token=arguments.token)
+    settings = settings_with(database=arguments.database, token=arguments.token)
     if settings.token is None:
         settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
-        print(f"operator's token, shown this once: {settings.token}", file=sys.stderr)
+        print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)
     return settings
 
 

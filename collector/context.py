@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -12,6 +11,7 @@ from flask import current_app
 
 from collector import intake
 from collector.database import Database
+from collector.keys import hash_key
 from collector.limits import UploadLimits
 from collector.metrics import Metrics
 from collector.migrating import migrate
@@ -50,18 +50,13 @@ class Collector:
         metrics = Metrics()
         writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
-        token_hash = None if settings.token is None else hash_token(settings.token)
+        token_hash = None if settings.token is None else hash_key(settings.token)
         return cls(settings, database, RuleBook(database), writer, limits, metrics, today, token_hash)
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""
         self.writer.close()
         self.database.engine.dispose()
-
-
-def hash_token(token: str) -> bytes:
-    """SHA-256 of a token: enough, as tokens are long and random."""
-    return hashlib.sha256(token.encode()).digest()
 
 
 def current_collector() -> Collector:

@@ -73,7 +73,7 @@ ENCODING = {
 
 EXPORTS = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
-KEY = (problems.UNAUTHORIZED,)
+KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
 UPLOAD = (
     *BODY,

@@ -41,9 +41,8 @@ MALFORMED_CBOR = Kind(
 MALFORMED_ENCODING = Kind(
     "malformed-encoding", 400, "The body is not in its content encoding", "Compress the whole body once."
 )
-UNAUTHORIZED = Kind(
-    "unauthorized", 401, "An operator's token is needed", "Send 'Authorization: Bearer <token>'."
-)
+UNAUTHORIZED = Kind("unauthorized", 401, "A key is needed", "Send 'Authorization: Bearer <key>'.")
+FORBIDDEN = Kind("forbidden", 403, "The key is for something else", "Use a key with the role that is named.")
 STUDY_UNKNOWN = Kind("study-unknown", 404, "No such study", "Check the study's id and the address.")
 REPORT_UNKNOWN = Kind(
     "report-unknown", 404, "No such report", "There is nothing to withdraw; check the report's id."

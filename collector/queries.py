@@ -7,7 +7,7 @@ from datetime import date
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Connection, Table, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -41,6 +41,29 @@ class StudyState(NamedTuple):
     closed: bool
     opens: date | None
     closes: date | None
+
+
+class StudyOverview(NamedTuple):
+    """A study as an operator sees it in a list."""
+
+    id: str
+    version: int
+    closed: bool
+    opens: date | None
+    closes: date | None
+    reports: int
+
+
+def study_overviews(session: Session) -> list[StudyOverview]:
+    """Every study with how many reports it has, withdrawn ones not counted, by id."""
+    counted = select(REPORTS.c.study, func.count().label("reports")).where(REPORTS.c.payloads != b"")
+    counts = counted.group_by(REPORTS.c.study).subquery()
+    columns = (StudyRow.id, StudyRow.version, StudyRow.closed, StudyRow.opens, StudyRow.closes)
+    statement = select(*columns, func.coalesce(counts.c.reports, 0))
+    rows = session.execute(
+        statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
+    )
+    return [StudyOverview(*row) for row in rows]
 
 
 def ping(session: Session) -> None:
@@ -129,6 +152,15 @@ def withdraw_report(session: Session, study: int, report_id: bytes) -> bool:
     """Leave nothing of a report but its id; whether there is such a report, withdrawn or not."""
     statement = update(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id == report_id)
     return session.connection().execute(statement.values(payloads=b"")).rowcount == 1
+
+
+def delete_reports(session: Session, study: int, before: date | None, most: int) -> int:
+    """Delete up to `most` reports of a study that came before a day, or any; returns how many."""
+    chosen = select(REPORTS.c.id).where(REPORTS.c.study == study).limit(most)
+    if before is not None:
+        chosen = chosen.where(REPORTS.c.day < before)
+    statement = delete(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id.in_(chosen))
+    return session.connection().execute(statement).rowcount
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, PackedReport]:

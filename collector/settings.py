@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,11 @@ class Settings:
             if found is not None:
                 values[field.name] = found
         return cls.from_mapping(values)
+
+
+def settings_with(**changes: Any) -> Settings:
+    """The environment's settings with those changed that are not None. Raises InputError."""
+    return replace(Settings.from_environment(), **{k: v for k, v in changes.items() if v is not None})
 
 
 def _read_file(path: Path) -> dict[str, object]:

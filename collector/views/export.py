@@ -6,17 +6,18 @@ from itertools import chain
 
 from flask import Blueprint, Response
 
-from collector.auth import operator_only
+from collector.auth import requires
 from collector.context import current_collector
 from collector.exporting import open_export
 from collector.formats import FORMATS
+from collector.keys import Role
 from collector.parameters import choice_parameter, past_day_parameter, report_id_parameter
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
 
 
 @export.get("")
-@operator_only
+@requires(Role.READ)
 def stream(study_id: str) -> Response:
     """In the `format` asked for; `after` a report's id resumes behind it, `through` a day fixes it."""
     collector = current_collector()

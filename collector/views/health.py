@@ -5,8 +5,9 @@ from __future__ import annotations
 from flask import Blueprint, Response, jsonify
 
 from collector import metrics, queries
-from collector.auth import operator_only
+from collector.auth import requires
 from collector.context import current_collector
+from collector.keys import Role
 from collector.openapi import openapi_document
 
 health = Blueprint("health", __name__)
@@ -27,7 +28,7 @@ def ready() -> Response:
 
 
 @health.get("/metrics")
-@operator_only
+@requires(Role.READ)
 def render_metrics() -> Response:
     """Behind a key, as whoever polls counts learns when each report comes."""
     return Response(current_collector().metrics.render(), content_type=metrics.MEDIA_TYPE)

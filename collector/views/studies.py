@@ -5,9 +5,10 @@ from __future__ import annotations
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
 
 from collector import publishing, queries
-from collector.auth import operator_only
+from collector.auth import requires
 from collector.body import json_body
 from collector.context import current_collector
+from collector.keys import Role
 from collector.parameters import whole_parameter
 from collector.rules import Rules
 from schemas import Study
@@ -18,7 +19,7 @@ CACHE_CONTROL = "public, max-age=60"
 
 
 @studies.post("")
-@operator_only
+@requires(Role.PUBLISH)
 def publish() -> Response:
     """201 for a new study or version, 200 for one that is published already."""
     study = Study(json_body(MAX_BYTES))
@@ -47,7 +48,7 @@ def fetch(study_id: str) -> Response:
 
 
 @studies.post("/<study_id>/close")
-@operator_only
+@requires(Role.PUBLISH)
 def close(study_id: str) -> Response:
     """End the study for good."""
     version = current_collector().writer.act(lambda session: publishing.close(session, study_id))

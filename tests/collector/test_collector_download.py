@@ -156,7 +156,7 @@ def test_an_overloaded_collector_is_asked_again(filled, token):
 
 def test_a_refusal_is_final_and_says_why(filled, tmp_path, token):
     with serving(filled.app) as url:
-        with pytest.raises(TransferError, match=r"401: the token is not this collector's"):
+        with pytest.raises(TransferError, match=r"401: the key is not one of"):
             run_export(url, tmp_path / "a.ndjson", "--token", "wrong")
         with pytest.raises(TransferError, match="404: no study 'nosuch'"):
             list(fetch_reports(url, "nosuch", token))
