@@ -6,9 +6,10 @@ which say when to come back): devices drop a report on 4xx and send it again on 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
-from flask import Response, json
+from flask import Response
 
 from schemas.errors import LdpkitError
 
@@ -130,7 +131,7 @@ class ProblemError(LdpkitError):
 
     def response(self) -> Response:
         """The problem document as an HTTP response."""
-        body = json.dumps(self.document())
+        body = json.dumps(self.document(), sort_keys=True)
         response = Response(body, self.kind.status, self.headers, content_type=MEDIA_TYPE)
         if self.kind.retry_after is not None:
             response.headers.setdefault("Retry-After", str(self.kind.retry_after))
