@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from collector.admin_cli import add_admin, add_backup
@@ -15,6 +16,7 @@ from schemas.errors import InputError
 
 TOKEN_VARIABLE = "LDPKIT_TOKEN"
 TOKEN_BYTES = 32
+SERVERS = {"gunicorn": "collector.server", "granian": "collector.granian_server"}
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -31,7 +33,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default 8000)")
     parser.add_argument("--token", help=f"operator's token; better set {TOKEN_VARIABLE}; else one is made")
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
-    parser.add_argument("--threads", type=_at_least_one, default=8, help="threads a process (default 8)")
+    parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
+    parser.add_argument("--server", choices=sorted(SERVERS), default="gunicorn", help="default gunicorn")
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve)
 
@@ -48,10 +51,11 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
-    from collector.server import Place, serve
+    from collector.place import Place
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
-    serve(_serve_settings(arguments), place, lambda url: _announce(url, arguments.ready_file))
+    server = import_module(SERVERS[arguments.server])
+    server.serve(_serve_settings(arguments), place, lambda url: _announce(url, arguments.ready_file))
     return 0
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from flask import Flask
@@ -17,24 +13,13 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
+from collector.place import Place, base_url, listen, shared_metrics
 from collector.problems import MEDIA_TYPE, TYPE_PREFIX
-from collector.settings import METRICS_FOLDER, Settings
+from collector.settings import Settings
 from schemas.canonical import canonical_json
-from schemas.errors import InputError
 
-BACKLOG = 2048
 GRACE_SECONDS = 30
 KEEP_ALIVE_SECONDS = 5
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where and how wide the server runs. port 0 takes any free one."""
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    threads: int = 8
 
 
 def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> None:
@@ -43,9 +28,9 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     announce: called once with the base URL when connections are taken. Raises InputError for an
     address or a database that cannot be used.
     """
-    listener = _listen(place.host, place.port)
-    url = _base_url(listener)
-    with _shared_metrics(place.workers):
+    listener = listen(place)
+    url = base_url(listener)
+    with shared_metrics(place.workers):
         # Not sooner: prometheus_client looks for the folder when it is imported.
         from collector.app import create_app
 
@@ -64,23 +49,6 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
             "when_ready": lambda _arbiter: announce(url),
         }
         _Gunicorn(app, options).run()
-
-
-@contextmanager
-def _shared_metrics(workers: int) -> Iterator[None]:
-    """A folder for the counts of several processes, unless the operator has named one."""
-    if workers == 1 or METRICS_FOLDER in os.environ:
-        yield
-        return
-    master = os.getpid()
-    folder = tempfile.mkdtemp(prefix="ldpkit-metrics-")
-    os.environ[METRICS_FOLDER] = folder
-    try:
-        yield
-    finally:
-        # A worker leaves through here too, while the others still count.
-        if os.getpid() == master:
-            shutil.rmtree(folder)
 
 
 class PrivateLogger(Logger):  # type: ignore[misc]
@@ -121,19 +89,6 @@ class _Gunicorn(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         return self.app
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, OverflowError) as error:
-        raise InputError(f"cannot listen on {host} port {port}: {error}") from error
-
-
-def _base_url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _status_of(error: ParseException) -> tuple[int, str]:

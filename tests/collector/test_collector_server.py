@@ -10,8 +10,11 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
+import pytest
+
 from collector.download import fetch_reports
 
+SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"
 CLIENT_ADDRESS = "127.0.0.77"
 
@@ -30,8 +33,9 @@ def raw(server, request, source=None):
         return connection.recv(4096)
 
 
-def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token):
-    server = start_server()
+@pytest.mark.parametrize("kind", SERVERS)
+def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token, kind):
+    server = start_server("--server", kind)
     server.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(60)]
     with ThreadPoolExecutor(8) as pool:
@@ -43,8 +47,9 @@ def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_re
     assert [again.put(report) for report in reports[:5]] == [200] * 5
 
 
-def test_sigterm_stops_every_process(start_server, study, make_report):
-    server = start_server("--workers", "2", "--threads", "2")
+@pytest.mark.parametrize("kind", SERVERS)
+def test_sigterm_stops_every_process(start_server, study, make_report, kind):
+    server = start_server("--workers", "2", "--threads", "2", "--server", kind)
     server.request("POST", "/v1/studies", study.document)
     assert server.put(make_report(study)) == 201
     server.process.send_signal(signal.SIGTERM)
@@ -58,8 +63,9 @@ def test_ready_file_and_output_name_the_address(start_server):
     assert f"listens on {server.url}" in server.log.read_text()
 
 
-def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report):
-    server = start_server()
+@pytest.mark.parametrize("kind", SERVERS)
+def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report, kind):
+    server = start_server("--server", kind)
     server.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(20)]
     client = connect(server, (CLIENT_ADDRESS, 0))
@@ -96,8 +102,9 @@ def test_malformed_http_gets_a_problem_document(start_server):
     assert raw(server, b"GET / HTTP/1.1\r\n" + many + b"\r\n").startswith(b"HTTP/1.1 431")
 
 
-def test_a_chunked_body_is_read_and_limited(start_server, study, make_report):
-    server = start_server()
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, kind):
+    server = start_server("--server", kind)
     server.request("POST", "/v1/studies", study.document)
     report = make_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"
