@@ -134,7 +134,7 @@ class Harness:
 class Server:
     """`ldpkit serve` in a process group of its own, on a free port of loopback."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         self.database = folder / "collector.sqlite3"
         self.log = folder / "server.log"
         ready = folder / "ready"
@@ -145,7 +145,12 @@ class Server:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN_COMMAND, *arguments],
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(REPOSITORY),
+                    "LDPKIT_TOKEN": TOKEN,
+                    **(environment or {}),
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -265,8 +270,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
 
-    def start(*options: str) -> Server:
-        started.append(Server(tmp_path, *options))
+    def start(*options: str, folder: Path = tmp_path, environment: dict[str, str] | None = None) -> Server:
+        started.append(Server(folder, *options, environment=environment))
         return started[-1]
 
     yield start
