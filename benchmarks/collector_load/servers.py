@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.collector_load.bodies import load_study
@@ -17,35 +17,34 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 TOKEN = "token-of-the-benchmark"
 START_SECONDS = 60
 TICKS = os.sysconf("SC_CLK_TCK")
-LDPKIT = [sys.executable, "-m", "ldp_client.cli", "serve"]
+SERVE = """
+import argparse
+from collector.cli import add_commands
+parser = argparse.ArgumentParser()
+add_commands(parser.add_subparsers(required=True))
+arguments = parser.parse_args()
+arguments.run(arguments)
+"""
+
+
+def collector_command(server: str) -> list[str]:
+    """`ldpkit serve` without what the other packages' commands load."""
+    return [sys.executable, "-c", SERVE, "serve", "--server", server]
 
 
 class Server:
     """A collector that listens on loopback, with the study of the benchmarks published."""
 
-    def __init__(
-        self,
-        folder: Path,
-        command: Sequence[str],
-        preload: str = "",
-        environment: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(REPOSITORY),
-            "LDPKIT_TOKEN": TOKEN,
-            **(environment or {}),
-        }
-        if preload:
-            environment["LD_PRELOAD"] = preload
+        self.folder = folder
         self._log = folder / "server.log"
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--port", "0", "--ready-file", str(ready)],
                 cwd=folder,
-                env=environment,
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN, **environment},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

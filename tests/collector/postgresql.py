@@ -8,19 +8,21 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
 import psycopg
 
 START_SECONDS = 60
-OPTIONS = ("listen_addresses=", "fsync=off", "max_connections=200", "log_min_messages=fatal")
+OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal")
 
 
 class Postgresql:
     """A running server. It never runs as root: PostgreSQL refuses to."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Sequence[str] = ("fsync=off",)) -> None:
+        self._options = [part for option in (*OPTIONS, *options) for part in ("-c", option)]
         self.folder = Path(tempfile.mkdtemp(prefix="ldpkit-pg-"))
         self._user = "postgres" if os.geteuid() == 0 else None
         if self._user:
@@ -31,8 +33,7 @@ class Postgresql:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        options = [part for option in OPTIONS for part in ("-c", option)]
-        command = [_program("postgres"), "-D", self._data, "-k", str(self.folder), *options]
+        command = [_program("postgres"), "-D", self._data, "-k", str(self.folder), *self._options]
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(
                 command, user=self._user, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
