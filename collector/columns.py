@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from collector.packing import PackedReport
 from collector.rules import Rules
@@ -33,18 +34,24 @@ def packed_batch(
     schema: pa.Schema, study: str, rules: Mapping[int, Rules], page: Sequence[PackedReport]
 ) -> pa.RecordBatch:
     """Stored reports as columns, without making an object of each."""
-    versions = [report.version for report in page]
-    digests = {version: one.study.digest for version, one in rules.items()}
     payloads = schema.field("payloads").type
     questions = [_question_column(payloads.field(i).name, rules, page) for i in range(payloads.num_fields)]
+    versions = pa.array([report.version for report in page], pa.int64())
     columns = [
         pa.array([report.id.hex() for report in page], pa.string()),
-        pa.array([study] * len(page), NAMES),
-        pa.array(versions, pa.int64()),
-        pa.array([digests[version] for version in versions], NAMES),
+        _named(pa.nulls(len(page), pa.int32()).fill_null(0), [study]),
+        versions,
+        _named(
+            pc.index_in(versions, pa.array(list(rules), pa.int64())),
+            [one.study.digest for one in rules.values()],
+        ),
         pa.StructArray.from_arrays(questions, fields=list(payloads)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _named(places: pa.Array, names: Sequence[str]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(places, pa.array(names, pa.string()))
 
 
 def _question_column(question: str, rules: Mapping[int, Rules], page: Sequence[PackedReport]) -> pa.Array:

@@ -168,7 +168,7 @@ def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[byt
     held: dict[bytes, PackedReport] = {}
     remaining = iter(ids)
     while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
-        for report in _select_reports(session, ReportRow.study == study, ReportRow.id.in_(chunk)):
+        for report in _select_reports(session, REPORTS.c.study == study, REPORTS.c.id.in_(chunk)):
             held[report.id] = report
     return held
 
@@ -180,19 +180,19 @@ def report_page(
 
     newest: the last version; through: the last day of arrival.
     """
-    conditions = [ReportRow.study == study, ReportRow.id > after, ReportRow.payloads != b""]
-    conditions.append(ReportRow.version <= newest)
+    conditions = [REPORTS.c.study == study, REPORTS.c.id > after, REPORTS.c.payloads != b""]
+    conditions.append(REPORTS.c.version <= newest)
     if through is not None:
-        conditions.append(ReportRow.day <= through)
+        conditions.append(REPORTS.c.day <= through)
     return _select_reports(session, *conditions, limit=limit)
 
 
 def _select_reports(
     session: Session, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> list[PackedReport]:
-    statement = select(ReportRow.id, ReportRow.version, ReportRow.payloads).where(*conditions)
-    rows = session.execute(statement.order_by(ReportRow.id).limit(limit))
-    return [PackedReport(*row) for row in rows]
+    statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*conditions)
+    rows = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
+    return list(map(PackedReport._make, rows.all()))
 
 
 def _insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
