@@ -14,6 +14,7 @@ from collector.headers import harden
 from collector.settings import Settings
 from collector.views.export import export
 from collector.views.health import health
+from collector.views.page import page
 from collector.views.reports import reports
 from collector.views.studies import studies
 
@@ -27,12 +28,12 @@ def create_app(
     today: the clock, for tests. Raises InputError for wrong settings or an unusable database.
     """
     settings = _settings(config)
-    app = Flask("collector", static_folder=None)
+    app = Flask("collector", static_folder=None, template_folder="templates")
     collector = Collector.of(settings, today)
     app.extensions[EXTENSION] = collector
     handling.install(app)
     app.after_request(harden)
-    for blueprint in (studies, reports, export, health):
+    for blueprint in (studies, reports, export, health, page):
         app.register_blueprint(blueprint)
     app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app

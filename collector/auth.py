@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -32,11 +32,11 @@ def requires(needed: Role) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-def require_role(key: str, needed: Role) -> None:
-    """Raises ProblemError unless the key has that role."""
+def require_role(key: str, needed: Role, challenge: Mapping[str, str] = CHALLENGE) -> None:
+    """Raises ProblemError unless the key has that role. challenge: headers that ask for one."""
     role = _find_role(key)
     if role is None:
-        raise ProblemError(UNAUTHORIZED, "the key is not one of this collector's", headers=CHALLENGE)
+        raise ProblemError(UNAUTHORIZED, "the key is not one of this collector's", headers=challenge)
     if not role.allows(needed):
         raise ProblemError(FORBIDDEN, f"the key is for {role.value}, this needs {needed.value}")
 

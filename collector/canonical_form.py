@@ -91,9 +91,7 @@ class CanonicalForm:
         if hexlify(b"".join(ids)) != b"".join([member[1] for member in members]):
             return None
         rows = zip(*[columns[place] for place in self._order])
-        return [
-            PackedReport(report_id, self._version, b"".join(row)) for report_id, row in zip(ids, rows)
-        ]
+        return [PackedReport(report_id, self._version, b"".join(row)) for report_id, row in zip(ids, rows)]
 
     def _decode(self, texts: list[bytes], check: Check) -> list[bytes]:
         """The payloads of one question. Raises Base64Error, or ReportError for an impossible one."""

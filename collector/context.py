@@ -15,6 +15,8 @@ from collector.keys import hash_key
 from collector.limits import UploadLimits
 from collector.metrics import Metrics
 from collector.migrating import migrate
+from collector.overview import Recent, recent_studies
+from collector.queries import StudyOverview
 from collector.rules import RuleBook
 from collector.settings import Settings
 from collector.writer import Writer
@@ -37,6 +39,7 @@ class Collector:
     writer: Writer
     limits: UploadLimits
     metrics: Metrics
+    studies: Recent[list[StudyOverview]]
     today: Callable[[], date]
     token_hash: bytes | None
 
@@ -51,7 +54,10 @@ class Collector:
         writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_key(settings.token)
-        return cls(settings, database, RuleBook(database), writer, limits, metrics, today, token_hash)
+        studies = recent_studies(database)
+        return cls(
+            settings, database, RuleBook(database), writer, limits, metrics, studies, today, token_hash
+        )
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from prometheus_client import (
     CollectorRegistry,
@@ -18,7 +19,18 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from collector.settings import METRICS_FOLDER
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+ACCEPTED = "ldpkit_reports_accepted_total"
+DUPLICATES = "ldpkit_reports_duplicate_total"
+REJECTED = "ldpkit_reports_rejected_total"
 COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+class Totals(NamedTuple):
+    """Reports stored, sent again, and refused by type of problem."""
+
+    accepted: int
+    duplicates: int
+    rejected: dict[str, int]
 
 
 class Metrics:
@@ -28,10 +40,10 @@ class Metrics:
         # They would tell when the first report came, to the microsecond.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
-        self._accepted = self._counter("ldpkit_reports_accepted_total", "Reports stored")
-        self._duplicates = self._counter("ldpkit_reports_duplicate_total", "Reports that were stored before")
+        self._accepted = self._counter(ACCEPTED, "Reports stored")
+        self._duplicates = self._counter(DUPLICATES, "Reports that were stored before")
         self._rejected = self._counter(
-            "ldpkit_reports_rejected_total", "Reports and uploads refused, by type of problem", ["reason"]
+            REJECTED, "Reports and uploads refused, by type of problem", ["reason"]
         )
         self._commits = Histogram(
             "ldpkit_commit_seconds",
@@ -62,11 +74,24 @@ class Metrics:
 
     def render(self) -> bytes:
         """Everything in Prometheus' text format."""
-        registry = self._registry
-        if METRICS_FOLDER in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry)
+        return generate_latest(self._whole_registry())
+
+    def totals(self) -> Totals:
+        """The counts of reports."""
+        found: dict[str, dict[str, int]] = {ACCEPTED: {}, DUPLICATES: {}, REJECTED: {}}
+        for metric in self._whole_registry().collect():
+            for sample in metric.samples:
+                if sample.name in found:
+                    found[sample.name][sample.labels.get("reason", "")] = int(sample.value)
+        return Totals(found[ACCEPTED].get("", 0), found[DUPLICATES].get("", 0), found[REJECTED])
+
+    def _whole_registry(self) -> CollectorRegistry:
+        """The counts of every process where there are several, else this one's."""
+        if METRICS_FOLDER not in os.environ:
+            return self._registry
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return registry
 
     def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
         return Counter(name, text, labels, registry=self._registry)

@@ -7,6 +7,7 @@ which say when to come back): devices drop a report on 4xx and send it again on 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flask import Response
@@ -108,7 +109,7 @@ class ProblemError(LdpkitError):
     """A request that is refused. field: dotted path in the body, "" for all of it, or None."""
 
     def __init__(
-        self, kind: Kind, detail: str, field: str | None = None, headers: dict[str, str] | None = None
+        self, kind: Kind, detail: str, field: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(f"{kind.name}: {detail}")
         self.kind = kind
