@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Counting millions of reports takes a while; a page may take a twentieth of the time for it.
 REST = 20.0
+ASKS = {"number": "A number.", "choice": "One of {} choices.", "yes_no": "Yes or no.", "record": "A record."}
 
 
 class Recent(Generic[T]):
@@ -83,7 +84,7 @@ def _questions(rules: Rules) -> list[dict[str, str]]:
     return [
         {
             "id": question.id,
-            "text": question.text or question.ask,
+            "text": question.text or ASKS[question.ask].format(len(question.choices)),
             "words": rules.mechanisms[question.id].in_words(),
             "epsilon": f"{float(rules.mechanisms[question.id].privacy.epsilon):.6g}",
         }

@@ -67,7 +67,7 @@ def test_the_page_says_what_is_asked_and_what_came(habits, study, make_report, t
         "<strong>7</strong> reports",
         "report-invalid",
         "Laplace noise",
-        "One bit for each",
+        "Yes or no.",
     ):
         assert words in text
 

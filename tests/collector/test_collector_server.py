@@ -81,9 +81,10 @@ def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_repo
     client.close()
     broken = f"BROKEN {reports[0].id}\r\nUser-Agent: {AGENT}\r\n\r\n".encode()
     assert b"400" in raw(server, broken, (CLIENT_ADDRESS, 0))
+    metrics = server.read("/metrics").encode()
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(timeout=30)
-    output = server.log.read_bytes()
+    output = server.log.read_bytes() + metrics
     files = [file.read_bytes() for file in server.database.parent.glob("collector.sqlite3*")]
     assert files
     for trace in (AGENT.encode(), b"User-Agent", CLIENT_ADDRESS.encode(), socket.inet_aton(CLIENT_ADDRESS)):
