@@ -94,9 +94,9 @@ def one_by_one(count: int) -> list[bytes]:
     return [put_request(report) for report in fresh_reports(STUDY, count)]
 
 
-def in_batches(size: int, count: int) -> list[bytes]:
-    """So many uploads of `size` reports."""
-    return [batch_request(fresh_reports(STUDY, size)) for _ in range(count)]
+def in_batches(size: int, count: int, prefix: bytes = b"") -> list[bytes]:
+    """So many uploads of `size` reports, whose ids begin with a prefix."""
+    return [batch_request(fresh_reports(STUDY, size, prefix)) for _ in range(count)]
 
 
 def singles_and_batches() -> None:
@@ -137,7 +137,10 @@ def raw_sqlite() -> None:
 def with_rows(rows: int) -> None:
     """Uploads and an export where much is stored already."""
     with serving(GRANIAN, rows=rows) as server:
-        show(f"granian: batches of 1000 onto {rows} rows", measure(server, in_batches(1000, 40), 4, 1000))
+        batches = in_batches(1000, 40)
+        show(f"granian: batches of 1000 onto {rows} rows", measure(server, batches, 4, 1000))
+        batches = in_batches(1000, 40, prefix=os.urandom(2))
+        show("the same where ids begin with their day", measure(server, batches, 4, 1000))
         for form in ("arrow", "ndjson"):
             export(server, form)
 

@@ -33,12 +33,21 @@ def load_study() -> Study:
     return Study.from_json(json.dumps(DOCUMENT))
 
 
-def fresh_reports(study: Study, count: int) -> Iterator[Report]:
-    """Reports with fair bits: possible under the mechanism, and quicker to make than true ones."""
+def fresh_reports(study: Study, count: int, prefix: bytes = b"") -> Iterator[Report]:
+    """Reports with fair bits: possible under the mechanism, and quicker to make than true ones.
+
+    prefix: how their ids begin.
+    """
     mechanism = mechanism_for(study.questions[0])
     for _ in range(count):
         payload = os.urandom(mechanism.payload_size)
-        yield Report(os.urandom(16).hex(), study.id, study.version, study.digest, {"q": payload})
+        yield Report(
+            (prefix + os.urandom(16 - len(prefix))).hex(),
+            study.id,
+            study.version,
+            study.digest,
+            {"q": payload},
+        )
 
 
 def put_request(report: Report) -> bytes:

@@ -188,6 +188,21 @@ class Server:
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.request("PUT", path, report.to_document(), headers)
 
+    def put_until_taken(self, report: Report) -> int:
+        """The status once there is one, as a device would try again and again."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                return self.put(report)
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server did not come back")
+
+    def children(self) -> list[int]:
+        """The workers' process ids."""
+        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in text.split()]
+
     def kill(self) -> None:
         """kill -9 of the master and every worker at once."""
         if self.group_lives():

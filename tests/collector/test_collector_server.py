@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -55,6 +56,19 @@ def test_sigterm_stops_every_process(start_server, study, make_report, kind):
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(timeout=30) == 0
     assert not server.group_lives()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make_report, token, kind):
+    server = start_server("--server", kind)
+    server.request("POST", "/v1/studies", study.document)
+    before, after = make_report(study), make_report(study)
+    assert server.put(before) == 201
+    (worker,) = server.children()
+    os.kill(worker, signal.SIGKILL)
+    assert server.put_until_taken(after) in (200, 201)
+    assert server.children() != [worker]
+    assert {report.id for report in fetch_reports(server.url, "habits", token)} == {before.id, after.id}
 
 
 def test_ready_file_and_output_name_the_address(start_server):
