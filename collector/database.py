@@ -16,6 +16,7 @@ from schemas.errors import InputError
 T = TypeVar("T")
 WRITES = "ldpkit_writes"
 WAL_PAGES = 20_000
+SILENCE_SECONDS = 10
 POSTGRESQL_DISK_FULL = "53100"
 SUPPORTED = ("sqlite", "postgresql")
 
@@ -92,7 +93,9 @@ def _create_engine(url: URL, busy_timeout: float) -> Engine:
 def _postgresql_arguments(busy_timeout: float) -> dict[str, Any]:
     milliseconds = max(1, round(busy_timeout * 1000))
     settings = f"-c synchronous_commit=on -c lock_timeout={milliseconds}"
-    return {"options": settings, "connect_timeout": max(2, round(busy_timeout))}
+    # A server that has gone silent must not hold the writer for ever.
+    silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
+    return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **silence}
 
 
 def _make_durable(engine: Engine, busy_timeout: float) -> None:

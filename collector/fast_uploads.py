@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 UPLOAD_PATH = re.compile(r"/v1/studies/([^/]+)/reports(?:/([0-9a-f]{32}))?")
 JSON = "application/json"
+LONGEST_LENGTH = 12
 STATUS = {intake.Receipt.STORED: "201 CREATED", intake.Receipt.DUPLICATE: "200 OK"}
 
 
@@ -68,6 +69,7 @@ class FastUploads:
         return (
             environ.get("CONTENT_TYPE") == JSON
             and length.isdecimal()
+            and len(length) <= LONGEST_LENGTH
             and int(length) <= self._limits.get(environ["REQUEST_METHOD"], -1)
             and "HTTP_CONTENT_ENCODING" not in environ
             and "HTTP_TRANSFER_ENCODING" not in environ

@@ -6,6 +6,7 @@ next takes them all. No upload waits for others to come.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from sqlalchemy.orm import Session
 from collector.packing import PackedReport
 from collector.problems import OVERLOADED, ProblemError
 
+LOGGER = logging.getLogger("collector")
 T = TypeVar("T")
 Action = Callable[[Session], Any]
 
@@ -146,6 +148,10 @@ class Writer:
             results = [error] * len(jobs)
         with self._lock:
             self._depth -= sum(job.size for job in jobs)
-        self._observe(time.perf_counter() - start, self._depth)
+        try:
+            self._observe(time.perf_counter() - start, self._depth)
+        except Exception:
+            # The thread must live: without it every upload would wait for ever.
+            LOGGER.exception("a commit could not be counted")
         for job, result in zip(jobs, results, strict=True):
             job.settle(result)

@@ -131,6 +131,7 @@ def test_a_rate_limit_and_an_overload(make_harness, study, make_report):
         {"headers": {"Content-Length": "10"}},
         {"headers": {"Content-Length": "x"}},
         {"headers": {"Content-Length": "99999999999"}},
+        {"headers": {"Content-Length": "9" * 5000}},
     ],
 )
 def test_unusual_requests(pair, study, make_report, options):

@@ -102,6 +102,15 @@ def test_an_error_reaches_every_upload_of_its_commit_and_no_other(make_writer):
     assert writer.depth == 0
 
 
+def test_a_writer_outlives_its_metrics():
+    def observe(_seconds, _waiting):
+        raise OSError("no room for counts")
+
+    writer = Writer(lambda uploads: [1] * len(uploads), lambda action: action(None), 10, observe)
+    assert [writer.upload(upload(1)) for _ in range(2)] == [1, 1]
+    writer.close()
+
+
 def test_a_problem_is_its_own_uploads_only(make_writer):
     def store(uploads):
         return [ValueError("no") if one.study == "bad" else 1 for one in uploads]
