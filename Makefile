@@ -3,8 +3,10 @@ VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
-CHROMIUM := $(shell command -v chromium || command -v google-chrome)
-NPM := $(shell command -v npm)
+# What some tests need beyond Python: a browser, node, a compiler and a database server.
+PROGRAMS := chromium chromedriver npm gcc
+ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(program)))
+ABSENT += $(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql)
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 
 .PHONY: demo test lint types schemas clean
@@ -12,14 +14,14 @@ NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 demo: $(VENV)/demo.installed
 	$(BIN)/ldpkit demo --out demo
 
-# CI has Chromium and node; elsewhere the tests that need them are left out, and that is said.
-ifneq ($(and $(CHROMIUM),$(NPM))$(CI),)
+# CI has them all; elsewhere the tests that need them are left out, and that is said.
+ifeq ($(if $(CI),,$(strip $(ABSENT))),)
 test: lint types $(NPM_PACKAGES)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 else
 test: lint types
-	@echo "Chromium or node is missing: tests/browser and tests/portable are left out"
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore tests/browser --ignore tests/portable
+	@echo "not installed: $(ABSENT); tests/browser, tests/collector and tests/portable are left out"
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore tests/,browser collector portable)
 endif
 
 lint: $(VENV)/dev.installed

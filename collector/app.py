@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import date
 
-from flask import Flask, Response
+from flask import Flask
 
 from collector import handling
 from collector.context import EXTENSION, Collector, utc_today
+from collector.fast_uploads import FastUploads
+from collector.headers import harden
 from collector.settings import Settings
 from collector.views.export import export
 from collector.views.health import health
+from collector.views.page import page
 from collector.views.participant import participant
 from collector.views.reports import reports
 from collector.views.studies import studies
@@ -26,12 +29,14 @@ def create_app(
     today: the clock, for tests. Raises InputError for wrong settings or an unusable database.
     """
     settings = _settings(config)
-    app = Flask("collector", static_folder=None)
-    app.extensions[EXTENSION] = Collector.of(settings, today)
+    app = Flask("collector", static_folder=None, template_folder="templates")
+    collector = Collector.of(settings, today)
+    app.extensions[EXTENSION] = collector
     handling.install(app)
-    app.after_request(_harden)
-    for blueprint in (studies, reports, export, health, participant):
+    app.after_request(harden)
+    for blueprint in (studies, reports, export, health, page, participant):
         app.register_blueprint(blueprint)
+    app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app
 
 
@@ -39,9 +44,3 @@ def _settings(config: Settings | Mapping[str, object] | None) -> Settings:
     if config is None:
         return Settings.from_environment()
     return config if isinstance(config, Settings) else Settings.from_mapping(config)
-
-
-def _harden(response: Response) -> Response:
-    response.headers.setdefault("Cache-Control", "no-store")
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    return response

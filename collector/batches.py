@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from collector import intake
@@ -25,19 +25,29 @@ def receive(collector: Collector, study_id: str, document: Any) -> dict[str, Any
     """
     members = _members(document)
     checked = [_check(collector, study_id, member) for member in members]
+    return _store(collector, study_id, checked, [_stated_id(member) for member in members])
+
+
+def store(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> dict[str, Any]:
+    """Store checked reports; the answer is that of `receive`."""
+    return _store(collector, study_id, reports, [report.id.hex() for report in reports])
+
+
+def _store(
+    collector: Collector, study_id: str, checked: Sequence[Checked], ids: Sequence[str | None]
+) -> dict[str, Any]:
     good = [one for one in checked if isinstance(one, PackedReport)]
-    stored = iter(intake.store(collector, study_id, good))
-    outcomes = [next(stored) if isinstance(one, PackedReport) else one for one in checked]
-    counts = Counter(outcome for outcome in outcomes if isinstance(outcome, intake.Receipt))
-    return {
-        "stored": counts[intake.Receipt.STORED],
-        "duplicates": counts[intake.Receipt.DUPLICATE],
-        "failed": [
-            _failure(index, members[index], outcome)
+    settled = iter(intake.submit(collector, study_id, good))
+    outcomes = [next(settled) if isinstance(one, PackedReport) else one for one in checked]
+    stored, duplicates = intake.count(collector, outcomes)
+    failed = []
+    if stored + duplicates < len(outcomes):
+        failed = [
+            _failure(index, ids[index], outcome)
             for index, outcome in enumerate(outcomes)
             if isinstance(outcome, ProblemError)
-        ],
-    }
+        ]
+    return {"stored": stored, "duplicates": duplicates, "failed": failed}
 
 
 def _members(document: Any) -> list[Any]:
@@ -57,12 +67,11 @@ def _check(collector: Collector, study_id: str, member: Any) -> Checked:
         return problem_of(error)
 
 
-def _failure(index: int, member: Any, problem: ProblemError) -> dict[str, Any]:
+def _stated_id(member: Any) -> str | None:
     report_id = member.get("id") if isinstance(member, dict) else None
+    return report_id if isinstance(report_id, str) else None
+
+
+def _failure(index: int, report_id: str | None, problem: ProblemError) -> dict[str, Any]:
     field = f"reports[{index}].{problem.field or ''}".rstrip(".")
-    return {
-        "id": report_id if isinstance(report_id, str) else None,
-        "type": problem.kind.type,
-        "detail": problem.detail,
-        "field": field,
-    }
+    return {"id": report_id, "type": problem.kind.type, "detail": problem.detail, "field": field}

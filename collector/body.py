@@ -1,4 +1,4 @@
-"""Reading a request's JSON body within its limits."""
+"""Reading a request's body within its limits: JSON or CBOR, as it is or compressed."""
 
 from __future__ import annotations
 
@@ -6,38 +6,62 @@ from typing import Any
 
 from flask import request
 
+from collector.cbor import parse_cbor
 from collector.context import current_collector
-from collector.problems import BODY_TOO_LARGE, MALFORMED_JSON, MEDIA_TYPE_UNSUPPORTED, ProblemError
+from collector.inflating import IDENTITY, inflate
+from collector.problems import (
+    BODY_TOO_LARGE,
+    MALFORMED_CBOR,
+    MALFORMED_JSON,
+    MEDIA_TYPE_UNSUPPORTED,
+    ProblemError,
+)
 from schemas.canonical import parse_json
 from schemas.errors import DocumentError
 
+JSON = "application/json"
+CBOR = "application/cbor"
+
 
 def json_body(limit: int | None = None) -> Any:
-    """The parsed body. Raises ProblemError when it is not JSON within the collector's limit in bytes.
+    """The parsed JSON body. Raises ProblemError when it is not JSON within the limit in bytes.
 
-    limit: a lower one.
+    limit: lower than the collector's own.
     """
-    _check_form()
-    most = current_collector().body_limit
-    limit = most if limit is None else min(limit, most)
-    body = _read(limit)
-    try:
-        return parse_json(body, DocumentError, limit)
-    except DocumentError as error:
-        raise ProblemError(MALFORMED_JSON, error.problem, error.field) from None
+    if body_form() != JSON:
+        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype[:64]!r}")
+    limit = _limit(limit)
+    return parse_body(body_bytes(limit), JSON, limit)
 
 
-def _read(limit: int) -> bytes:
+def body_form() -> str:
+    """The body's media type: JSON, which is also meant where none is named, or CBOR."""
+    form = request.mimetype or JSON
+    if form not in (JSON, CBOR):
+        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {form[:64]!r}")
+    return form
+
+
+def body_bytes(limit: int | None = None) -> bytes:
+    """The body without its content encoding. Raises ProblemError above the limit, before and after."""
+    limit = _limit(limit)
     # One byte more than allowed: Werkzeug cuts a chunked body at its limit without a word.
     request.max_content_length = limit + 1
     body = request.get_data(cache=False)
     if len(body) > limit:
         raise ProblemError(BODY_TOO_LARGE, f"the body is above {limit} bytes")
-    return body
+    return inflate(body, request.headers.get("Content-Encoding", IDENTITY), limit)
 
 
-def _check_form() -> None:
-    if request.mimetype not in ("application/json", ""):
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype!r}")
-    if request.headers.get("Content-Encoding", "identity") != "identity":
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, "the body has a content encoding")
+def parse_body(body: bytes, form: str, limit: int) -> Any:
+    """The plain value in a body of that media type. Raises ProblemError."""
+    try:
+        return parse_json(body, DocumentError, limit) if form == JSON else parse_cbor(body)
+    except DocumentError as error:
+        kind = MALFORMED_JSON if form == JSON else MALFORMED_CBOR
+        raise ProblemError(kind, error.problem, error.field) from None
+
+
+def _limit(limit: int | None) -> int:
+    most = current_collector().settings.body_limit
+    return most if limit is None else min(limit, most)

@@ -1,4 +1,4 @@
-"""The subcommands `ldpkit serve` and `ldpkit export`."""
+"""The subcommands `ldpkit serve`, `ldpkit export`, `ldpkit backup` and `ldpkit admin`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import os
 import secrets
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
-from collector.settings import Settings
+from collector.admin_cli import add_admin, add_backup
+from collector.settings import Settings, settings_with
 from schemas.errors import InputError
 
 TOKEN_VARIABLE = "LDPKIT_TOKEN"
 TOKEN_BYTES = 32
+SERVERS = {"gunicorn": "collector.server", "granian": "collector.granian_server"}
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register serve and export."""
+    """Register serve, export, backup and admin."""
     _add_serve(subparsers.add_parser("serve", help="run the collector"))
     _add_export(subparsers.add_parser("export", help="fetch a study's reports from a collector"))
+    add_backup(subparsers.add_parser("backup", help="copy the collector's database while it is in use"))
+    add_admin(subparsers.add_parser("admin", help="keys, studies and retention"))
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +33,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default 8000)")
     parser.add_argument("--token", help=f"operator's token; better set {TOKEN_VARIABLE}; else one is made")
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
-    parser.add_argument("--threads", type=_at_least_one, default=8, help="threads a process (default 8)")
+    parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
+    parser.add_argument("--server", choices=sorted(SERVERS), default="gunicorn", help="default gunicorn")
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve)
 
@@ -36,17 +42,20 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY_ID")
     parser.add_argument("--from", dest="collector", metavar="URL", default="http://127.0.0.1:8000")
-    parser.add_argument("--token", help=f"operator's token; default {TOKEN_VARIABLE}")
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.parquet")
+    parser.add_argument("--token", help=f"a key that may read; default {TOKEN_VARIABLE}")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.csv, or *.parquet"
+    )
     parser.set_defaults(run=run_export)
 
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
-    from collector.server import Place, serve
+    from collector.place import Place
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
-    serve(_serve_settings(arguments), place, lambda url: _announce(url, arguments.ready_file))
+    server = import_module(SERVERS[arguments.server])
+    server.serve(_serve_settings(arguments), place, lambda url: _announce(url, arguments.ready_file))
     return 0
 
 
@@ -64,14 +73,10 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:
-    settings = Settings.from_environment()
-    if arguments.database is not None:
-        settings = replace(settings, database=arguments.database)
-    if arguments.token is not None:
-        settings = replace(settings, token=arguments.token)
+    settings = settings_with(database=arguments.database, token=arguments.token)
     if settings.token is None:
         settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
-        print(f"operator's token, shown this once: {settings.token}", file=sys.stderr)
+        print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)
     return settings
 
 

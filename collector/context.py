@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
+from functools import partial
 
 from flask import current_app
 
+from collector import intake
 from collector.database import Database
+from collector.keys import hash_key
+from collector.limits import UploadLimits
+from collector.metrics import Metrics
+from collector.migrating import migrate
+from collector.overview import Recent, recent_studies
+from collector.queries import StudyOverview
 from collector.rules import RuleBook
 from collector.settings import Settings
+from collector.writer import Writer
 
 EXTENSION = "ldpkit"
 
@@ -25,24 +33,36 @@ def utc_today() -> date:
 class Collector:
     """One collector. today: the clock, which knows days only."""
 
+    settings: Settings
     database: Database
     rules: RuleBook
+    writer: Writer
+    limits: UploadLimits
+    metrics: Metrics
+    studies: Recent[list[StudyOverview]]
     today: Callable[[], date]
-    body_limit: int
     token_hash: bytes | None
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
         """Open the database and make its tables. Raises InputError when that fails."""
         database = Database(settings.database, settings.busy_timeout)
-        database.create_tables()
-        token_hash = None if settings.token is None else hash_token(settings.token)
-        return cls(database, RuleBook(database), today, settings.body_limit, token_hash)
+        migrate(database)
+        calendar = intake.Calendar(today, timedelta(days=settings.late_days))
+        store = partial(intake.store, database, calendar)
+        metrics = Metrics()
+        writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
+        limits = UploadLimits(settings.upload_rate, settings.study_rate)
+        token_hash = None if settings.token is None else hash_key(settings.token)
+        studies = recent_studies(database)
+        return cls(
+            settings, database, RuleBook(database), writer, limits, metrics, studies, today, token_hash
+        )
 
-
-def hash_token(token: str) -> bytes:
-    """SHA-256 of a token: enough, as tokens are long and random."""
-    return hashlib.sha256(token.encode()).digest()
+    def close(self) -> None:
+        """Finish what waits to be written and close the database."""
+        self.writer.close()
+        self.database.engine.dispose()
 
 
 def current_collector() -> Collector:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
-from collector.models import Base
 from schemas.errors import InputError
 
+T = TypeVar("T")
 WRITES = "ldpkit_writes"
 WAL_PAGES = 20_000
+SILENCE_SECONDS = 10
 POSTGRESQL_DISK_FULL = "53100"
 SUPPORTED = ("sqlite", "postgresql")
 
@@ -25,14 +24,12 @@ SUPPORTED = ("sqlite", "postgresql")
 class Database:
     """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
 
-    busy_timeout: seconds that SQLite waits for a lock before the request is given up.
+    busy_timeout: seconds that a write waits for a lock before the request is given up.
     """
 
     def __init__(self, url: str, busy_timeout: float) -> None:
         self.url = _parse_url(url)
         self.engine = _create_engine(self.url, busy_timeout)
-        self.busy_timeout = busy_timeout
-        self._writing = Lock()
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
 
@@ -45,35 +42,19 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in one write transaction, durable once the block has ended without an error."""
-        with self._turn(), self._writers.begin() as session:
+        with self._writers.begin() as session:
             yield session
 
+    def act(self, action: Callable[[Session], T]) -> T:
+        """The value of a function of a session, durable on return."""
+        with self.write() as session:
+            return action(session)
+
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """This thread's turn to write.
-
-        SQLite has one writer, and its own wait sleeps ever longer: some threads would starve.
-        """
-        if self.engine.dialect.name != "sqlite":
-            yield
-            return
-        if not self._writing.acquire(timeout=self.busy_timeout):
-            raise PoolTimeoutError("other requests wrote for too long")
-        try:
-            yield
-        finally:
-            self._writing.release()
-
-    def create_tables(self) -> None:
-        """Make the tables that are missing. Raises InputError when the database cannot be opened."""
-        try:
-            Base.metadata.create_all(self.engine)
-        except SQLAlchemyError as error:
-            cause = error.orig if isinstance(error, DBAPIError) else error
-            raise InputError(f"database {self.url.render_as_string()}: {one_line(cause)}") from error
-        finally:
-            # An SQLite connection must not cross the fork that starts a worker.
-            self.engine.dispose()
+    def writing_connection(self) -> Iterator[Connection]:
+        """A connection in one write transaction, for what is no ordinary work on rows."""
+        with self.engine.execution_options(**{WRITES: True}).begin() as connection:
+            yield connection
 
 
 def is_disk_full(error: SQLAlchemyError) -> bool:
@@ -92,18 +73,29 @@ def _parse_url(text: str) -> URL:
         raise InputError(f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise InputError("setting database: SQLite in memory would lose every report; name a file")
-    return url
+    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
 def _create_engine(url: URL, busy_timeout: float) -> Engine:
     # pool_size 0: as many connections as server threads. hide_parameters: errors are logged.
+    options: dict[str, Any] = {"pool_size": 0, "pool_pre_ping": True, "hide_parameters": True}
+    if url.get_backend_name() == "postgresql":
+        options["connect_args"] = _postgresql_arguments(busy_timeout)
     try:
-        engine = create_engine(url, pool_size=0, pool_pre_ping=True, hide_parameters=True)
+        engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}") from error
     if engine.dialect.name == "sqlite":
         _make_durable(engine, busy_timeout)
     return engine
+
+
+def _postgresql_arguments(busy_timeout: float) -> dict[str, Any]:
+    milliseconds = max(1, round(busy_timeout * 1000))
+    settings = f"-c synchronous_commit=on -c lock_timeout={milliseconds}"
+    # A server that has gone silent must not hold the writer for ever.
+    silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
+    return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **silence}
 
 
 def _make_durable(engine: Engine, busy_timeout: float) -> None:
@@ -113,6 +105,8 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
         "journal_mode = WAL",
         "synchronous = FULL",
         f"wal_autocheckpoint = {WAL_PAGES}",
+        # A withdrawn report's bytes are overwritten, not only forgotten.
+        "secure_delete = ON",
         "foreign_keys = ON",
     )
 

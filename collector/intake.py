@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Union
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from collector import queries
+from collector.database import Database
 from collector.packing import PackedReport
-from collector.problems import REPORT_CONFLICT, STUDY_CLOSED, STUDY_NOT_OPEN, ProblemError
+from collector.problems import (
+    REPORT_CONFLICT,
+    REPORT_WITHDRAWN,
+    STUDY_CLOSED,
+    STUDY_NOT_OPEN,
+    ProblemError,
+)
 from collector.publishing import unknown_study
 from collector.rules import UnknownVersionError
+from collector.writer import Upload
 from schemas import Report
 from schemas.errors import ReportError
 
@@ -20,8 +29,8 @@ if TYPE_CHECKING:
 
     from collector.context import Collector
 
-# A device goes by its own calendar, which may be a day ahead of UTC or behind it.
-GRACE = timedelta(days=1)
+# A device goes by its own calendar, which may be a day ahead of UTC.
+EARLY = timedelta(days=1)
 
 
 class Receipt(Enum):
@@ -32,6 +41,14 @@ class Receipt(Enum):
 
 
 Outcome = Union[Receipt, ProblemError]
+Outcomes = Sequence[Outcome]
+
+
+class Calendar(NamedTuple):
+    """today: the clock, which knows days only. late: how long after a study closes reports are taken."""
+
+    today: Callable[[], date]
+    late: timedelta
 
 
 def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
@@ -50,37 +67,84 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
     return rules.pack(report)
 
 
-def store(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> list[Outcome]:
-    """Store checked reports in one transaction, durable on return; one outcome each, in their order.
+def submit(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> Outcomes:
+    """Store checked reports, durable on return; one outcome each, in their order.
 
-    Raises ProblemError for a study that is not published.
+    Raises ProblemError for a study that is not published, and when too many reports come.
     """
-    day = collector.today()
-    with collector.database.write() as session:
-        study = queries.study_state(session, study_id)
-        if study is None:
-            raise unknown_study(study_id)
-        return _store(session, study, day, reports)
+    if reports:
+        collector.limits.take(study_id, len(reports))
+    outcomes: Outcomes = collector.writer.upload(Upload(study_id, reports))
+    return outcomes
 
 
-def store_one(collector: Collector, study_id: str, report: PackedReport) -> Receipt:
+def submit_one(collector: Collector, study_id: str, report: PackedReport) -> Receipt:
     """Store one checked report, durable on return. Raises ProblemError when it is refused."""
-    (outcome,) = store(collector, study_id, [report])
+    (outcome,) = submit(collector, study_id, [report])
     if isinstance(outcome, ProblemError):
         raise outcome
+    count(collector, [outcome])
     return outcome
 
 
-def _store(
-    session: Session, study: queries.StudyState, day: date, reports: Sequence[PackedReport]
+def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
+    """How many reports were stored, and how many were before; the metrics count them and the rest."""
+    stored, duplicates = outcomes.count(Receipt.STORED), outcomes.count(Receipt.DUPLICATE)
+    rejected: list[str] = []
+    if stored + duplicates < len(outcomes):
+        rejected = [outcome.kind.name for outcome in outcomes if isinstance(outcome, ProblemError)]
+    collector.metrics.count(stored, duplicates, rejected)
+    return stored, duplicates
+
+
+def store(
+    database: Database, calendar: Calendar, uploads: Sequence[Upload]
+) -> list[Union[Outcomes, ProblemError]]:
+    """Store uploads in one transaction, durable on return; for each its outcomes, or its problem."""
+    try:
+        return _store_uploads(database, calendar, uploads, look_first=False)
+    except queries.PartlyHeldError:
+        return _store_uploads(database, calendar, uploads, look_first=True)
+
+
+def _store_uploads(
+    database: Database, calendar: Calendar, uploads: Sequence[Upload], look_first: bool
+) -> list[Union[Outcomes, ProblemError]]:
+    results: dict[int, Union[Outcomes, ProblemError]] = {}
+    # In the order of the ids, so that two processes cannot wait for each other in a circle.
+    by_study = sorted(enumerate(uploads), key=lambda item: item[1].study)
+    with database.write() as session:
+        for study_id, group in groupby(by_study, key=lambda item: item[1].study):
+            members = list(group)
+            reports = [report for _, upload in members for report in upload.reports]
+            try:
+                outcomes = iter(_store_study(session, calendar, study_id, reports, look_first))
+            except ProblemError as problem:
+                results.update((index, problem) for index, _ in members)
+                continue
+            results.update((index, list(islice(outcomes, len(upload.reports)))) for index, upload in members)
+    return [results[index] for index in range(len(uploads))]
+
+
+def _store_study(
+    session: Session, calendar: Calendar, study_id: str, reports: Sequence[PackedReport], look_first: bool
 ) -> list[Outcome]:
+    """One outcome for each report. Raises ProblemError for a study that is not published."""
+    study = queries.study_state(session, study_id, keep=True)
+    if study is None:
+        raise unknown_study(study_id)
+    day = calendar.today()
+    shut = _shut(study, day, calendar.late)
     first: dict[bytes, PackedReport] = {}
     for report in reports:
         first.setdefault(report.id, report)
-    shut = _shut(study, day)
-    stored = set() if shut else queries.insert_reports(session, study.number, day, first.values())
-    held = queries.held_reports(session, study.number, first.keys() - stored)
-    held.update({report_id: first[report_id] for report_id in stored})
+    held = queries.held_reports(session, study.number, first) if look_first or shut else {}
+    fresh = [] if shut else [report for report_id, report in first.items() if report_id not in held]
+    stored = queries.insert_reports(session, study.number, day, fresh)
+    if len(stored) == len(reports):
+        return [Receipt.STORED] * len(reports)
+    held.update(queries.held_reports(session, study.number, first.keys() - held.keys() - stored))
+    held.update((report_id, first[report_id]) for report_id in stored)
     return [_outcome(report, held, stored, shut) for report in reports]
 
 
@@ -90,6 +154,8 @@ def _outcome(
     """unclaimed: ids stored by this transaction whose first report has not had its outcome yet."""
     if report.id not in held and shut is not None:
         return shut
+    if held[report.id].withdrawn:
+        return ProblemError(REPORT_WITHDRAWN, "the report with this id was withdrawn", "id")
     if held[report.id] != report:
         return ProblemError(REPORT_CONFLICT, "a report with this id and other contents is stored", "id")
     if report.id in unclaimed:
@@ -98,13 +164,13 @@ def _outcome(
     return Receipt.DUPLICATE
 
 
-def _shut(study: queries.StudyState, day: date) -> ProblemError | None:
+def _shut(study: queries.StudyState, day: date, late: timedelta) -> ProblemError | None:
     """Why the study takes no new report on this day, if it does not."""
     if study.closed:
         return ProblemError(STUDY_CLOSED, "the study was closed")
-    if study.closes is not None and day - study.closes > GRACE:
+    if study.closes is not None and day - study.closes > late:
         return ProblemError(STUDY_CLOSED, f"the study closed on {study.closes}")
-    if study.opens is not None and study.opens - day > GRACE:
+    if study.opens is not None and study.opens - day > EARLY:
         return ProblemError(STUDY_NOT_OPEN, f"the study opens on {study.opens}")
     return None
 

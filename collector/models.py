@@ -36,6 +36,16 @@ class DocumentRow(Base):
     canonical: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class KeyRow(Base):
+    """A key that people or programs work with. hash: SHA-256; the key itself is nowhere."""
+
+    __tablename__ = "keys"
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    role: Mapped[str] = mapped_column(String(16))
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32))
+
+
 class ReportRow(Base):
     """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py."""
 

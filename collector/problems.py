@@ -1,14 +1,16 @@
 """Every way a request can fail, and the problem document (RFC 9457) that says so.
 
-A type never changes meaning. 4xx is only for what can never succeed as sent (425 aside, which says
-when to come back): devices drop a report on 4xx and send it again on 5xx.
+A type never changes meaning. 4xx is only for what can never succeed as sent (425 and 429 aside,
+which say when to come back): devices drop a report on 4xx and send it again on 5xx.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flask import Response, json
+from flask import Response
 
 from schemas.errors import LdpkitError
 
@@ -35,10 +37,18 @@ class Kind:
 MALFORMED_JSON = Kind(
     "malformed-json", 400, "The body is not JSON", "Send one well-formed JSON value in UTF-8."
 )
-UNAUTHORIZED = Kind(
-    "unauthorized", 401, "An operator's token is needed", "Send 'Authorization: Bearer <token>'."
+MALFORMED_CBOR = Kind(
+    "malformed-cbor", 400, "The body is not CBOR", "Send one CBOR value of maps, arrays, strings, integers."
 )
+MALFORMED_ENCODING = Kind(
+    "malformed-encoding", 400, "The body is not in its content encoding", "Compress the whole body once."
+)
+UNAUTHORIZED = Kind("unauthorized", 401, "A key is needed", "Send 'Authorization: Bearer <key>'.")
+FORBIDDEN = Kind("forbidden", 403, "The key is for something else", "Use a key with the role that is named.")
 STUDY_UNKNOWN = Kind("study-unknown", 404, "No such study", "Check the study's id and the address.")
+REPORT_UNKNOWN = Kind(
+    "report-unknown", 404, "No such report", "There is nothing to withdraw; check the report's id."
+)
 STUDY_CONFLICT = Kind(
     "study-conflict",
     409,
@@ -61,12 +71,13 @@ REPORT_CONFLICT = Kind(
     "Drop this report; the id is taken.",
 )
 STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
+REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", "Drop the report.")
 BODY_TOO_LARGE = Kind("body-too-large", 413, "The body is too large", "Send fewer reports in one request.")
 MEDIA_TYPE_UNSUPPORTED = Kind(
     "media-type-unsupported",
     415,
     "The body's form is not supported",
-    "Send application/json without a content encoding.",
+    "Send application/json, or application/cbor for reports, as it is or in gzip or zstd.",
 )
 STUDY_INVALID = Kind(
     "study-invalid", 422, "The study document is not valid", "Correct the field and publish again."
@@ -81,9 +92,15 @@ PARAMETER_INVALID = Kind(
 STUDY_NOT_OPEN = Kind(
     "study-not-open", 425, "The study is not open yet", "Keep the report and send it later.", 3600
 )
+TOO_MANY_REPORTS = Kind(
+    "too-many-reports", 429, "Too many reports at once", "Send the same request again later.", 1
+)
 INTERNAL = Kind("internal", 500, "The collector failed", "Send the same request again later.")
 UNAVAILABLE = Kind(
     "unavailable", 503, "The database cannot be used just now", "Send the same request again.", 5
+)
+OVERLOADED = Kind(
+    "overloaded", 503, "The collector has too much to write", "Send the same request again later.", 1
 )
 DISK_FULL = Kind("disk-full", 507, "The collector's disk is full", "Send the same request again later.", 60)
 
@@ -92,7 +109,7 @@ class ProblemError(LdpkitError):
     """A request that is refused. field: dotted path in the body, "" for all of it, or None."""
 
     def __init__(
-        self, kind: Kind, detail: str, field: str | None = None, headers: dict[str, str] | None = None
+        self, kind: Kind, detail: str, field: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(f"{kind.name}: {detail}")
         self.kind = kind
@@ -115,8 +132,8 @@ class ProblemError(LdpkitError):
 
     def response(self) -> Response:
         """The problem document as an HTTP response."""
-        body = json.dumps(self.document())
+        body = json.dumps(self.document(), sort_keys=True)
         response = Response(body, self.kind.status, self.headers, content_type=MEDIA_TYPE)
         if self.kind.retry_after is not None:
-            response.headers["Retry-After"] = str(self.kind.retry_after)
+            response.headers.setdefault("Retry-After", str(self.kind.retry_after))
         return response

@@ -8,7 +8,14 @@ from sqlalchemy.orm import Session
 
 from collector import queries
 from collector.models import StudyRow
-from collector.problems import STUDY_CONFLICT, STUDY_FINISHED, STUDY_OUTDATED, STUDY_UNKNOWN, ProblemError
+from collector.problems import (
+    REPORT_UNKNOWN,
+    STUDY_CONFLICT,
+    STUDY_FINISHED,
+    STUDY_OUTDATED,
+    STUDY_UNKNOWN,
+    ProblemError,
+)
 from schemas import Study
 
 
@@ -31,13 +38,28 @@ def publish(session: Session, study: Study) -> bool:
     return True
 
 
-def close(session: Session, study_id: str) -> StudyRow:
-    """End a study for good; closing it again changes nothing. Raises ProblemError if it is unknown."""
+def close(session: Session, study_id: str) -> int:
+    """End a study for good; closing it again changes nothing. Returns its version.
+
+    Raises ProblemError if it is unknown.
+    """
     row = queries.locked_study(session, study_id)
     if row is None:
         raise unknown_study(study_id)
     row.closed = True
-    return row
+    return row.version
+
+
+def withdraw(session: Session, study_id: str, report_id: bytes) -> None:
+    """Delete a report but for its id; doing so again changes nothing.
+
+    The id is the capability: the device alone drew it. Raises ProblemError for an unknown study or report.
+    """
+    study = queries.study_state(session, study_id, keep=True)
+    if study is None:
+        raise unknown_study(study_id)
+    if not queries.withdraw_report(session, study.number, report_id):
+        raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
 
 
 def unknown_study(study_id: str) -> ProblemError:
@@ -46,7 +68,7 @@ def unknown_study(study_id: str) -> ProblemError:
 
 
 def _require_same(session: Session, study: Study) -> None:
-    published = queries.current_document(session, study.id)
+    published = queries.find_document(session, study.id)
     if published is None or published.digest != study.digest:
         detail = f"version {study.version} is published with another digest"
         raise ProblemError(STUDY_CONFLICT, detail, "version")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collector import queries
+from collector.canonical_form import CanonicalForm
 from collector.database import Database
 from collector.packing import Layout, PackedReport
 from ldp_client import Mechanism, mechanism_for
@@ -18,18 +19,20 @@ class UnknownVersionError(LdpkitError):
 
 @dataclass(frozen=True)
 class Rules:
-    """One version of a study with its mechanisms, ready to check, pack and unpack reports."""
+    """One version of a study with its mechanisms, ready to check, pack and write reports."""
 
     study: Study
     mechanisms: dict[str, Mechanism]
     layout: Layout
+    form: CanonicalForm
 
     @classmethod
     def of(cls, study: Study) -> Rules:
         """Build the mechanisms. Raises StudyError when one cannot be built."""
         mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-        sizes = [(question_id, mechanism.payload_size) for question_id, mechanism in mechanisms.items()]
-        return cls(study, mechanisms, Layout(sizes))
+        layout = Layout([(name, mechanism.payload_size) for name, mechanism in mechanisms.items()])
+        checks = {name: mechanism.check for name, mechanism in mechanisms.items()}
+        return cls(study, mechanisms, layout, CanonicalForm(study, layout, checks))
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""
@@ -39,11 +42,6 @@ class Rules:
         for question_id, mechanism in self.mechanisms.items():
             mechanism.check(report.payloads[question_id])
         return PackedReport(bytes.fromhex(report.id), report.version, self.layout.pack(report.payloads))
-
-    def unpack(self, packed: PackedReport) -> Report:
-        """The report that was packed."""
-        payloads = self.layout.unpack(packed.payloads)
-        return Report(packed.id.hex(), self.study.id, packed.version, self.study.digest, payloads)
 
     def _check_questions(self, report: Report) -> None:
         for question_id in sorted(self.mechanisms.keys() - report.payloads.keys()):
@@ -58,14 +56,23 @@ class RuleBook:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rules: dict[tuple[str, int], Rules] = {}
+        self._by_digest: dict[tuple[str, bytes], Rules] = {}
 
     def find(self, study_id: str, version: int) -> Rules:
         """The rules of one published version. Raises UnknownVersionError."""
-        key = (study_id, version)
-        if key not in self._rules:
-            with self._database.read() as session:
-                canonical = queries.canonical_bytes(session, study_id, version)
-            if canonical is None:
-                raise UnknownVersionError(f"study {study_id!r} has no version {version}")
-            self._rules[key] = Rules.of(Study.from_json(canonical))
-        return self._rules[key]
+        found = self._rules.get((study_id, version))
+        return found or self._load(study_id, version)
+
+    def find_in_use(self, study_id: str, digest: bytes) -> Rules | None:
+        """The rules of a version by its digest in hexadecimal, if `find` has found them before."""
+        return self._by_digest.get((study_id, digest))
+
+    def _load(self, study_id: str, version: int) -> Rules:
+        with self._database.read() as session:
+            canonical = queries.canonical_bytes(session, study_id, version)
+        if canonical is None:
+            raise UnknownVersionError(f"study {study_id!r} has no version {version}")
+        rules = Rules.of(Study.from_json(canonical))
+        self._rules[(study_id, version)] = rules
+        self._by_digest[(study_id, rules.study.digest.encode())] = rules
+        return rules

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from flask import Flask
@@ -14,25 +13,13 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from collector.app import create_app
+from collector.place import Place, base_url, listen, shared_metrics
 from collector.problems import MEDIA_TYPE, TYPE_PREFIX
 from collector.settings import Settings
 from schemas.canonical import canonical_json
-from schemas.errors import InputError
 
-BACKLOG = 2048
 GRACE_SECONDS = 30
 KEEP_ALIVE_SECONDS = 5
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where and how wide the server runs. port 0 takes any free one."""
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    threads: int = 8
 
 
 def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> None:
@@ -41,23 +28,27 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     announce: called once with the base URL when connections are taken. Raises InputError for an
     address or a database that cannot be used.
     """
-    listener = _listen(place.host, place.port)
-    url = _base_url(listener)
-    app = create_app(settings)
-    options = {
-        "bind": f"fd://{listener.detach()}",
-        "workers": place.workers,
-        "threads": place.threads,
-        "worker_class": PrivateWorker,
-        "logger_class": PrivateLogger,
-        "loglevel": "warning",
-        "accesslog": None,
-        "graceful_timeout": GRACE_SECONDS,
-        "keepalive": KEEP_ALIVE_SECONDS,
-        "control_socket_disable": True,
-        "when_ready": lambda _arbiter: announce(url),
-    }
-    _Gunicorn(app, options).run()
+    listener = listen(place)
+    url = base_url(listener)
+    with shared_metrics(place.workers):
+        # Not sooner: prometheus_client looks for the folder when it is imported.
+        from collector.app import create_app
+
+        app = create_app(settings)
+        options = {
+            "bind": f"fd://{listener.detach()}",
+            "workers": place.workers,
+            "threads": place.threads,
+            "worker_class": PrivateWorker,
+            "logger_class": PrivateLogger,
+            "loglevel": "warning",
+            "accesslog": None,
+            "graceful_timeout": GRACE_SECONDS,
+            "keepalive": KEEP_ALIVE_SECONDS,
+            "control_socket_disable": True,
+            "when_ready": lambda _arbiter: announce(url),
+        }
+        _Gunicorn(app, options).run()
 
 
 class PrivateLogger(Logger):  # type: ignore[misc]
@@ -98,19 +89,6 @@ class _Gunicorn(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         return self.app
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, OverflowError) as error:
-        raise InputError(f"cannot listen on {host} port {port}: {error}") from error
-
-
-def _base_url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _status_of(error: ParseException) -> tuple[int, str]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import tomllib
 
 from schemas.errors import InputError
 
 PREFIX = "LDPKIT_"
+# prometheus_client's own name: the folder where the counts of several processes meet.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @dataclass(frozen=True)
@@ -16,22 +22,32 @@ class Settings:
     """One collector's settings. Raises InputError when a value makes no sense.
 
     database: SQLAlchemy URL. token: what an operator sends to publish, close and export; without
-    one, nobody can. body_limit: largest request body, in bytes. busy_timeout: how long a request
-    waits for a locked database, in seconds.
+    one, only keys made with `ldpkit admin` can. body_limit: largest request body, in bytes, as sent
+    and inflated. busy_timeout: how long a write waits for a locked database, in seconds. late_days:
+    how many days after a study closes its reports are still taken. queue_reports: how many reports
+    may wait to be written in one process. upload_rate, study_rate: reports a second that one process
+    takes in all and for each study, 0 for as many as it can.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
     token: str | None = None
     body_limit: int = 16 << 20
     busy_timeout: float = 2.0
+    late_days: int = 7
+    queue_reports: int = 100_000
+    upload_rate: float = 0.0
+    study_rate: float = 0.0
 
     def __post_init__(self) -> None:
         if self.token is not None and not self.token.strip():
             raise InputError("setting token: must not be empty")
-        if self.body_limit <= 0:
-            raise InputError(f"setting body_limit: must be above 0, is {self.body_limit}")
-        if self.busy_timeout < 0:
-            raise InputError(f"setting busy_timeout: must not be negative, is {self.busy_timeout}")
+        for name in ("body_limit", "queue_reports"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"setting {name}: must be above 0, is {getattr(self, name)}")
+        for name in ("busy_timeout", "late_days", "upload_rate", "study_rate"):
+            # Not (x >= 0) rather than x < 0: NaN must fail too.
+            if not getattr(self, name) >= 0:
+                raise InputError(f"setting {name}: must not be negative, is {getattr(self, name)}")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Settings:
@@ -39,21 +55,39 @@ class Settings:
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
             raise InputError(f"unknown setting {unknown[0]!r}")
-        defaults = cls()
-        token = values.get("token")
-        return cls(
-            database=str(values.get("database", defaults.database)),
-            token=None if token is None else str(token),
-            body_limit=_whole("body_limit", values.get("body_limit", defaults.body_limit)),
-            busy_timeout=_number("busy_timeout", values.get("busy_timeout", defaults.busy_timeout)),
-        )
+        given: dict[str, Any] = {
+            name: _READERS[name](name, value) for name, value in values.items() if value is not None
+        }
+        return cls(**given)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
-        """Settings from LDPKIT_DATABASE, LDPKIT_TOKEN, LDPKIT_BODY_LIMIT and LDPKIT_BUSY_TIMEOUT."""
-        names = [field.name for field in fields(cls)]
-        found = {name: environment.get(PREFIX + name.upper()) for name in names}
-        return cls.from_mapping({name: value for name, value in found.items() if value is not None})
+        """Settings from LDPKIT_ and a setting's name in capitals, above those of the file LDPKIT_CONFIG."""
+        file = environment.get(PREFIX + "CONFIG")
+        values: dict[str, object] = {} if file is None else _read_file(Path(file))
+        for field in fields(cls):
+            found = environment.get(PREFIX + field.name.upper())
+            if found is not None:
+                values[field.name] = found
+        return cls.from_mapping(values)
+
+
+def settings_with(**changes: Any) -> Settings:
+    """The environment's settings with those changed that are not None. Raises InputError."""
+    return replace(Settings.from_environment(), **{k: v for k, v in changes.items() if v is not None})
+
+
+def _read_file(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+
+
+def _text(_name: str, value: object) -> str:
+    return str(value)
 
 
 def _whole(name: str, value: object) -> int:
@@ -68,3 +102,9 @@ def _number(name: str, value: object) -> float:
         return float(str(value))
     except ValueError:
         raise InputError(f"setting {name}: {value!r} is not a number") from None
+
+
+_BY_TYPE: dict[str, Callable[[str, object], object]] = {"int": _whole, "float": _number}
+_READERS: dict[str, Callable[[str, object], object]] = {
+    field.name: _BY_TYPE.get(str(field.type), _text) for field in fields(Settings)
+}

@@ -1,11 +1,14 @@
-"""For load balancers and supervisors."""
+"""For load balancers, supervisors, Prometheus, and programs that read the API's description."""
 
 from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify
 
-from collector import queries
+from collector import metrics, queries
+from collector.auth import requires
 from collector.context import current_collector
+from collector.keys import Role
+from collector.openapi import openapi_document
 
 health = Blueprint("health", __name__)
 
@@ -22,3 +25,16 @@ def ready() -> Response:
     with current_collector().database.read() as session:
         queries.ping(session)
     return jsonify(status="ok")
+
+
+@health.get("/metrics")
+@requires(Role.READ)
+def render_metrics() -> Response:
+    """Behind a key, as whoever polls counts learns when each report comes."""
+    return Response(current_collector().metrics.render(), content_type=metrics.MEDIA_TYPE)
+
+
+@health.get("/openapi.json")
+def describe() -> Response:
+    """The OpenAPI document."""
+    return jsonify(openapi_document())

@@ -1,14 +1,17 @@
-"""Upload one report, or many."""
+"""Upload one report, or many; withdraw one."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Response, jsonify
+from flask import Blueprint, Response, jsonify, request
 
-from collector import batches, intake
-from collector.body import json_body
+from collector import batches, intake, publishing
+from collector.binary import plain_batch, plain_report
+from collector.body import CBOR, body_bytes, body_form, parse_body
 from collector.context import current_collector
+from collector.handling import problem_of
+from collector.parameters import report_id_bytes
 from schemas import Report
 from schemas.errors import ReportError
 from schemas.report import MAX_BYTES
@@ -16,14 +19,25 @@ from schemas.report import MAX_BYTES
 reports = Blueprint("reports", __name__, url_prefix="/v1/studies/<study_id>/reports")
 
 
+@reports.errorhandler(Exception)
+def refuse(error: Exception) -> Response:
+    """Count a refused upload by its reason."""
+    problem = problem_of(error)
+    if request.method != "DELETE":
+        current_collector().metrics.count(0, 0, [problem.kind.name])
+    return problem.response()
+
+
 @reports.put("/<report_id>")
 def put(study_id: str, report_id: str) -> Response:
     """201 once the report is durable, 200 if it was before."""
     collector = current_collector()
-    report = Report.from_document(json_body(MAX_BYTES))
+    form = body_form()
+    document = parse_body(body_bytes(MAX_BYTES), form, MAX_BYTES)
+    report = Report.from_document(plain_report(document) if form == CBOR else document)
     if report.id != report_id:
         raise ReportError("id", "differs from the id in the address")
-    receipt = intake.store_one(collector, study_id, intake.check(collector, study_id, report))
+    receipt = intake.submit_one(collector, study_id, intake.check(collector, study_id, report))
     response = jsonify(id=report.id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response
@@ -33,5 +47,15 @@ def put(study_id: str, report_id: str) -> Response:
 def post(study_id: str) -> Response:
     """200 with counts and the failed ones, once all others are durable."""
     collector = current_collector()
-    document: Any = json_body()
-    return jsonify(batches.receive(collector, study_id, document))
+    form = body_form()
+    document: Any = parse_body(body_bytes(), form, collector.settings.body_limit)
+    batch = plain_batch(document) if form == CBOR else document
+    return jsonify(batches.receive(collector, study_id, batch))
+
+
+@reports.delete("/<report_id>")
+def delete(study_id: str, report_id: str) -> Response:
+    """204 once the report is gone for good; whoever knows its id may ask for that."""
+    identifier = report_id_bytes(report_id, "report_id")
+    current_collector().writer.act(lambda session: publishing.withdraw(session, study_id, identifier))
+    return Response(status=204)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
 
 from collector import publishing, queries
-from collector.auth import operator_only
+from collector.auth import requires
 from collector.body import json_body
 from collector.context import current_collector
+from collector.keys import Role
+from collector.parameters import whole_parameter
 from collector.rules import Rules
 from schemas import Study
 from schemas.study import MAX_BYTES
@@ -17,13 +19,12 @@ CACHE_CONTROL = "public, max-age=60"
 
 
 @studies.post("")
-@operator_only
+@requires(Role.PUBLISH)
 def publish() -> Response:
     """201 for a new study or version, 200 for one that is published already."""
     study = Study(json_body(MAX_BYTES))
     Rules.of(study)
-    with current_collector().database.write() as session:
-        is_new = publishing.publish(session, study)
+    is_new = current_collector().writer.act(lambda session: publishing.publish(session, study))
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
@@ -32,9 +33,10 @@ def publish() -> Response:
 
 @studies.get("/<study_id>")
 def fetch(study_id: str) -> Response:
-    """The current version's canonical bytes; its digest is the ETag."""
+    """A version's canonical bytes, the current one's unless `version` says otherwise; ETag: its digest."""
+    version = whole_parameter("version")
     with current_collector().database.read() as session:
-        document = queries.current_document(session, study_id)
+        document = queries.find_document(session, study_id, version)
     if document is None:
         raise publishing.unknown_study(study_id)
     response = make_response(document.canonical)
@@ -46,9 +48,8 @@ def fetch(study_id: str) -> Response:
 
 
 @studies.post("/<study_id>/close")
-@operator_only
+@requires(Role.PUBLISH)
 def close(study_id: str) -> Response:
     """End the study for good."""
-    with current_collector().database.write() as session:
-        row = publishing.close(session, study_id)
-    return jsonify(id=row.id, version=row.version, closed=row.closed)
+    version = current_collector().writer.act(lambda session: publishing.close(session, study_id))
+    return jsonify(id=study_id, version=version, closed=True)

@@ -20,6 +20,7 @@ from werkzeug.test import TestResponse
 from collector import create_app
 from ldp_client import mechanism_for
 from schemas import Report, Study
+from tests.collector.postgresql import Postgresql
 
 TOKEN = "token-of-the-operator"
 TODAY = date(2026, 6, 15)
@@ -90,13 +91,13 @@ def build_report(study: Study, **changes: Any) -> Report:
 
 
 class Harness:
-    """A collector on an SQLite file, with a clock that tests can set, and shorthand for its routes."""
+    """A collector on one database, with a clock that tests can set, and shorthand for its routes."""
 
-    def __init__(self, path: Path, **settings: Any) -> None:
-        self.path = path
+    def __init__(self, database: str, **settings: Any) -> None:
         self.day = TODAY
-        config = {"database": f"sqlite:///{path}", "token": TOKEN, "busy_timeout": 0.2, **settings}
+        config = {"database": database, "token": TOKEN, "busy_timeout": 0.2, **settings}
         self.app = create_app(config, today=lambda: self.day)
+        self.collector = self.app.extensions["ldpkit"]
         self.client = self.app.test_client()
         self.operator = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -106,12 +107,20 @@ class Harness:
     def close(self, study_id: str = "habits") -> TestResponse:
         return self.client.post(f"/v1/studies/{study_id}/close", headers=self.operator)
 
+    @property
+    def path(self) -> Path:
+        """The file of an SQLite database."""
+        return Path(self.collector.database.url.database)
+
     def put(self, report: Report) -> TestResponse:
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.app.test_client().put(path, json=report.to_document())
 
     def post(self, reports: list[Any], study_id: str = "habits") -> TestResponse:
         return self.client.post(f"/v1/studies/{study_id}/reports", json={"reports": reports})
+
+    def withdraw(self, report_id: str, study_id: str = "habits") -> TestResponse:
+        return self.client.delete(f"/v1/studies/{study_id}/reports/{report_id}")
 
     def export(self, **query: str) -> TestResponse:
         return self.client.get("/v1/studies/habits/export", query_string=query, headers=self.operator)
@@ -125,7 +134,7 @@ class Harness:
 class Server:
     """`ldpkit serve` in a process group of its own, on a free port of loopback."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         self.database = folder / "collector.sqlite3"
         self.log = folder / "server.log"
         ready = folder / "ready"
@@ -136,7 +145,12 @@ class Server:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN_COMMAND, *arguments],
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(REPOSITORY),
+                    "LDPKIT_TOKEN": TOKEN,
+                    **(environment or {}),
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -163,9 +177,31 @@ class Server:
             status: int = response.status
             return status
 
+    def read(self, path: str) -> str:
+        """The text of a page for the operator."""
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=30) as response:
+            text: str = response.read().decode()
+            return text
+
     def put(self, report: Report, headers: dict[str, str] | None = None) -> int:
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.request("PUT", path, report.to_document(), headers)
+
+    def put_until_taken(self, report: Report) -> int:
+        """The status once there is one, as a device would try again and again."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                return self.put(report)
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server did not come back")
+
+    def children(self) -> list[int]:
+        """The workers' process ids."""
+        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in text.split()]
 
     def kill(self) -> None:
         """kill -9 of the master and every worker at once."""
@@ -207,12 +243,12 @@ def make_harness(tmp_path: Path) -> Iterator[Callable[..., Harness]]:
     made: list[Harness] = []
 
     def make(name: str = "collector.sqlite3", **settings: Any) -> Harness:
-        made.append(Harness(tmp_path / name, **settings))
+        made.append(Harness(settings.pop("database", f"sqlite:///{tmp_path / name}"), **settings))
         return made[-1]
 
     yield make
     for harness in made:
-        harness.app.extensions["ldpkit"].database.engine.dispose()
+        harness.collector.close()
 
 
 @pytest.fixture
@@ -228,12 +264,29 @@ def habits(empty: Harness, study: Study) -> Harness:
     return empty
 
 
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgresql]:
+    """A PostgreSQL server of these tests' own."""
+    server = Postgresql()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'either.sqlite3'}"
+    server: Postgresql = request.getfixturevalue("postgresql")
+    return server.new_database()
+
+
 @pytest.fixture
 def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
 
-    def start(*options: str) -> Server:
-        started.append(Server(tmp_path, *options))
+    def start(*options: str, folder: Path = tmp_path, environment: dict[str, str] | None = None) -> Server:
+        started.append(Server(folder, *options, environment=environment))
         return started[-1]
 
     yield start

@@ -93,10 +93,16 @@ def test_parquet(filled, make_study, make_report, tmp_path, monkeypatch, token):
         "study": "habits",
         "version": 1,
         "digest": first.digest,
-        **{f"payloads.{question}": first.payloads[question] for question in first.payloads},
+        "payloads": first.payloads,
     }
-    assert rows[newest.id]["payloads.hours"] == newest.payloads["hours"]
-    assert rows[newest.id]["payloads.fruit"] is None
+    assert rows[newest.id]["payloads"] == {**newest.payloads, "fruit": None, "ever": None}
+
+
+def test_csv(filled, tmp_path, token):
+    out = tmp_path / "reports.csv"
+    with serving(filled.app) as url:
+        assert run_export(url, out, "--token", token) == 0
+    assert out.read_text() == filled.export(format="csv").text
 
 
 def test_an_empty_study_makes_an_empty_parquet_file(habits, tmp_path, token):
@@ -150,7 +156,7 @@ def test_an_overloaded_collector_is_asked_again(filled, token):
 
 def test_a_refusal_is_final_and_says_why(filled, tmp_path, token):
     with serving(filled.app) as url:
-        with pytest.raises(TransferError, match=r"401: the token is not this collector's"):
+        with pytest.raises(TransferError, match=r"401: the key is not one of"):
             run_export(url, tmp_path / "a.ndjson", "--token", "wrong")
         with pytest.raises(TransferError, match="404: no study 'nosuch'"):
             list(fetch_reports(url, "nosuch", token))

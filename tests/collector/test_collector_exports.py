@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from collector import exporting
+from collector.formats import ndjson
+from inference.reading import load_summary
+from schemas import Report
 
 
 @pytest.fixture
@@ -51,11 +57,11 @@ def test_pages_of_large_reports_hold_fewer(filled, monkeypatch):
 
 @pytest.mark.usefixtures("short_pages")
 def test_a_report_that_arrives_meanwhile_does_no_harm(filled, study, make_report):
-    pages = exporting.export_pages(filled.app.extensions["ldpkit"], "habits")
-    text = next(pages)
+    parts = ndjson(exporting.open_export(filled.collector, "habits"))
+    text = next(parts)
     late = [make_report(study, id="0" * 32), make_report(study, id="f" * 32)]
     filled.post([report.to_document() for report in late])
-    *lines, end = (text + "".join(pages)).splitlines()
+    *lines, end = (text + b"".join(parts)).splitlines()
     ids = [json.loads(line)["id"] for line in lines]
     assert ids == sorted(ids)
     assert set(ids) == {report.id for report in filled.sent} | {"f" * 32}
@@ -72,6 +78,7 @@ def test_an_export_through_a_past_day_is_fixed(filled, study, make_report):
 @pytest.mark.parametrize(
     ("query", "field"),
     [
+        ({"format": "xlsx"}, "format"),
         ({"after": "xyz"}, "after"),
         ({"after": "00"}, "after"),
         ({"through": "June"}, "through"),
@@ -87,3 +94,71 @@ def test_a_wrong_parameter_is_named(habits, query, field):
 
 def test_exporting_needs_the_token(habits):
     assert habits.client.get("/v1/studies/habits/export").status_code == 401
+
+
+@pytest.fixture
+def versions(filled, make_study, make_report):
+    """`filled`, and a report on a second version that asks the first question only."""
+    later = make_study(
+        version=2, questions=[filled.client.get("/v1/studies/habits").get_json()["questions"][0]]
+    )
+    filled.publish(later)
+    filled.newest = make_report(later)
+    filled.put(filled.newest)
+    filled.expected = sorted([*filled.sent, filled.newest], key=lambda report: report.id)
+    return filled
+
+
+def as_report(row):
+    payloads = {question: payload for question, payload in row["payloads"].items() if payload is not None}
+    return Report(row["report_id"], row["study"], row["version"], row["digest"], payloads)
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_an_arrow_export_has_the_same_reports(versions):
+    response = versions.export(format="arrow")
+    assert response.content_type == "application/vnd.apache.arrow.stream"
+    rows = pa.ipc.open_stream(response.data).read_all().to_pylist()
+    assert [as_report(row) for row in rows] == versions.expected
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_a_parquet_export_has_the_same_reports(versions):
+    response = versions.export(format="parquet")
+    assert response.content_type == "application/vnd.apache.parquet"
+    table = parquet.read_table(pa.BufferReader(response.data))
+    assert [as_report(row) for row in table.to_pylist()] == versions.expected
+
+
+@pytest.mark.usefixtures("short_pages")
+def test_a_csv_export_has_the_same_reports(versions):
+    response = versions.export(format="csv")
+    assert response.content_type == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(response.text.splitlines()))
+    assert list(rows[0])[:4] == ["report_id", "study", "version", "digest"]
+    for row, report in zip(rows, versions.expected, strict=True):
+        assert row["report_id"] == report.id
+        payloads = {question: row[f"payloads.{question}"] for question in ("hours", "fruit", "ever")}
+        documented = report.to_document()["payloads"]
+        assert payloads == {question: documented.get(question, "") for question in payloads}
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "arrow", "parquet"])
+def test_every_format_can_be_empty_and_resumed(versions, form):
+    last = versions.expected[-1].id
+    assert versions.export(format=form, after=last).status_code == 200
+    assert len(versions.export(format=form, after=last).data) < len(versions.export(format=form).data)
+
+
+def test_a_parquet_export_can_be_summarised(filled, study, tmp_path):
+    file = tmp_path / "reports.parquet"
+    file.write_bytes(filled.export(format="parquet").data)
+    assert {part.n for part in load_summary(study, str(file)).questions.values()} == {57}
+
+
+def test_a_version_published_during_an_export_does_no_harm(filled, make_study, make_report):
+    export = exporting.open_export(filled.collector, "habits")
+    later = make_study(version=2, title="Later")
+    filled.publish(later)
+    filled.put(make_report(later))
+    assert sum(len(page) for page in export.pages) == 57

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
+import pytest
+
 from collector.download import fetch_reports
 
+SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"
 CLIENT_ADDRESS = "127.0.0.77"
 
@@ -30,8 +34,9 @@ def raw(server, request, source=None):
         return connection.recv(4096)
 
 
-def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token):
-    server = start_server()
+@pytest.mark.parametrize("kind", SERVERS)
+def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token, kind):
+    server = start_server("--server", kind)
     server.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(60)]
     with ThreadPoolExecutor(8) as pool:
@@ -43,13 +48,27 @@ def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_re
     assert [again.put(report) for report in reports[:5]] == [200] * 5
 
 
-def test_sigterm_stops_every_process(start_server, study, make_report):
-    server = start_server("--workers", "2", "--threads", "2")
+@pytest.mark.parametrize("kind", SERVERS)
+def test_sigterm_stops_every_process(start_server, study, make_report, kind):
+    server = start_server("--workers", "2", "--threads", "2", "--server", kind)
     server.request("POST", "/v1/studies", study.document)
     assert server.put(make_report(study)) == 201
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(timeout=30) == 0
     assert not server.group_lives()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make_report, token, kind):
+    server = start_server("--server", kind)
+    server.request("POST", "/v1/studies", study.document)
+    before, after = make_report(study), make_report(study)
+    assert server.put(before) == 201
+    (worker,) = server.children()
+    os.kill(worker, signal.SIGKILL)
+    assert server.put_until_taken(after) in (200, 201)
+    assert server.children() != [worker]
+    assert {report.id for report in fetch_reports(server.url, "habits", token)} == {before.id, after.id}
 
 
 def test_ready_file_and_output_name_the_address(start_server):
@@ -58,8 +77,9 @@ def test_ready_file_and_output_name_the_address(start_server):
     assert f"listens on {server.url}" in server.log.read_text()
 
 
-def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report):
-    server = start_server()
+@pytest.mark.parametrize("kind", SERVERS)
+def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report, kind):
+    server = start_server("--server", kind)
     server.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(20)]
     client = connect(server, (CLIENT_ADDRESS, 0))
@@ -75,9 +95,10 @@ def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_repo
     client.close()
     broken = f"BROKEN {reports[0].id}\r\nUser-Agent: {AGENT}\r\n\r\n".encode()
     assert b"400" in raw(server, broken, (CLIENT_ADDRESS, 0))
+    metrics = server.read("/metrics").encode()
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(timeout=30)
-    output = server.log.read_bytes()
+    output = server.log.read_bytes() + metrics
     files = [file.read_bytes() for file in server.database.parent.glob("collector.sqlite3*")]
     assert files
     for trace in (AGENT.encode(), b"User-Agent", CLIENT_ADDRESS.encode(), socket.inet_aton(CLIENT_ADDRESS)):
@@ -96,8 +117,9 @@ def test_malformed_http_gets_a_problem_document(start_server):
     assert raw(server, b"GET / HTTP/1.1\r\n" + many + b"\r\n").startswith(b"HTTP/1.1 431")
 
 
-def test_a_chunked_body_is_read_and_limited(start_server, study, make_report):
-    server = start_server()
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, kind):
+    server = start_server("--server", kind)
     server.request("POST", "/v1/studies", study.document)
     report = make_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"

@@ -42,6 +42,19 @@ def test_environment():
     assert Settings.from_environment(environment) == Settings("sqlite:///x", "t", 10, 0.5)
 
 
+def test_a_file_gives_settings_and_the_environment_overrides_them(tmp_path):
+    file = tmp_path / "ldpkit.toml"
+    file.write_text('database = "sqlite:///x"\nlate_days = 3\nupload_rate = 2.5\n')
+    environment = {"LDPKIT_CONFIG": str(file), "LDPKIT_LATE_DAYS": "4"}
+    expected = Settings("sqlite:///x", late_days=4, upload_rate=2.5)
+    assert Settings.from_environment(environment) == expected
+    file.write_text("late_days = ")
+    with pytest.raises(InputError, match="not TOML"):
+        Settings.from_environment(environment)
+    with pytest.raises(InputError, match="cannot read"):
+        Settings.from_environment({"LDPKIT_CONFIG": str(tmp_path / "nosuch")})
+
+
 def test_create_app_reads_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("LDPKIT_DATABASE", f"sqlite:///{tmp_path / 'env.sqlite3'}")
     assert create_app().test_client().get("/readyz").status_code == 200
@@ -57,6 +70,9 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
         ({"body_limit": "many"}, "body_limit"),
         ({"busy_timeout": -1}, "busy_timeout"),
         ({"busy_timeout": "soon"}, "busy_timeout"),
+        ({"upload_rate": "nan"}, "upload_rate"),
+        ({"late_days": "1.5"}, "late_days"),
+        ({"queue_reports": 0}, "queue_reports"),
         ({"database": "nonsense"}, "database"),
         ({"database": "mysql://localhost/x"}, "mysql"),
         ({"database": "sqlite://"}, "memory"),

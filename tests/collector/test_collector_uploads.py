@@ -96,6 +96,17 @@ def test_a_report_of_an_earlier_version_is_still_taken(habits, study, make_study
     assert {report.id: report for report in habits.exported()}[new.id] == new
 
 
+def test_a_version_that_was_replaced_can_still_be_fetched(habits, study, make_study):
+    later = make_study(version=3)
+    habits.publish(later)
+    assert habits.client.get("/v1/studies/habits?version=1").data == study.canonical()
+    assert habits.client.get("/v1/studies/habits?version=3").data == later.canonical()
+    assert habits.client.get("/v1/studies/habits?version=2").status_code == 404
+    for wrong in ("0", "x", "1.0", "٣", "9" * 30):
+        response = habits.client.get("/v1/studies/habits", query_string={"version": wrong})
+        assert outcome(response) == (422, "parameter-invalid", "version")
+
+
 def test_a_closed_study_takes_nothing_new_but_knows_what_it_has(habits, study, make_report):
     stored = make_report(study)
     habits.put(stored)
@@ -105,15 +116,24 @@ def test_a_closed_study_takes_nothing_new_but_knows_what_it_has(habits, study, m
     assert habits.exported() == [stored]
 
 
-def test_the_days_of_a_study_have_a_day_of_grace(empty, make_study, make_report):
+def test_a_study_opens_a_day_early_and_closes_a_week_late(empty, make_study, make_report):
     study = make_study(opens="2026-06-10", closes="2026-06-20")
     empty.publish(study)
     opens, closes = empty.day - timedelta(5), empty.day + timedelta(5)
     seen = []
-    for day in (opens - timedelta(2), opens - timedelta(1), closes + timedelta(1), closes + timedelta(2)):
+    for day in (opens - timedelta(2), opens - timedelta(1), closes + timedelta(7), closes + timedelta(8)):
         empty.day = day
         seen.append(empty.put(make_report(study)).status_code)
     assert seen == [425, 201, 201, 410]
+
+
+def test_the_days_after_the_close_can_be_set(make_harness, make_study, make_report):
+    harness = make_harness(late_days=1)
+    study = make_study(closes="2026-06-14")
+    harness.publish(study)
+    assert harness.put(make_report(study)).status_code == 201
+    harness.day += timedelta(1)
+    assert harness.put(make_report(study)).status_code == 410
 
 
 def test_too_early_says_when_to_come_back(empty, make_study, make_report):
@@ -164,10 +184,10 @@ def test_two_processes_on_one_file_wait_for_each_other(make_harness, study, make
 def test_a_batch_is_inserted_in_the_order_of_the_ids(habits, study, make_report):
     seen = []
 
-    def record(_connection, _statement, rows, *_rest):
-        seen.extend(row["id"] for row in rows if "payloads" in row)
+    def record(_connection, _cursor, statement, rows, *_rest):
+        seen.extend(row[1] for row in rows if "INSERT INTO reports" in statement)
 
-    event.listen(habits.app.extensions["ldpkit"].database.engine, "before_execute", record)
+    event.listen(habits.app.extensions["ldpkit"].database.engine, "before_cursor_execute", record)
     habits.post([make_report(study).to_document() for _ in range(20)])
     assert len(seen) == 20
     assert seen == sorted(seen)

@@ -1,0 +1,1 @@
+"""Collectors as they are ordinarily written, to compare with."""

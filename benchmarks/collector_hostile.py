@@ -1,0 +1,96 @@
+"""Hostile input: `python -m benchmarks.collector_hostile [--requests 800] [--inputs 1000000]`.
+
+Requests that schemathesis makes from the OpenAPI document, up to so many for each operation, must get
+documented answers; damaged bodies must get a value or a problem from every decoder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import zstandard
+
+from collector.binary import plain_batch
+from collector.cbor import parse_cbor
+from collector.inflating import inflate
+from collector.problems import ProblemError
+from collector.rules import Rules
+from schemas import Report
+from schemas.errors import DocumentError
+from tests.collector.cbor_writing import binary_document, dump_cbor
+from tests.collector.conftest import Harness, build_report, build_study
+from tests.collector.contract import run_cases
+
+SEED = 20260615
+LIMIT = 1 << 16
+STUDY = build_study()
+
+
+def decoders() -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
+    """For each decoder something that it accepts, and the decoder."""
+    report = build_report(STUDY)
+    form = Rules.of(STUDY).form
+    text = report.to_json().encode()
+    batch = b'{"reports":[' + text + b"," + text + b"]}"
+    binary = dump_cbor({"reports": [binary_document(report)]})
+    return {
+        "report in JSON": (text, Report.from_json),
+        "report at fixed places": (text, form.read),
+        "batch at fixed places": (batch, form.read_batch),
+        "batch in CBOR": (binary, lambda body: plain_batch(parse_cbor(body))),
+        "gzip": (gzip.compress(text), lambda body: inflate(body, "gzip", LIMIT)),
+        "zstd": (zstandard.compress(text), lambda body: inflate(body, "zstd", LIMIT)),
+    }
+
+
+def damage(body: bytes, source: random.Random) -> bytes:
+    """The body with up to three bytes put in, taken out or changed in up to three places."""
+    damaged = bytearray(body)
+    for _ in range(source.randint(1, 3)):
+        place = source.randrange(len(damaged) + 1)
+        damaged[place : place + source.randint(0, 3)] = source.randbytes(source.randint(0, 3))
+    return bytes(damaged)
+
+
+def fuzz(inputs: int) -> None:
+    """Give every decoder its share of damaged bodies; anything but a value or a problem ends the run."""
+    source = random.Random(SEED)
+    for name, (body, decode) in decoders().items():
+        start, accepted, share = time.perf_counter(), 0, -(-inputs // 6)
+        for _ in range(share):
+            try:
+                accepted += decode(damage(body, source)) is not None
+            except (DocumentError, ProblemError):
+                continue
+        print(f"{name}: {share} inputs, {accepted} accepted, {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def contract(most: int) -> None:
+    """Send generated requests to a collector in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        harness = Harness(f"sqlite:///{Path(folder) / 'x.sqlite3'}")
+        harness.publish(STUDY)
+        start = time.perf_counter()
+        sent = run_cases(harness, [build_report(STUDY) for _ in range(20)], most)
+        print(f"contract: {sent} requests, all answered as documented, {time.perf_counter() - start:.0f} s")
+        harness.collector.close()
+
+
+def main() -> None:
+    """Run both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--inputs", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    contract(arguments.requests)
+    fuzz(arguments.inputs)
+
+
+if __name__ == "__main__":
+    main()

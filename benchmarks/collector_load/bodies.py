@@ -1,0 +1,68 @@
+"""Requests as a device would send them: one OUE question with 1024 choices."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+
+from ldp_client import mechanism_for
+from schemas import Report, Study
+
+CHOICES = 1024
+STUDY_ID = "load"
+DOCUMENT = {
+    "format": "ldpkit.study/1",
+    "id": STUDY_ID,
+    "version": 1,
+    "title": "Load",
+    "questions": [
+        {
+            "id": "q",
+            "ask": "choice",
+            "choices": [f"choice {number}" for number in range(CHOICES)],
+            "mechanism": {"name": "oue", "epsilon": "1"},
+            "model": {"name": "multinomial"},
+        }
+    ],
+}
+
+
+def load_study() -> Study:
+    """The study of every benchmark."""
+    return Study.from_json(json.dumps(DOCUMENT))
+
+
+def fresh_reports(study: Study, count: int, prefix: bytes = b"") -> Iterator[Report]:
+    """Reports with fair bits: possible under the mechanism, and quicker to make than true ones.
+
+    prefix: how their ids begin.
+    """
+    mechanism = mechanism_for(study.questions[0])
+    for _ in range(count):
+        payload = os.urandom(mechanism.payload_size)
+        yield Report(
+            (prefix + os.urandom(16 - len(prefix))).hex(),
+            study.id,
+            study.version,
+            study.digest,
+            {"q": payload},
+        )
+
+
+def put_request(report: Report) -> bytes:
+    """One report as an HTTP request."""
+    return _request(f"PUT /v1/studies/{report.study}/reports/{report.id}", report.to_json().encode())
+
+
+def batch_request(reports: Iterable[Report]) -> bytes:
+    """Many reports as one HTTP request."""
+    members = ",".join(report.to_json() for report in reports)
+    return _request(f"POST /v1/studies/{STUDY_ID}/reports", f'{{"reports":[{members}]}}'.encode())
+
+
+def _request(line: str, body: bytes) -> bytes:
+    head = (
+        f"{line} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body

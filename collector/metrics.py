@@ -1,0 +1,97 @@
+"""Counts for Prometheus, of reports and commits; no label says anything about a device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from collector.settings import METRICS_FOLDER
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+ACCEPTED = "ldpkit_reports_accepted_total"
+DUPLICATES = "ldpkit_reports_duplicate_total"
+REJECTED = "ldpkit_reports_rejected_total"
+COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+class Totals(NamedTuple):
+    """Reports stored, sent again, and refused by type of problem."""
+
+    accepted: int
+    duplicates: int
+    rejected: dict[str, int]
+
+
+class Metrics:
+    """One collector's counts. With PROMETHEUS_MULTIPROC_DIR set, `render` adds up all its processes."""
+
+    def __init__(self) -> None:
+        # They would tell when the first report came, to the microsecond.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        self._accepted = self._counter(ACCEPTED, "Reports stored")
+        self._duplicates = self._counter(DUPLICATES, "Reports that were stored before")
+        self._rejected = self._counter(
+            REJECTED, "Reports and uploads refused, by type of problem", ["reason"]
+        )
+        self._commits = Histogram(
+            "ldpkit_commit_seconds",
+            "Time to write and commit what had gathered",
+            registry=self._registry,
+            buckets=COMMIT_SECONDS,
+        )
+        self._depth = Gauge(
+            "ldpkit_queue_reports",
+            "Reports that wait to be written",
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
+
+    def count(self, accepted: int, duplicates: int, rejected: Iterable[str] = ()) -> None:
+        """Add reports. rejected: one reason for each refused one."""
+        if accepted:
+            self._accepted.inc(accepted)
+        if duplicates:
+            self._duplicates.inc(duplicates)
+        for reason in rejected:
+            self._rejected.labels(reason).inc()
+
+    def observe_commit(self, seconds: float, waiting: int) -> None:
+        """Add one commit, and how many reports wait now."""
+        self._commits.observe(seconds)
+        self._depth.set(waiting)
+
+    def render(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        return generate_latest(self._whole_registry())
+
+    def totals(self) -> Totals:
+        """The counts of reports."""
+        found: dict[str, dict[str, int]] = {ACCEPTED: {}, DUPLICATES: {}, REJECTED: {}}
+        for metric in self._whole_registry().collect():
+            for sample in metric.samples:
+                if sample.name in found:
+                    found[sample.name][sample.labels.get("reason", "")] = int(sample.value)
+        return Totals(found[ACCEPTED].get("", 0), found[DUPLICATES].get("", 0), found[REJECTED])
+
+    def _whole_registry(self) -> CollectorRegistry:
+        """The counts of every process where there are several, else this one's."""
+        if METRICS_FOLDER not in os.environ:
+            return self._registry
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return registry
+
+    def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
+        return Counter(name, text, labels, registry=self._registry)

@@ -1,0 +1,159 @@
+/* A disk that can fail, preloaded into a server: for files under LDPKIT_DISK_ROOT, keeps in
+   LDPKIT_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush;
+   says that the disk is full while the file LDPKIT_DISK_FULL exists; and makes each flush take
+   LDPKIT_DISK_DELAY_US microseconds more. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct range {
+    struct range *next;
+    off_t start;
+    size_t length;
+    char name[64];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct range *unflushed;
+
+/* The file's name under the root, or NULL for a file that is elsewhere. */
+static const char *name_of(int fd, char *path)
+{
+    char link[64];
+    const char *root = getenv("LDPKIT_DISK_ROOT");
+    if (root == NULL)
+        return NULL;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, PATH_MAX - 1);
+    if (length < 0)
+        return NULL;
+    path[length] = 0;
+    size_t skipped = strlen(root);
+    if (strncmp(path, root, skipped) != 0 || path[skipped] != '/')
+        return NULL;
+    return path + skipped + 1;
+}
+
+static int is_full(void)
+{
+    const char *sign = getenv("LDPKIT_DISK_FULL");
+    return sign != NULL && access(sign, F_OK) == 0;
+}
+
+static void remember(const char *name, off_t start, size_t length)
+{
+    struct range *range = malloc(sizeof *range);
+    range->start = start;
+    range->length = length;
+    snprintf(range->name, sizeof range->name, "%s", name);
+    pthread_mutex_lock(&lock);
+    range->next = unflushed;
+    unflushed = range;
+    pthread_mutex_unlock(&lock);
+}
+
+static ssize_t write_at(const char *symbol, int fd, const void *data, size_t length, off_t start)
+{
+    ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, symbol);
+    char path[PATH_MAX];
+    const char *name = name_of(fd, path);
+    if (name != NULL && is_full()) {
+        errno = ENOSPC;
+        return -1;
+    }
+    ssize_t written = real(fd, data, length, start);
+    if (name != NULL && written > 0)
+        remember(name, start, written);
+    return written;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t length, off_t start)
+{
+    return write_at("pwrite", fd, data, length, start);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t length, off_t start)
+{
+    return write_at("pwrite64", fd, data, length, start);
+}
+
+static void copy_range(int from, int to, off_t start, size_t length)
+{
+    ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
+    char *buffer = malloc(length);
+    ssize_t got = pread(from, buffer, length, start);
+    if (got > 0 && real(to, buffer, got, start) != got)
+        abort();
+    free(buffer);
+}
+
+static void make_durable(int fd, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat now;
+    snprintf(path, sizeof path, "%s/%s", getenv("LDPKIT_DISK_DURABLE"), name);
+    int copy = open(path, O_RDWR | O_CREAT, 0600);
+    if (copy < 0 || fstat(fd, &now) != 0)
+        abort();
+    pthread_mutex_lock(&lock);
+    for (struct range **place = &unflushed; *place != NULL;) {
+        struct range *range = *place;
+        if (strcmp(range->name, name) != 0) {
+            place = &range->next;
+            continue;
+        }
+        copy_range(fd, copy, range->start, range->length);
+        *place = range->next;
+        free(range);
+    }
+    pthread_mutex_unlock(&lock);
+    if (ftruncate(copy, now.st_size) != 0)
+        abort();
+    close(copy);
+}
+
+static int flush(const char *symbol, int fd)
+{
+    int (*real)(int) = dlsym(RTLD_NEXT, symbol);
+    char path[PATH_MAX];
+    const char *name = name_of(fd, path);
+    const char *delay = getenv("LDPKIT_DISK_DELAY_US");
+    if (name != NULL && delay != NULL)
+        usleep(atoi(delay));
+    if (name != NULL && getenv("LDPKIT_DISK_DURABLE") != NULL) {
+        make_durable(fd, name);
+        return 0;
+    }
+    return real(fd);
+}
+
+int fsync(int fd)
+{
+    return flush("fsync", fd);
+}
+
+int fdatasync(int fd)
+{
+    return flush("fdatasync", fd);
+}
+
+/* The file system keeps its own directory in order: a file that is deleted stays away. */
+int unlink(const char *path)
+{
+    int (*real)(const char *) = dlsym(RTLD_NEXT, "unlink");
+    const char *root = getenv("LDPKIT_DISK_ROOT"), *durable = getenv("LDPKIT_DISK_DURABLE");
+    if (root != NULL && durable != NULL && strncmp(path, root, strlen(root)) == 0) {
+        char copy[PATH_MAX];
+        snprintf(copy, sizeof copy, "%s%s", durable, path + strlen(root));
+        real(copy);
+    }
+    return real(path);
+}

@@ -1,0 +1,44 @@
+"""A disk that loses what was not flushed, fills up or is slow, for servers that the tests start."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("disk.c")
+
+
+class FailingDisk:
+    """A folder for a database, and what a loss of power would leave of it. Needs gcc."""
+
+    def __init__(self, folder: Path, delay_us: int = 0, loses_power: bool = True) -> None:
+        self.root = folder / "disk"
+        self._durable = folder / "durable"
+        self._full = folder / "full"
+        library = folder / "disk.so"
+        for made in (self.root, self._durable):
+            made.mkdir()
+        command = ["gcc", "-shared", "-fPIC", "-O2", "-o", str(library), str(SOURCE), "-ldl", "-lpthread"]
+        subprocess.run(command, check=True)
+        self.environment = {
+            "LD_PRELOAD": str(library),
+            "LDPKIT_DISK_ROOT": str(self.root),
+            "LDPKIT_DISK_FULL": str(self._full),
+            "LDPKIT_DISK_DELAY_US": str(delay_us),
+        }
+        if loses_power:
+            self.environment["LDPKIT_DISK_DURABLE"] = str(self._durable)
+
+    def fill(self) -> None:
+        """Nothing more can be written."""
+        self._full.touch()
+
+    def free(self) -> None:
+        """There is room again."""
+        self._full.unlink()
+
+    def lose_power(self) -> None:
+        """Only what was flushed is left; the server must have been killed."""
+        shutil.rmtree(self.root)
+        shutil.copytree(self._durable, self.root)

@@ -1,0 +1,89 @@
+"""A PostgreSQL server of the tests' own, in a temporary folder, reached through a socket there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+START_SECONDS = 60
+OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal")
+
+
+class Postgresql:
+    """A running server. It never runs as root: PostgreSQL refuses to."""
+
+    def __init__(self, options: Sequence[str] = ("fsync=off",)) -> None:
+        self._options = [part for option in (*OPTIONS, *options) for part in ("-c", option)]
+        self.folder = Path(tempfile.mkdtemp(prefix="ldpkit-pg-"))
+        self._user = "postgres" if os.geteuid() == 0 else None
+        if self._user:
+            shutil.chown(self.folder, self._user)
+        self._numbers = count(1)
+        self._run("initdb", "-D", self._data, "-U", "postgres", "--no-sync", "-A", "trust", "-E", "UTF8")
+        self.start()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        command = [_program("postgres"), "-D", self._data, "-k", str(self.folder), *self._options]
+        with (self.folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(
+                command, user=self._user, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            assert self._server.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < deadline, "PostgreSQL did not start"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """kill -9 of the server with every process of its own."""
+        os.killpg(self._server.pid, signal.SIGKILL)
+        self._server.wait()
+
+    def remove(self) -> None:
+        """Stop the server and delete its files."""
+        self._server.send_signal(signal.SIGINT)
+        self._server.wait(timeout=START_SECONDS)
+        shutil.rmtree(self.folder)
+
+    def new_database(self) -> str:
+        """The SQLAlchemy URL of an empty database."""
+        name = f"collector{next(self._numbers)}"
+        with self._connect() as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql://postgres@/{name}?host={self.folder}"
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [_program(program), *arguments]
+        subprocess.run(command, user=self._user, cwd=self.folder, check=True, capture_output=True)
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(host=str(self.folder), user="postgres", dbname="postgres", autocommit=True)
+
+    def _answers(self) -> bool:
+        try:
+            self._connect().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+def _program(name: str) -> str:
+    """A program of the newest PostgreSQL installed; Debian keeps them outside the path."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name))
+    found = shutil.which(name, path=os.pathsep.join([*map(str, reversed(folders)), os.environ["PATH"]]))
+    assert found, f"these tests need PostgreSQL: no {name}"
+    return found

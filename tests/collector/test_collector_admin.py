@@ -1,0 +1,188 @@
+"""`ldpkit admin` and `ldpkit backup`, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import threading
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import make_url, text
+
+from collector import retention
+from collector.cli import add_commands
+from schemas.errors import InputError
+
+ROUTES = {
+    "publish": [("POST", "/v1/studies"), ("POST", "/v1/studies/habits/close")],
+    "read": [("GET", "/v1/studies/habits/export"), ("GET", "/metrics")],
+}
+
+
+def run(*arguments):
+    parser = argparse.ArgumentParser()
+    add_commands(parser.add_subparsers(required=True))
+    parsed = parser.parse_args(arguments)
+    assert parsed.run(parsed) == 0
+
+
+@pytest.fixture
+def either(make_harness, database_url, study):
+    harness = make_harness(database=database_url, busy_timeout=5)
+    harness.url = database_url
+    harness.publish(study)
+    return harness
+
+
+def make_key(harness, capsys, name, role):
+    run("admin", "keys", "add", name, "--role", role, "--database", harness.url)
+    return capsys.readouterr().out.strip()
+
+
+def status(harness, key, method, path):
+    return harness.client.open(path, method=method, headers={"Authorization": f"Bearer {key}"}).status_code
+
+
+@pytest.mark.parametrize("role", ["publish", "read", "operate"])
+def test_a_key_does_what_its_role_says_until_it_is_removed(either, capsys, role):
+    key = make_key(either, capsys, "someone", role)
+    for needed, routes in ROUTES.items():
+        for method, path in routes:
+            assert (status(either, key, method, path) == 403) == (role not in (needed, "operate"))
+    run("admin", "keys", "list", "--database", either.url)
+    assert capsys.readouterr().out == f"someone\t{role}\n"
+    run("admin", "keys", "remove", "someone", "--database", either.url)
+    assert status(either, key, "GET", "/metrics") == 401
+
+
+def test_a_key_is_kept_as_a_hash_only(either, capsys):
+    key = make_key(either, capsys, "someone", "read")
+    with either.collector.database.engine.connect() as connection:
+        (row,) = connection.execute(text("SELECT name, role, hash FROM keys"))
+    assert (row.name, row.role, bytes(row.hash)) == ("someone", "read", hashlib.sha256(key.encode()).digest())
+    assert len(key) >= 40
+
+
+def test_key_names_are_checked(either, capsys):
+    make_key(either, capsys, "someone", "read")
+    for arguments in (("add", "someone", "--role", "read"), ("add", "Some One", "--role", "read"),
+                      ("remove", "nobody")):  # fmt: skip
+        with pytest.raises(InputError, match="key"):
+            run("admin", "keys", *arguments, "--database", either.url)
+
+
+def test_studies_are_listed(either, make_study, study, make_report, capsys):
+    either.publish(make_study(id="other", opens="2026-07-01"))
+    gone = make_report(study)
+    either.post([make_report(study).to_document() for _ in range(3)] + [gone.to_document()])
+    either.withdraw(gone.id)
+    either.close()
+    run("admin", "studies", "--database", either.url)
+    assert capsys.readouterr().out.splitlines() == [
+        "habits\tversion 1\tclosed\t3 reports",
+        "other\tversion 1\t2026-07-01 to …\t0 reports",
+    ]
+
+
+def test_old_reports_expire(either, study, make_report, capsys, monkeypatch):
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
+    either.post([make_report(study).to_document() for _ in range(10)])
+    either.day += timedelta(1)
+    kept = make_report(study)
+    either.put(kept)
+    run("admin", "expire", "habits", "--before", either.day.isoformat(), "--database", either.url)
+    assert capsys.readouterr().out == "10 reports deleted\n"
+    assert either.exported() == [kept]
+
+
+def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, make_report, capsys):
+    report = make_report(study)
+    either.put(report)
+    with pytest.raises(InputError, match="needs --yes"):
+        run("admin", "delete-study", "habits", "--database", either.url)
+    assert either.exported() == [report]
+    run("admin", "delete-study", "habits", "--yes", "--database", either.url)
+    assert capsys.readouterr().out == "1 reports deleted\n"
+    assert either.exported() == []
+    assert either.put(report).status_code == 410
+    assert either.client.get("/v1/studies/habits").data == study.canonical()
+    assert either.publish(make_study(version=2)).status_code == 409
+
+
+def test_wrong_days_and_studies_are_one_clear_line(either):
+    with pytest.raises(InputError, match="YYYY-MM-DD"):
+        run("admin", "expire", "habits", "--before", "June", "--database", either.url)
+    with pytest.raises(InputError, match="no study 'nosuch'"):
+        run("admin", "expire", "nosuch", "--before", "2026-06-15", "--database", either.url)
+
+
+def test_a_backup_under_load_is_whole(make_harness, study, make_report, tmp_path):
+    harness = make_harness(busy_timeout=20)
+    harness.publish(study)
+    before = [make_report(study) for _ in range(3000)]
+    harness.post([report.to_document() for report in before])
+    stop = threading.Event()
+
+    def load():
+        while not stop.is_set():
+            assert harness.post([make_report(study).to_document() for _ in range(20)]).status_code == 200
+
+    loader = threading.Thread(target=load)
+    loader.start()
+    try:
+        run("backup", "--out", str(tmp_path / "copy.sqlite3"), "--database", f"sqlite:///{harness.path}")
+    finally:
+        stop.set()
+        loader.join()
+    copy = make_harness("copy.sqlite3")
+    assert {report.id for report in before} <= {report.id for report in copy.exported()}
+    assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []
+
+
+def test_a_backup_holds_nothing_that_was_withdrawn(habits, study, make_report, tmp_path):
+    report = make_report(study, payloads={"hours": b"\x11\x5a\xc3\x77", "fruit": b"\5", "ever": b"\1"})
+    habits.put(report)
+    habits.withdraw(report.id)
+    copy = tmp_path / "copy.sqlite3"
+    run("backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}")
+    assert report.payloads["hours"] not in copy.read_bytes()
+
+
+def test_a_backup_of_postgresql_restores(make_harness, postgresql, study, make_report, tmp_path):
+    source, target = postgresql.new_database(), postgresql.new_database()
+    harness = make_harness(database=source)
+    harness.publish(study)
+    reports = sorted((make_report(study) for _ in range(50)), key=lambda report: report.id)
+    harness.post([report.to_document() for report in reports])
+    dump = tmp_path / "copy.dump"
+    run("backup", "--out", str(dump), "--database", source)
+    url = make_url(target)
+    options = ["--host", url.query["host"], "--username", "postgres", "--dbname", url.database]
+    subprocess.run(["pg_restore", *options, str(dump)], check=True, capture_output=True)
+    assert make_harness(database=target).exported() == reports
+
+
+def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):
+    with pytest.raises(InputError, match="no database"):
+        run("backup", "--out", str(tmp_path / "copy"), "--database", f"sqlite:///{tmp_path / 'nosuch'}")
+    (tmp_path / "text").write_text("not a database, only a long enough text " * 100)
+    with pytest.raises(InputError, match="cannot copy"):
+        run("backup", "--out", str(tmp_path / "copy"), "--database", f"sqlite:///{tmp_path / 'text'}")
+    with pytest.raises(InputError, match="no such folder"):
+        run("backup", "--out", str(tmp_path / "no" / "copy"), "--database", f"sqlite:///{tmp_path / 'text'}")
+    with pytest.raises(InputError, match="pg_dump failed"):
+        run(
+            "backup",
+            "--out",
+            str(tmp_path / "copy"),
+            "--database",
+            postgresql.new_database().replace("/coll", "/no"),
+        )
+    assert [file.name for file in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_migrated_database_is_enough_for_admin(database_url, capsys):
+    run("admin", "keys", "add", "first", "--role", "operate", "--database", database_url)
+    assert len(capsys.readouterr().out.strip()) >= 40

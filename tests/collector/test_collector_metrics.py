@@ -1,0 +1,75 @@
+"""The counts that Prometheus reads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.collector.conftest import ANSWERS
+
+
+def samples(harness):
+    response = harness.client.get("/metrics", headers=harness.operator)
+    assert response.status_code == 200
+    lines = [line for line in response.text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def rejected(harness):
+    pattern = re.compile(r'ldpkit_reports_rejected_total\{reason="(.*)"\}')
+    found = {pattern.fullmatch(name): value for name, value in samples(harness).items()}
+    return {match[1]: value for match, value in found.items() if match}
+
+
+def test_reports_are_counted(habits, study, make_report):
+    reports = [make_report(study) for _ in range(10)]
+    habits.put(reports[0])
+    habits.put(reports[0])
+    impossible = make_report(study, payloads={**reports[0].payloads, "ever": b"\7"})
+    habits.post([report.to_document() for report in [*reports, impossible]])
+    found = samples(habits)
+    assert found["ldpkit_reports_accepted_total"] == 10
+    assert found["ldpkit_reports_duplicate_total"] == 2
+    assert rejected(habits) == {"report-invalid": 1}
+    assert found["ldpkit_commit_seconds_count"] == 4
+    assert found["ldpkit_queue_reports"] == 0
+
+
+def test_refusals_are_counted_by_reason(habits, study, make_report):
+    report = make_report(study)
+    path = f"/v1/studies/habits/reports/{report.id}"
+    habits.client.put(path, data=b"{", content_type="application/json")
+    habits.client.put(path, data=b"{}", content_type="text/plain")
+    habits.client.post("/v1/studies/nosuch/reports", json={"reports": [report.to_document()] * 2})
+    habits.client.post("/v1/studies/nosuch/reports", json={"reports": []})
+    habits.withdraw(report.id)
+    habits.close()
+    habits.put(report)
+    habits.client.get("/nothing")
+    assert rejected(habits) == {
+        "malformed-json": 1,
+        "media-type-unsupported": 1,
+        "study-unknown": 2,
+        "study-closed": 1,
+    }
+
+
+def test_nothing_tells_when_or_who_or_what(habits, study, make_report):
+    report = make_report(study)
+    habits.put(report)
+    text = habits.client.get("/metrics", headers=habits.operator).text
+    assert "_created" not in text
+    labels = set(re.findall(r'(\w+)="', text))
+    assert labels <= {"le", "reason"}
+    assert not any(word in text for word in (report.id, "habits", *ANSWERS))
+
+
+@pytest.mark.parametrize("kind", ["gunicorn", "granian"])
+def test_several_workers_are_added_up(start_server, study, make_report, kind):
+    server = start_server("--workers", "2", "--threads", "2", "--server", kind)
+    server.request("POST", "/v1/studies", study.document)
+    for _ in range(30):
+        assert server.put(make_report(study)) == 201
+    for _ in range(10):
+        assert "ldpkit_reports_accepted_total 30.0" in server.read("/metrics")

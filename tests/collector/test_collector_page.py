@@ -1,0 +1,141 @@
+"""The operator's page: over the test client, and in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import os
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from collector.overview import REST, Recent
+
+WAIT_SECONDS = 30
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+
+def basic(key):
+    return {"Authorization": "Basic " + base64.b64encode(f"me:{key}".encode()).decode()}
+
+
+@contextmanager
+def browser(folder, width=1000, height=1400):
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}", f"--window-size={width},{height}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver"))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def test_the_page_needs_a_key(habits, token):
+    response = habits.client.get("/")
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"].startswith("Basic ")
+    for headers in (basic("wrong"), basic(""), {"Authorization": f"Bearer {token}"}):
+        refused = habits.client.get("/", headers=headers)
+        assert refused.status_code == 401
+        assert refused.headers["WWW-Authenticate"].startswith("Basic ")
+    assert habits.client.get("/", headers=basic(token)).status_code == 200
+
+
+def test_the_page_says_what_is_asked_and_what_came(habits, study, make_report, token):
+    habits.post([make_report(study).to_document() for _ in range(7)])
+    habits.put(make_report(study, version=9))
+    text = habits.client.get("/", headers=basic(token)).text
+    for words in (
+        "Habits",
+        "<strong>7</strong> reports",
+        "report-invalid",
+        "Laplace noise",
+        "Yes or no.",
+    ):
+        assert words in text
+
+
+def test_words_of_a_study_are_never_markup(empty, make_study, token):
+    empty.publish(make_study(title="<script>alert(1)</script>", purpose="<img src=x onerror=alert(1)>"))
+    text = empty.client.get("/", headers=basic(token)).text
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_a_strict_policy_stands_on_page_and_assets(habits, token):
+    for path in ("/", "/assets/operator.css", "/assets/operator.js"):
+        response = habits.client.get(path, headers=basic(token))
+        assert response.status_code == 200
+        policy = response.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_recent_value_is_kept_in_proportion_to_its_cost(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("collector.overview.time.monotonic", lambda: now[0])
+    computed = []
+
+    def compute():
+        now[0] += 2.0
+        computed.append(now[0])
+        return len(computed)
+
+    recent = Recent(compute)
+    assert [recent.get(), recent.get()] == [1, 1]
+    now[0] += 2.0 * REST
+    assert recent.get() == 2
+
+
+def test_in_a_browser_counts_go_up_by_themselves(start_server, study, make_report, token, tmp_path):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    address = urlsplit(server.url)
+    with browser(tmp_path) as driver:
+        driver.get(f"http://me:{token}@{address.netloc}/")
+        assert driver.title == "ldpkit collector"
+        for _ in range(3):
+            assert server.put(make_report(study)) == 201
+        WebDriverWait(driver, WAIT_SECONDS).until(
+            lambda page: page.find_element(By.CSS_SELECTOR, ".reports strong").text == "3"
+        )
+        assert driver.find_element(By.ID, "state").text == "live"
+        folder = os.environ.get("LDPKIT_SCREENSHOTS")
+        if folder:
+            driver.save_screenshot(f"{folder}/operator.png")
+        messages = [
+            entry["message"] for entry in driver.get_log("browser") if "favicon" not in entry["message"]
+        ]
+        assert messages == []
+
+
+@pytest.mark.parametrize("width", [500, 1200])
+def test_in_a_browser_nothing_overflows(start_server, study, token, tmp_path, width):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    with browser(tmp_path, width, 900) as driver:
+        driver.get(f"http://me:{token}@{urlsplit(server.url).netloc}/")
+        scrolled = driver.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+        assert scrolled <= 0
+        folder = os.environ.get("LDPKIT_SCREENSHOTS")
+        if folder:
+            driver.save_screenshot(f"{folder}/operator-{width}.png")

@@ -1,0 +1,214 @@
+"""Random histories of one study against a model that is a dictionary, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy.exc import OperationalError
+
+from collector import exporting
+from tests.collector.conftest import TODAY, Harness, build_report, build_study
+
+EXAMPLES = {"sqlite": 25, "postgresql": 12}
+STEPS = 40
+LATE = timedelta(days=7)
+CLOSES = TODAY + timedelta(days=10)
+PICK = st.integers(0, 10**6)
+VERSIONS = {version: build_study(version, closes=CLOSES.isoformat()) for version in (1, 2, 3)}
+
+
+class AwayError(OperationalError):
+    """The database went away."""
+
+    def __init__(self):
+        super().__init__("", None, Exception("away"))
+
+
+class Histories(RuleBasedStateMachine):
+    """held: {id: report} as it should be exported. days: of their arrival. gone: withdrawn ids."""
+
+    def __init__(self, database):
+        super().__init__()
+        self.database = database
+        self.day = TODAY
+        self.held, self.days, self.sent, self.gone = {}, {}, [], set()
+        self.published, self.closed = [1], False
+        self.start()
+        assert self.harness.publish(VERSIONS[1]).status_code == 201
+
+    def start(self):
+        self.harness = Harness(self.database, busy_timeout=5)
+        self.harness.day = self.day
+
+    def teardown(self):
+        self.harness.collector.close()
+
+    @property
+    def open(self):
+        return not self.closed and self.day <= CLOSES + LATE
+
+    def expected(self, report):
+        """The status that an upload of this report deserves."""
+        if report.id in self.gone:
+            return 410
+        if report.id in self.held:
+            return 200 if self.held[report.id] == report else 409
+        return 201 if self.open else 410
+
+    def remember(self, report):
+        if self.expected(report) == 201:
+            self.held[report.id], self.days[report.id] = report, self.day
+
+    def fresh(self, pick):
+        report = build_report(VERSIONS[self.published[pick % len(self.published)]])
+        self.sent.append(report)
+        return report
+
+    def changed(self, report):
+        payloads = {**report.payloads, "ever": bytes([1 - report.payloads["ever"][0]])}
+        return build_report(VERSIONS[report.version], id=report.id, payloads=payloads)
+
+    def failing(self, commits):
+        """The next commit fails, before or after it took place."""
+        writer, genuine = self.harness.collector.writer, self.harness.collector.writer._store
+
+        def store(uploads):
+            writer._store = genuine
+            if commits:
+                genuine(uploads)
+            raise AwayError
+
+        writer._store = store
+
+    @rule(version=st.integers(1, 3), change=st.booleans())
+    def publish(self, version, change):
+        is_later = version > self.published[-1]
+        changes = {"title": "Another"} if change and not is_later else {}
+        study = build_study(version, closes=CLOSES.isoformat(), **changes)
+        expected = 409
+        if version == self.published[-1]:
+            expected = 409 if changes else 200
+        elif is_later and not self.closed:
+            expected = 201
+            self.published.append(version)
+        assert self.harness.publish(study).status_code == expected
+
+    @rule(pick=PICK)
+    def upload(self, pick):
+        report = self.fresh(pick)
+        expected = self.expected(report)
+        assert self.harness.put(report).status_code == expected
+        self.remember(report)
+
+    @precondition(lambda self: self.sent)
+    @rule(pick=PICK, change=st.booleans())
+    def upload_again(self, pick, change):
+        report = self.sent[pick % len(self.sent)]
+        report = self.changed(report) if change else report
+        assert self.harness.put(report).status_code == self.expected(report)
+        self.remember(report)
+
+    @rule(picks=st.lists(PICK, max_size=8))
+    def upload_batch(self, picks):
+        batch = [self.sent[p % len(self.sent)] if self.sent and p % 3 else self.fresh(p) for p in picks]
+        statuses = []
+        for report in batch:
+            statuses.append(self.expected(report))
+            self.remember(report)
+        result = self.harness.post([report.to_document() for report in batch]).get_json()
+        assert (result["stored"], result["duplicates"]) == (statuses.count(201), statuses.count(200))
+        failed = [report.id for report, status in zip(batch, statuses, strict=True) if status >= 400]
+        assert [entry["id"] for entry in result["failed"]] == failed
+
+    @rule(pick=PICK, commits=st.booleans())
+    def upload_into_a_failure(self, pick, commits):
+        """Without the commit nothing is there; with it, only the acknowledgement was lost."""
+        report = self.fresh(pick)
+        self.failing(commits)
+        assert self.harness.put(report).status_code == 503
+        if commits:
+            self.remember(report)
+
+    @precondition(lambda self: self.sent)
+    @rule(pick=PICK)
+    def withdraw(self, pick):
+        report_id = self.sent[pick % len(self.sent)].id
+        known = report_id in self.held or report_id in self.gone
+        assert self.harness.withdraw(report_id).status_code == (204 if known else 404)
+        if self.held.pop(report_id, None):
+            self.gone.add(report_id)
+
+    @rule()
+    def restart(self):
+        self.harness.collector.close()
+        self.start()
+
+    @rule(days=st.integers(-3, 9))
+    def jump(self, days):
+        self.day += timedelta(days)
+        self.harness.day = self.day
+
+    @precondition(lambda self: len(self.sent) > 10)
+    @rule()
+    def close(self):
+        assert self.harness.close().status_code == 200
+        self.closed = True
+
+    @precondition(lambda self: self.held)
+    @rule(pick=PICK)
+    def export_the_rest(self, pick):
+        ids = sorted(self.held)
+        after = ids[pick % len(ids)]
+        assert [report.id for report in self.harness.exported(after=after)] == ids[pick % len(ids) + 1 :]
+
+    @rule()
+    def export_through_yesterday(self):
+        yesterday = self.day - timedelta(1)
+        expected = sorted(report_id for report_id in self.held if self.days[report_id] <= yesterday)
+        assert [report.id for report in self.harness.exported(through=yesterday.isoformat())] == expected
+
+    @invariant()
+    def the_export_is_the_model(self):
+        exported = self.harness.exported()
+        assert exported == [self.held[report_id] for report_id in sorted(self.held)]
+
+
+@pytest.fixture
+def new_database(request, tmp_path):
+    """Makes a new database for each history."""
+
+    def make(kind):
+        if kind == "postgresql":
+            return request.getfixturevalue("postgresql").new_database()
+        return f"sqlite:///{tmp_path / f'{next(numbers)}.sqlite3'}"
+
+    numbers = count()
+    return make
+
+
+@pytest.mark.parametrize("kind", sorted(EXAMPLES))
+def test_histories(kind, new_database, monkeypatch):
+    monkeypatch.setattr(exporting, "PAGE_REPORTS", 3)
+    run_state_machine_as_test(
+        lambda: Histories(new_database(kind)),
+        settings=settings(
+            max_examples=EXAMPLES[kind],
+            stateful_step_count=STEPS,
+            phases=[Phase.generate],
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
