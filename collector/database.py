@@ -78,8 +78,9 @@ def _parse_url(text: str) -> URL:
 
 def _create_engine(url: URL, busy_timeout: float) -> Engine:
     # pool_size 0: as many connections as server threads. hide_parameters: errors are logged.
-    options: dict[str, Any] = {"pool_size": 0, "pool_pre_ping": True, "hide_parameters": True}
+    options: dict[str, Any] = {"pool_size": 0, "hide_parameters": True}
     if url.get_backend_name() == "postgresql":
+        options["pool_pre_ping"] = True
         options["connect_args"] = _postgresql_arguments(busy_timeout)
     try:
         engine = create_engine(url, **options)

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,11 @@ from collector.packing import PackedReport
 STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
+# Built once: every commit needs the state of its studies.
+STATE = select(STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes).where(
+    STUDIES.c.id == bindparam("study_id")
+)
+STATE_KEPT = STATE.with_for_update(read=True)
 NEVER_PUBLISHED = 0
 INSERT_INTO_SQLITE = (
     "INSERT INTO reports (study, id, version, day, payloads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -73,9 +78,8 @@ def ping(session: Session) -> None:
 
 def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:
     """A published study's state. keep: nobody else can change it until this transaction ends."""
-    columns = (StudyRow.number, StudyRow.closed, StudyRow.opens, StudyRow.closes)
-    statement = select(*columns).where(StudyRow.id == study_id)
-    row = session.execute(statement.with_for_update(read=True) if keep else statement).first()
+    statement = STATE_KEPT if keep else STATE
+    row = session.connection().execute(statement, {"study_id": study_id}).first()
     return StudyState(*row) if row else None
 
 
