@@ -14,8 +14,6 @@ from schemas import Report, Study
 from schemas.errors import InputError, ReportError
 
 EXPORT_END = b'{"format":"ldpkit.export-end/1"'
-# A report's payloads in Parquet: one column for each question, with this before its id.
-PAYLOAD_COLUMN = "payloads."
 SHOWN = 3
 
 
@@ -123,15 +121,13 @@ def _parquet_rows(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
 
 
 def _report_of_row(row: dict[str, Any]) -> Report:
-    """A report from the columns that `ldpkit export` writes."""
+    """A report from the columns that `ldpkit export` writes; `payloads` has a field for each question."""
     try:
-        head = row["report_id"], row["study"], row["version"], row["digest"]
-    except KeyError:
+        payloads = {name: value for name, value in row["payloads"].items() if value is not None}
+        report = Report(row["report_id"], row["study"], row["version"], row["digest"], payloads)
+    except (KeyError, AttributeError):
         raise ReportError("", "the row lacks a column of an export") from None
-    columns = ((name, value) for name, value in row.items() if name.startswith(PAYLOAD_COLUMN))
-    payloads = {name[len(PAYLOAD_COLUMN) :]: value for name, value in columns if value is not None}
     if not all(isinstance(payload, bytes) for payload in payloads.values()):
         raise ReportError("payloads", "must be binary columns")
-    report = Report(*head, payloads)
     # The rules of a report document hold for a row too.
     return Report.from_document(report.to_document())

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from schemas.study import Study
 
 COMMAND_GROUP = "ldpkit.commands"
+COLLECTOR_MODULES = (
+    "alembic",
+    "flask",
+    "granian",
+    "gunicorn",
+    "prometheus_client",
+    "psycopg",
+    "sqlalchemy",
+    "werkzeug",
+    "zstandard",
+)
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
@@ -49,7 +60,7 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
     missing = (error.name or "").split(".")[0]
     if missing in ("schemas", "ldp_client", "collector", "inference", ""):
         raise error
-    extra = "collector" if missing in ("flask", "sqlalchemy", "gunicorn", "werkzeug") else "inference"
+    extra = "collector" if missing in COLLECTOR_MODULES else "inference"
     extra = "demo" if missing == "statsmodels" else extra
     print(f"ldpkit: {MissingExtraError(extra, missing)}", file=sys.stderr)
     return EXIT_BAD_INPUT

@@ -33,7 +33,7 @@ def page(study_id: str) -> Response:
     """The study in plain words, with a form whose answers never leave the browser without noise."""
     collector = current_collector()
     with collector.database.read() as session:
-        document = queries.current_document(session, study_id)
+        document = queries.find_document(session, study_id)
         state = queries.study_state(session, study_id)
     if document is None or state is None:
         return _secured(make_response(render_template("missing.html"), 404))

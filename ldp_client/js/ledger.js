@@ -90,7 +90,7 @@ const finished = (request) =>
   });
 
 function unusable(error) {
-  throw error instanceof LdpkitError ? error : new LdpkitError("ledger", `cannot be used: ${error?.message}`);
+  throw error instanceof LdpkitError ? error : new LdpkitError("ledger", `unusable: ${error?.message}`);
 }
 
 /** The sum of spends, exactly. */
