@@ -10,7 +10,7 @@ from collector.keys import Role
 from collector.overview import page_contents
 from collector.problems import UNAUTHORIZED, ProblemError
 
-page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets")
+page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ldpkit: any name, a key as password", charset="UTF-8"'}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

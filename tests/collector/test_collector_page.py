@@ -81,7 +81,7 @@ def test_words_of_a_study_are_never_markup(empty, make_study, token):
 
 
 def test_a_strict_policy_stands_on_page_and_assets(habits, token):
-    for path in ("/", "/assets/operator.css", "/assets/operator.js"):
+    for path in ("/", "/assets/operator/operator.css", "/assets/operator/operator.js"):
         response = habits.client.get(path, headers=basic(token))
         assert response.status_code == 200
         policy = response.headers["Content-Security-Policy"]
