@@ -67,6 +67,8 @@ def run_export(arguments: argparse.Namespace) -> int:
     token = arguments.token or os.environ.get(TOKEN_VARIABLE)
     if not token:
         raise InputError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")
+    if not (token.isascii() and token.isprintable()):
+        raise InputError("the token must be printable ASCII")
     count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
     print(f"{count} reports in {arguments.out}")
     return 0

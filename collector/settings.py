@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,9 @@ class Settings:
             if getattr(self, name) <= 0:
                 raise InputError(f"setting {name}: must be above 0, is {getattr(self, name)}")
         for name in ("busy_timeout", "late_days", "upload_rate", "study_rate"):
-            # Not (x >= 0) rather than x < 0: NaN must fail too.
-            if not getattr(self, name) >= 0:
-                raise InputError(f"setting {name}: must not be negative, is {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isfinite(value) or value < 0:
+                raise InputError(f"setting {name}: must be a number and not negative, is {value}")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Settings:

@@ -71,6 +71,7 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
         ({"busy_timeout": -1}, "busy_timeout"),
         ({"busy_timeout": "soon"}, "busy_timeout"),
         ({"upload_rate": "nan"}, "upload_rate"),
+        ({"busy_timeout": "inf"}, "busy_timeout"),
         ({"late_days": "1.5"}, "late_days"),
         ({"queue_reports": 0}, "queue_reports"),
         ({"database": "nonsense"}, "database"),

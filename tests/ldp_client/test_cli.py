@@ -47,6 +47,7 @@ def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsy
         (["demo", "--devices", "0"], "--devices"),
         (["demo", "--epsilon", "-1"], "epsilon"),
         (["export", "x", "--out", "y", "--token", "t", "--from", "ftp://h"], "http"),
+        (["export", "x", "--out", "y", "--token", "€"], "ASCII"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path, arguments, says):
