@@ -18,6 +18,7 @@ from collector.settings import Settings
 
 POLL_SECONDS = 0.02
 START_SECONDS = 60.0
+STOP_SECONDS = 10
 
 
 def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> None:
@@ -43,6 +44,8 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         log_level=LogLevels.warning,
         log_access=False,
         respawn_failed_workers=True,
+        # A worker told to stop while it starts does not hear it, and would be waited for without end.
+        workers_kill_timeout=STOP_SECONDS,
     )
     with shared_metrics(place.workers):
         # Here too, not in the workers alone, so that a wrong database is one clear line.
