@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from http.client import HTTPException
 from urllib.parse import quote, urlsplit
 
-from collector.end_line import FORMAT as END_FORMAT
-from collector.end_line import end_line
 from schemas import Report
 from schemas.errors import DocumentError, InputError, TransferError
+from schemas.export_end import FORMAT as END_FORMAT
+from schemas.export_end import end_line
 
 TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 5

@@ -8,9 +8,9 @@ from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from collector.end_line import end_line
 from collector.exporting import Export
 from collector.packing import PackedReport
+from schemas.export_end import end_line
 
 
 class Format(NamedTuple):

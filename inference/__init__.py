@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inference.fitting import fit
     from inference.results.posterior import Posterior
-    from inference.summaries import Summary, summarize
+    from summaries import Summary, summarize
 
 __all__ = ["Posterior", "Summary", "fit", "summarize"]
 
 _HOMES = {
-    "fit": "fitting",
-    "Posterior": "results.posterior",
+    "fit": "inference.fitting",
+    "Posterior": "inference.results.posterior",
     "Summary": "summaries",
     "summarize": "summaries",
 }
@@ -24,4 +24,4 @@ def __getattr__(name: str) -> Any:
     """Load JAX and NumPyro on first use, so that the command line's help does not wait for them."""
     if name not in _HOMES:
         raise AttributeError(name)
-    return getattr(import_module(f"inference.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

@@ -12,9 +12,9 @@ from inference.models.base import Model
 from inference.results.diagnostics import diagnose, mixing
 from inference.results.posterior import Posterior
 from inference.sampling import sample, sample_prior
-from inference.summaries import Summary, summarize
 from schemas import Question, Report, Study
 from schemas.errors import InputError, SummaryError
+from summaries import Summary, summarize
 
 Progress = Callable[[str], None]
 

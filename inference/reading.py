@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from inference.summaries import Summary, check_report, summarize
 from ldp_client import mechanism_for
 from schemas import Report, Study
 from schemas.errors import InputError, ReportError
+from schemas.export_end import is_end_line
+from summaries import Summary, check_report, summarize
 
-EXPORT_END = b'{"format":"ldpkit.export-end/1"'
 SHOWN = 3
 
 
@@ -101,7 +101,7 @@ def _all_reports(paths: Iterable[str]) -> Iterator[tuple[str, Callable[[], Repor
 def _ndjson_lines(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
-            if line.strip() and not line.startswith(EXPORT_END):
+            if line.strip() and not is_end_line(line):
                 yield f"{Path(path).name}, line {number}", partial(Report.from_json, line)
 
 

@@ -47,7 +47,7 @@ def test_import_layers_hold(pytestconfig):
     assert "1 kept, 0 broken" in done.stdout
 
 
-@pytest.mark.parametrize("package", ["schemas", "ldp_client", "collector", "inference"])
+@pytest.mark.parametrize("package", ["schemas", "ldp_client", "summaries", "collector", "inference"])
 def test_public_names_exist(package):
     module = __import__(package)
     assert module.__all__

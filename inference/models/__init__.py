@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from inference.models import choice, number, regression
 from inference.models.base import Model
-from inference.summaries import QuestionSummary
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
+from summaries import QuestionSummary
 
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
 

@@ -16,11 +16,11 @@ from numpyro.distributions import Distribution
 from inference import priors
 from inference.likelihoods import RandomizedResponseCounts, UnaryEncodingColumnSums, UnaryEncodingPatterns
 from inference.models.base import Draws, Model
-from inference.reductions import keeps_patterns, pattern_bits
-from inference.summaries import QuestionSummary
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
+from summaries import QuestionSummary
+from summaries.reductions.choice import keeps_patterns, pattern_bits
 
 # A binomial count is near enough to normal when its variance is at least this.
 FEWEST_VARIANCE = 10.0

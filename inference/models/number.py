@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.likelihoods import BinnedPerturbed, ClippedExponential, ClippedNormal, LaplaceNoise
 from inference.models.base import Draws, Model
-from inference.reductions import histogram_edges
-from inference.summaries import QuestionSummary
 from ldp_client import Mechanism
 from ldp_client.mechanisms.laplace import Laplace
 from schemas import Question
+from summaries import QuestionSummary
+from summaries.reductions.histogram import histogram_edges
 
 
 class Scale:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
 from inference.models.base import Draws, Model
-from inference.summaries import QuestionSummary
 from ldp_client import Mechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
 from schemas.study import Field
+from summaries import QuestionSummary
 
 Matrix = NDArray[np.float64]
 

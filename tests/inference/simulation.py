@@ -14,10 +14,10 @@ from numpyro.infer.hmc import HMCState
 
 from inference.models import model_for
 from inference.models.base import Model
-from inference.summaries import Summary, summarize
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
+from summaries import Summary, summarize
 
 Answers = list[Any]
 WARMUP, DRAWS = 250, 400

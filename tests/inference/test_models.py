@@ -10,11 +10,11 @@ from inference.models import MODELS, model_for
 from inference.models.raw import raw_model_for
 from inference.models.regression import second_moments
 from inference.sampling import sample
-from inference.summaries import QuestionSummary, Summary
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.base import unpack_signed
 from schemas import Study
 from schemas.catalogue import MODELS as CATALOGUE
+from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.simulation import collected
 

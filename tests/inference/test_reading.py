@@ -5,11 +5,11 @@ import pytest
 
 from collector.tables import write_reports
 from inference.reading import load_summary, summarize_files
-from inference.summaries import summarize
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Report, Study
 from schemas.errors import InputError, SummaryError
+from summaries import summarize
 from tests import studies
 
 STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER))

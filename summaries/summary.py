@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.reductions import REDUCTIONS
-from ldp_client import Mechanism, mechanism_for
-from schemas import Question, Report, Study
+from ldp_client import mechanism_for
+from schemas import Question, Study
 from schemas.canonical import canonical_json, parse_json
-from schemas.errors import ReportError, SummaryError
+from schemas.errors import SummaryError
 from schemas.fields import Constant, Hex, Identifier, Integer, Record
+from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.summary/1"
 MAX_BYTES = 1 << 28
-CHUNK = 8192
 LARGEST_COUNT = 1 << 53
 
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """n reports of one question, reduced to integers (see inference.reductions)."""
+    """n reports of one question, reduced to integers (see summaries.reductions)."""
 
     n: int
     values: NDArray[np.int64]
@@ -126,39 +124,3 @@ _SHAPE = Record(
         "questions": _Questions(),
     }
 )
-
-
-def summarize(study: Study, reports: Iterable[Report]) -> Summary:
-    """Reduce reports to a summary, in one pass and bounded memory.
-
-    Raises ReportError for a report of another study document, one with other questions, or one
-    that no device could have sent.
-    """
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-    summary = Summary.empty(study)
-    stream = iter(reports)
-    while chunk := list(islice(stream, CHUNK)):
-        for report in chunk:
-            check_report(study, mechanisms, report)
-        summary = summary.merge(_summarize_chunk(study, mechanisms, chunk))
-    return summary
-
-
-def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Report) -> None:
-    """Raises ReportError unless some device could have sent this report in answer to this document."""
-    if report.digest != study.digest:
-        raise ReportError("digest", "the report answers another study document")
-    if report.payloads.keys() != mechanisms.keys():
-        raise ReportError("payloads", "are not those of the study's questions")
-    for name, mechanism in mechanisms.items():
-        mechanism.check(report.payloads[name])
-
-
-def _summarize_chunk(study: Study, mechanisms: Mapping[str, Mechanism], chunk: list[Report]) -> Summary:
-    questions = {}
-    for name, mechanism in mechanisms.items():
-        joined = b"".join([report.payloads[name] for report in chunk])
-        payloads = np.frombuffer(joined, dtype=np.uint8).reshape(len(chunk), mechanism.payload_size)
-        values = REDUCTIONS[mechanism.name].reduce(mechanism, payloads)
-        questions[name] = QuestionSummary(len(chunk), values)
-    return Summary(study.id, study.version, study.digest, questions)

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import summarize
-from inference.reductions import histogram_cells, histogram_edges, pattern_bits
-from inference.summaries import QuestionSummary, Summary
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms.base import pack_signed
 from schemas import Report, Study
 from schemas.errors import ReportError, SummaryError
+from summaries import QuestionSummary, Summary
+from summaries.reductions.choice import pattern_bits
+from summaries.reductions.histogram import histogram_cells, histogram_edges
 from tests import studies
 
 STUDY = Study(studies.document())
@@ -44,7 +45,7 @@ def test_every_report_is_counted_once_in_every_question():
 
 def test_chunks_do_not_matter(monkeypatch):
     whole = summarize(STUDY, REPORTS)
-    monkeypatch.setattr("inference.summaries.CHUNK", 7)
+    monkeypatch.setattr("summaries.reducing.CHUNK", 7)
     assert same(summarize(STUDY, REPORTS), whole)
 
 
@@ -74,7 +75,7 @@ def test_the_histogram_puts_every_grid_point_between_its_edges(levels):
     points = np.unique(
         np.clip(np.concatenate([edges - 0.5, edges + 0.5, [-(2**30), 2**30]]), -(2**30), 2**30)
     )
-    from inference.reductions import REDUCTIONS
+    from summaries.reductions import REDUCTIONS
 
     for point in points.astype(int):
         payload = np.frombuffer(pack_signed([int(point)]), np.uint8)[None]
