@@ -61,3 +61,15 @@ class ReportRow(Base):
     version: Mapped[int]
     day: Mapped[date]
     payloads: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SumsRow(Base):
+    """A share of a version's running summary: see sums.py and reports/tally.py."""
+
+    __tablename__ = "sums"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    sums: Mapped[bytes] = mapped_column(LargeBinary)
