@@ -118,7 +118,8 @@ class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
     ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
-    "record" (features, norm, response). choices: labels, or range(count). path: where it stands in
+    "record" (features, norm, response). choices: labels, or range(count)
+    where they are `numbered`. path: where it stands in
     the document, such as "questions[0]".
     """
 
@@ -128,7 +129,10 @@ class Question:
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.choices: "tuple[str, ...] | range" = YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
+        self.choices: "tuple[str, ...] | range" = (
+            YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
+        )
+        self.numbered = isinstance(self.choices, range)
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None

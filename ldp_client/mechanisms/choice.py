@@ -32,7 +32,7 @@ class ChoiceMechanism(Mechanism):
         super().__init__(question)
         self.labels = question.choices
         self.choices = len(question.choices)
-        self.numbered = isinstance(question.choices, range)
+        self.numbered = question.numbered
         labels = () if self.numbered else question.choices
         self._index = {label: index for index, label in enumerate(labels)}
         self.boolean = question.ask == "yes_no"

@@ -77,8 +77,9 @@ class Hadamard(ChoiceMechanism):
     def in_words(self) -> str:
         """The number of columns and the probability of the truth."""
         return (
-            f"One of {self.columns} codes is sent, each of which stands for about one in {2 * self.blocks} of "
-            f"the {self.choices} choices: the true one is among those with probability {float(self.p):.4f}."
+            f"One of {self.columns} codes is sent, each of which stands for about one in {2 * self.blocks} "
+            f"of the {self.choices} choices: the true one is among those with probability "
+            f"{float(self.p):.4f}."
         )
 
     def check(self, payload: bytes) -> None:

@@ -66,8 +66,8 @@ class Olh(ChoiceMechanism):
     def in_words(self) -> str:
         """The groups and the probability of the truth."""
         return (
-            f"The {self.choices} choices are dealt at random into {self.hashes} groups, anew for each device, "
-            f"and the true one's group is sent with probability {float(self.p):.4f}, else another group."
+            f"The {self.choices} choices are dealt at random into {self.hashes} groups, anew for each "
+            f"device, and the true one's group is sent with probability {float(self.p):.4f}, else another."
         )
 
     def check(self, payload: bytes) -> None:

@@ -41,7 +41,7 @@ class RandomizedResponse(ChoiceMechanism):
 
     def in_words(self) -> str:
         """The probability of the truth."""
-        return f"The true answer is sent with probability {float(self.p):.4f}, else another one."
+        return f"The true answer is sent with probability {float(self.p):.4g}, else another one."
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it is the index of a choice."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Sue(UnaryMechanism):
-    """The true choice's bit is 1 and the others' 0; then each is flipped with probability threshold / 2**bits.
+    """The true choice's bit is 1, the others' are 0; each is flipped with probability threshold / 2**bits.
 
     Two answers differ in two bits, so e^ε = ((2**bits − threshold) / threshold)².
     """
