@@ -15,7 +15,9 @@ from summaries.reductions.choice import (
     UNARY_COUNTS,
 )
 from summaries.reductions.histogram import HISTOGRAM
+from summaries.reductions.memoized import MEMOIZED
 from summaries.reductions.moments import SUMS
+from summaries.reductions.records import RECORDS
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
@@ -26,5 +28,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "subset_selection": SUBSET_COUNTS,
     "olh": HASH_COUNTS,
     "hadamard": COLUMN_COUNTS,
+    "memoized": MEMOIZED,
     "gaussian_statistics": SUMS,
+    "gaussian_record": RECORDS,
 }
