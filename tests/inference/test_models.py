@@ -28,6 +28,12 @@ def test_a_model_without_a_likelihood_for_the_mechanism_is_refused():
         model_for(study.questions[0], Summary.empty(study).questions["weight"])
 
 
+def test_a_model_of_too_many_shares_is_refused():
+    study = Study(studies.document({**studies.ONE_OF, "choices": {"count": 10_001}}))
+    with pytest.raises(InputError, match="at most 10000 shares"):
+        model_for(study.questions[0], Summary.empty(study).questions["colour"])
+
+
 def question_of(template):
     return Study(studies.document(template)).questions[0]
 
