@@ -12,13 +12,16 @@ consenting = functools.partial(Device, require_consent=False)
 class Server:
     """Answers requests with the statuses of a list, then 200; keeps what it was sent.
 
-    requests: (method, path, body, headers). content: what GET answers. headers: sent with each answer.
+    requests: (method, path, body, headers). content: what GET answers. headers: sent with
+    each answer. tls: an SSLContext, for https.
     """
 
-    def __init__(self, content=b""):
+    def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
         self.http = HTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        if tls:
+            self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.http.server_port}"
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
 
     def __enter__(self):
