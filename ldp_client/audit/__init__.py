@@ -3,7 +3,7 @@
 Loaded by `ldpkit audit` and the tests only; standard library only.
 """
 
-from ldp_client.audit.auditing import FALSE_ALARM, audit_mechanism, audit_study
+from ldp_client.audit.auditing import FALSE_ALARM, audit_mechanism
 from ldp_client.audit.findings import Audit, Check
 
-__all__ = ["FALSE_ALARM", "Audit", "Check", "audit_mechanism", "audit_study"]
+__all__ = ["FALSE_ALARM", "Audit", "Check", "audit_mechanism"]

@@ -1,4 +1,4 @@
-"""One study's audit: every question's mechanism, its hardest pairs of answers, all checks."""
+"""The audit of one question: its mechanism, the hardest pairs of answers, all checks."""
 
 from ldp_client.audit.batches import Batch
 from ldp_client.audit.bounds import bound_checks, evidence_of
@@ -8,16 +8,17 @@ from ldp_client.audit.noise import noise_checks
 from ldp_client.audit.pairs import answers_for, pairs_of, random_answers
 from ldp_client.audit.replay import replay_checks
 from ldp_client.audit.thresholds import threshold_checks
+from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Pair
-from ldp_client.mechanisms import mechanism_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from typing import Any
 
+    from ldp_client.audit.timing import Clock
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Question, Study
+    from schemas.study import Question
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.
 FALSE_ALARM = 1e-6
@@ -25,14 +26,10 @@ SAMPLES = 40_000
 MOST_FAMILIES = 8
 
 
-def audit_study(study: "Study", samples: int = SAMPLES) -> "Iterator[Audit]":
-    """One audit for each question, `samples` reports of each answer that is compared."""
-    for question in study.questions:
-        yield audit_mechanism(mechanism_for(question), question, samples)
-
-
-def audit_mechanism(mechanism: "Mechanism", question: "Question", samples: int = SAMPLES) -> Audit:
-    """All checks of one mechanism that answers this question."""
+def audit_mechanism(
+    mechanism: "Mechanism", question: "Question", samples: int = SAMPLES, clock: "Clock | None" = None
+) -> Audit:
+    """All checks of one mechanism that answers this question; those of time only with a clock."""
     privacy = mechanism.privacy
     audit = Audit(question.id, mechanism.name, float(privacy.epsilon), float(privacy.delta))
     answers = answers_for(question)
@@ -49,6 +46,9 @@ def audit_mechanism(mechanism: "Mechanism", question: "Question", samples: int =
     for one, other in [*pairs, *[names[::-1] for names in pairs]]:
         pair = Pair(mechanism, answers[one], answers[other])
         found += evidence_of(pair, f"{one} against {other}", batches[one], batches[other], share)
+    if clock is not None:
+        pair = Pair(mechanism, *[answers[name] for name in pairs[0]])
+        audit.checks += time_checks(pair, answers, FALSE_ALARM, clock)
     audit.bound = max([evidence.epsilon for evidence in found])
     audit.checks += bound_checks(found)
     return audit

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from time import process_time_ns
 
 from ldp_client.audit.auditing import audit_mechanism
 from ldp_client.audit.findings import table
@@ -25,7 +26,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     audits = []
     for question in _chosen(study, arguments.question):
         print(f"auditing {question.id} …", file=sys.stderr)
-        audits.append(audit_mechanism(mechanism_for(question), question, arguments.samples))
+        audits.append(audit_mechanism(mechanism_for(question), question, arguments.samples, process_time_ns))
     print("\n".join(table(audits)))
     if arguments.out:
         with open(arguments.out, "w", encoding="utf-8") as file:
