@@ -65,7 +65,7 @@ def _against_answer(
 
 
 def _against_noise(pair: "Pair", rate: float, clock: "Clock", runs: int) -> "tuple[bool, str]":
-    """Reports with the most noise against those with the least; of choices, truthful ones against the rest."""
+    """Reports with the most noise against those with the least; of choices, truthful against others."""
     timed = measure(pair.mechanism, {"one": pair.one}, clock, 4 * runs)["one"]
     least, most = _by_noise(pair, timed)
     differs = slower(least, most, rate) or slower(most, least, rate)
