@@ -44,7 +44,7 @@ def moment_influence(mechanism: GaussianStatistics) -> float:
 
 def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
     """What a share of false reports could do to the estimates of one question, for people."""
-    senders = f"If {false_share:.0%} of the reports were false"
+    senders = f"If {100 * false_share:g} % of the reports were false"
     if isinstance(mechanism, ChoiceMechanism):
         moved = min(1.0, false_share * share_influence(mechanism))
         return (

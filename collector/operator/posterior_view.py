@@ -51,7 +51,7 @@ def _row(name: str, row: dict[str, float], scale: tuple[float, float]) -> dict[s
     """start, width, mark: of the interval and the mean, in hundredths of the axis."""
     low, high = scale
     start, end, mark = (100 * (row[key] - low) / (high - low) for key in ("q05", "q95", "mean"))
-    numbers = {key: f"{row[key]:.4g}" for key in ("mean", "q05", "q95")}
+    numbers = {key: f"{row[key]:.3g}" for key in ("mean", "q05", "q95")}
     places = {"start": start, "width": max(end - start, 0.5), "mark": mark}
     return {"name": name, **numbers, **{key: round(place, 2) for key, place in places.items()}}
 
