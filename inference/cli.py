@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.cli import load_study
+from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
