@@ -28,10 +28,11 @@ PRIOR_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Sampled:
-    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws)."""
+    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them."""
 
     sites: Draws
     diverging: NDArray[np.bool_]
+    reasons: tuple[str, ...] = ()
 
 
 def sample(
