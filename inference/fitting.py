@@ -8,6 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
+from inference.compile_cache import use_compile_cache
 from inference.laplace import approximate
 from inference.models import model_for
 from inference.models.base import Model
@@ -45,6 +46,7 @@ def fit(
     check_seed(seed)
     check_method(method)
     questions = stated_questions(study, priors or {})
+    use_compile_cache()
     summary = reports if isinstance(reports, Summary) else summarize(study, reports)
     if summary.digest != study.digest:
         raise SummaryError("digest", "belongs to another study document")

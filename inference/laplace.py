@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from inference.importance import resample, weigh
 from inference.models.base import Model
 from inference.sampling import CHAINS, KEPT, Sampled
-from inference.space import Space, as_arrays, space_of
+from inference.space import Arrays, Space, as_arrays, space_of
 from schemas.errors import InputError
 
 Vector = NDArray[np.float64]
@@ -51,12 +51,13 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        if len(space.start) > MOST_DIMENSIONS:
+        if space.dimension > MOST_DIMENSIONS:
             raise InputError(
-                f"--method laplace takes at most {MOST_DIMENSIONS} parameters, not {len(space.start)}: "
+                f"--method laplace takes at most {MOST_DIMENSIONS} parameters, not {space.dimension}: "
                 "use --method nuts"
             )
-        mode = find_mode(space, data)
+        start = jax.jit(space.start)(as_arrays(model.initial, float), data)
+        mode = find_mode(space, np.asarray(start), data)
         white = np.random.default_rng(seed).normal(size=(draws, len(mode.at)))
         vectors = mode.at + solve_triangular(mode.factor, white.T, lower=True, trans="T").T
         potentials, sites = _evaluated(space, vectors, data)
@@ -67,7 +68,7 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
     return Sampled(chains, np.zeros(shape, dtype=bool), (*mode.reasons, *worth.reasons()))
 
 
-def find_mode(space: Space, data: dict[str, Array]) -> Mode:
+def find_mode(space: Space, start: Vector, data: Arrays) -> Mode:
     """The mode of the posterior in unbounded space, and the curvature there."""
     compiled = jax.jit(jax.value_and_grad(space.potential))
     hessian = jax.jit(lambda vector, data: _hessian(space, vector, data))
@@ -77,8 +78,7 @@ def find_mode(space: Space, data: dict[str, Array]) -> Mode:
         good = bool(np.isfinite(value)) and bool(np.isfinite(gradient).all())
         return (float(value), np.asarray(gradient)) if good else (1e300, np.zeros_like(vector))
 
-    vector = np.asarray(space.start)
-    vector = minimize(slope, vector, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    vector = minimize(slope, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
     return _newton(slope, lambda vector: np.array(hessian(vector, data)), vector)
 
 
@@ -115,7 +115,7 @@ def _factor(hessian: Vector) -> tuple[Vector, bool]:
             hessian = np.nan_to_num(hessian)
 
 
-def _hessian(space: Space, vector: Array, data: dict[str, Array]) -> Array:
+def _hessian(space: Space, vector: Array, data: Arrays) -> Array:
     """The Hessian (d, d), some columns at a time: memory stays near that of the result."""
 
     def column(direction: Array) -> Array:
@@ -126,11 +126,13 @@ def _hessian(space: Space, vector: Array, data: dict[str, Array]) -> Array:
     return jax.lax.map(column, unit, batch_size=min(COLUMNS_AT_ONCE, len(vector)))
 
 
-def _evaluated(space: Space, vectors: Vector, data: dict[str, Array]) -> tuple[Vector, dict[str, Vector]]:
+def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dict[str, Vector]]:
     """Potentials (draws,) and sites of vectors (draws, d)."""
 
-    def one(vector: Array) -> tuple[Array, dict[str, Array]]:
+    def one(vector: Array, data: Arrays) -> tuple[Array, dict[str, Array]]:
         return space.potential(vector, data), space.sites(vector, data)
 
-    potentials, sites = jax.jit(lambda rows: jax.lax.map(one, rows, batch_size=DRAWS_AT_ONCE))(vectors)
+    potentials, sites = jax.jit(
+        lambda rows, data: jax.lax.map(lambda row: one(row, data), rows, batch_size=DRAWS_AT_ONCE)
+    )(vectors, data)
     return np.asarray(potentials), {name: np.asarray(value, np.float64) for name, value in sites.items()}

@@ -1,4 +1,4 @@
-"""A model's parameters as one vector of unbounded numbers, where optimisers and approximations work."""
+"""A model's parameters as one vector of unbounded numbers, where samplers and optimisers work."""
 
 from __future__ import annotations
 
@@ -14,38 +14,47 @@ from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 
 from inference.models.base import Model
 
-Data = Mapping[str, object]
+Arrays = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
 class Space:
-    """potential: (vector, data) -> −log joint density, up to no constant. sites: (vector, data) -> values.
+    """Pure functions of a model that JAX can transform; the data are arguments, not part of the program.
 
-    start: the moment estimate, (dimension,). All are pure functions that JAX can transform.
+    potential: (vector, data) -> −log joint density. sites: (vector, data) -> {site: value}.
+    start: (initial values, data) -> vector, at the moment estimate. dimension: length of a vector.
     """
 
-    potential: Callable[[Array, Data], Array]
-    sites: Callable[[Array, Data], dict[str, Array]]
-    start: Array
+    potential: Callable[[Array, Arrays], Array]
+    sites: Callable[[Array, Arrays], dict[str, Array]]
+    start: Callable[[Arrays, Arrays], Array]
+    dimension: int
 
 
 def space_of(model: Model) -> Space:
     """The unbounded space of a model. Call it, and what it gives, in one setting of JAX's precision."""
-    initial = {name: jnp.asarray(value, dtype=float) for name, value in model.initial.items()}
-    unbounded = unconstrain_fn(model.program, (), dict(model.data), initial)
-    # A prior may leave out what the moments say.
-    inside = jax.tree.map(lambda value: jnp.where(jnp.isfinite(value), value, 0.0), unbounded)
-    start, unravel = ravel_pytree(inside)
+    program = model.program
 
-    def potential(vector: Array, data: Data) -> Array:
-        return potential_energy(model.program, (), dict(data), unravel(vector))
+    def unbounded(initial: Arrays, data: Arrays) -> dict[str, Array]:
+        # A prior may leave out what the moments say.
+        values = unconstrain_fn(program, (), dict(data), dict(initial))
+        return jax.tree.map(lambda value: jnp.where(jnp.isfinite(value), value, 0.0), values)
 
-    def sites(vector: Array, data: Data) -> dict[str, Array]:
-        return constrain_fn(model.program, (), dict(data), unravel(vector))
+    shapes = jax.eval_shape(unbounded, as_arrays(model.initial, float), as_arrays(model.data))
+    flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
 
-    return Space(potential, sites, start)
+    def potential(vector: Array, data: Arrays) -> Array:
+        return potential_energy(program, (), dict(data), unravel(vector))
+
+    def sites(vector: Array, data: Arrays) -> dict[str, Array]:
+        return constrain_fn(program, (), dict(data), unravel(vector))
+
+    def start(initial: Arrays, data: Arrays) -> Array:
+        return ravel_pytree(unbounded(initial, data))[0]
+
+    return Space(potential, sites, start, len(flat))
 
 
-def as_arrays(data: Data) -> dict[str, Array]:
-    """A model's data as what compiled programs take."""
-    return {name: jnp.asarray(np.asarray(value)) for name, value in data.items()}
+def as_arrays(values: Mapping[str, object], dtype: type | None = None) -> dict[str, Array]:
+    """A model's data or initial values as what compiled programs take."""
+    return {name: jnp.asarray(np.asarray(value), dtype=dtype) for name, value in values.items()}
