@@ -7,10 +7,10 @@ from datetime import date
 
 from flask import Flask
 
-from collector import handling
 from collector.context import EXTENSION, Collector, utc_today
-from collector.fast_uploads import FastUploads
-from collector.headers import harden
+from collector.http import handling
+from collector.http.headers import harden
+from collector.reports.fast_uploads import FastUploads
 from collector.settings import Settings
 from collector.views.export import export
 from collector.views.health import health
@@ -18,6 +18,7 @@ from collector.views.page import page
 from collector.views.participant import participant
 from collector.views.reports import reports
 from collector.views.studies import studies
+from collector.views.summary import summary
 
 
 def create_app(
@@ -34,7 +35,7 @@ def create_app(
     app.extensions[EXTENSION] = collector
     handling.install(app)
     app.after_request(harden)
-    for blueprint in (studies, reports, export, health, page, participant):
+    for blueprint in (studies, reports, export, summary, health, page, participant):
         app.register_blueprint(blueprint)
     app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app

@@ -10,13 +10,13 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from collector.admin_cli import add_admin, add_backup
+from collector.operator.admin_cli import add_admin, add_backup
 from collector.settings import Settings, settings_with
 from schemas.errors import InputError
 
 TOKEN_VARIABLE = "LDPKIT_TOKEN"
 TOKEN_BYTES = 32
-SERVERS = {"gunicorn": "collector.server", "granian": "collector.granian_server"}
+SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,12 +46,15 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.csv, or *.parquet"
     )
+    parser.add_argument(
+        "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
+    )
     parser.set_defaults(run=run_export)
 
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
-    from collector.place import Place
+    from collector.serving.place import Place
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
     server = import_module(SERVERS[arguments.server])
@@ -60,18 +63,33 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """ldpkit export STUDY_ID --from URL --out FILE"""
-    from collector.download import fetch_reports
-    from collector.tables import write_reports
-
+    """ldpkit export STUDY_ID --from URL --out FILE [--summary]"""
     token = arguments.token or os.environ.get(TOKEN_VARIABLE)
     if not token:
         raise InputError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")
     if not (token.isascii() and token.isprintable()):
         raise InputError("the token must be printable ASCII")
-    count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
-    print(f"{count} reports in {arguments.out}")
+    write = _write_summary if arguments.summary else _write_reports
+    print(write(arguments, token))
     return 0
+
+
+def _write_reports(arguments: argparse.Namespace, token: str) -> str:
+    from collector.exports.download import fetch_reports
+    from collector.exports.tables import write_reports
+
+    count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
+    return f"{count} reports in {arguments.out}"
+
+
+def _write_summary(arguments: argparse.Namespace, token: str) -> str:
+    from collector.exports.download import fetch_summary
+    from ldp_client.files import replacing
+
+    text = fetch_summary(arguments.collector, arguments.study, token)
+    with replacing(str(arguments.out)) as file:
+        file.write(text + "\n")
+    return f"the summary is in {arguments.out}"
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:

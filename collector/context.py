@@ -9,17 +9,17 @@ from functools import partial
 
 from flask import current_app
 
-from collector import intake
-from collector.database import Database
-from collector.keys import hash_key
-from collector.limits import UploadLimits
 from collector.metrics import Metrics
-from collector.migrating import migrate
-from collector.overview import Recent, recent_studies
-from collector.queries import StudyOverview
-from collector.rules import RuleBook
+from collector.operator.keys import hash_key
+from collector.operator.overview import Recent, recent_studies
+from collector.reports import intake
+from collector.reports.limits import UploadLimits
+from collector.reports.writer import Writer
 from collector.settings import Settings
-from collector.writer import Writer
+from collector.storage.database import Database
+from collector.storage.migrating import migrate
+from collector.storage.queries import StudyOverview
+from collector.studies.rules import RuleBook
 
 EXTENSION = "ldpkit"
 
@@ -49,15 +49,14 @@ class Collector:
         database = Database(settings.database, settings.busy_timeout)
         migrate(database)
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
-        store = partial(intake.store, database, calendar)
+        rules = RuleBook(database)
+        store = partial(intake.store, database, rules.find, calendar)
         metrics = Metrics()
         writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
-        return cls(
-            settings, database, RuleBook(database), writer, limits, metrics, studies, today, token_hash
-        )
+        return cls(settings, database, rules, writer, limits, metrics, studies, today, token_hash)
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

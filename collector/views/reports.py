@@ -6,12 +6,13 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 
-from collector import batches, intake, publishing
-from collector.binary import plain_batch, plain_report
-from collector.body import CBOR, body_bytes, body_form, parse_body
+from collector.bodies.binary import plain_batch, plain_report
+from collector.bodies.reading import CBOR, body_bytes, body_form, parse_body
 from collector.context import current_collector
-from collector.handling import problem_of
-from collector.parameters import report_id_bytes
+from collector.http.handling import problem_of
+from collector.http.parameters import report_id_bytes
+from collector.reports import batches, intake
+from collector.reports.withdrawing import withdraw
 from schemas import Report
 from schemas.errors import ReportError
 from schemas.report import MAX_BYTES
@@ -57,5 +58,6 @@ def post(study_id: str) -> Response:
 def delete(study_id: str, report_id: str) -> Response:
     """204 once the report is gone for good; whoever knows its id may ask for that."""
     identifier = report_id_bytes(report_id, "report_id")
-    current_collector().writer.act(lambda session: publishing.withdraw(session, study_id, identifier))
+    collector = current_collector()
+    collector.writer.act(lambda session: withdraw(session, collector.rules.find, study_id, identifier))
     return Response(status=204)

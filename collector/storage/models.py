@@ -1,0 +1,75 @@
+"""The tables. A report row holds a day and nothing else that could link it to a person."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class Base(DeclarativeBase):
+    """All tables of the collector."""
+
+
+class StudyRow(Base):
+    """A study's state. version: the one devices get now; opens, closes: that version's days."""
+
+    __tablename__ = "studies"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(String(64), unique=True)
+    version: Mapped[int]
+    opens: Mapped[date | None]
+    closes: Mapped[date | None]
+    closed: Mapped[bool]
+
+
+class DocumentRow(Base):
+    """One published version of a study; never changed."""
+
+    __tablename__ = "documents"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    digest: Mapped[str] = mapped_column(String(64))
+    canonical: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class KeyRow(Base):
+    """A key that people or programs work with. hash: SHA-256; the key itself is nowhere."""
+
+    __tablename__ = "keys"
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    role: Mapped[str] = mapped_column(String(16))
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32))
+
+
+class ReportRow(Base):
+    """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py."""
+
+    __tablename__ = "reports"
+    # Without rowid: SQLite's hidden row numbers would keep the order of arrival.
+    __table_args__ = (
+        ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),
+        {"sqlite_with_rowid": False},
+    )
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
+    version: Mapped[int]
+    day: Mapped[date]
+    payloads: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SumsRow(Base):
+    """A share of a version's running summary: see sums.py and reports/tally.py."""
+
+    __tablename__ = "sums"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    sums: Mapped[bytes] = mapped_column(LargeBinary)
