@@ -40,7 +40,7 @@ POLYNOMIAL_REACH = 4.0
 
 
 def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model:
-    """The question's model with its default priors, its noisy summary taken for the truth.
+    """The question's model with its priors, its noisy summary taken for the truth.
 
     Raises KeyError for a model that has no naive form here.
     """
@@ -57,7 +57,7 @@ def _reports(mechanism: Mechanism, summary: QuestionSummary) -> dict[str, object
 
 def _normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     def program(values: Array, counts: Array) -> None:
-        law = dist.Normal(*priors.normal())
+        law = dist.Normal(*priors.normal(question))
         numpyro.factor("reports", jnp.sum(counts * law.log_prob(values)))
 
     initial = {"mean": 0.5, "sd": 0.3}
@@ -68,7 +68,7 @@ def _exponential(question: Question, mechanism: Mechanism, summary: QuestionSumm
     scale = NumberScale(question)
 
     def program(values: Array, counts: Array) -> None:
-        rate = priors.exponential()
+        rate = priors.exponential(question)
         above_zero = jnp.maximum(values - scale.zero, 0.0)
         numpyro.factor("reports", jnp.sum(counts * (jnp.log(rate) - rate * above_zero)))
 
@@ -86,25 +86,22 @@ def _estimated_counts(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
 
 
 def _bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    del question
     no, yes = _estimated_counts(mechanism, summary)
 
     def program(no: Array, yes: Array) -> None:
-        p = priors.bernoulli()
+        p = priors.bernoulli(question)
         numpyro.factor("reports", yes * jnp.log(p) + no * jnp.log1p(-p))
 
     return Model(program, {"no": no, "yes": yes}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
 
 
 def _multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    choices = question.choices
-
     def program(counts: Array) -> None:
-        shares = priors.multinomial(len(choices))
+        shares = priors.multinomial(question)
         numpyro.factor("reports", jnp.sum(counts * jnp.log(shares)))
 
     def parameters(draws: Draws) -> dict[str, Matrix]:
-        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(choices)}
+        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
 
     counts = _estimated_counts(mechanism, summary)
     return Model(program, {"counts": counts}, {"p": (counts + 1) / (counts + 1).sum()}, parameters)
@@ -120,9 +117,9 @@ def _moments(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _linear_log_likelihood(n: int, moments: Array, line: priors.Regression) -> Array:
+def _linear_log_likelihood(question: Question, n: int, moments: Array) -> Array:
     """Σ log Normal(y | intercept + coefficients·x, sd), from the moments."""
-    sd = priors.residual_sd()
+    line, sd = priors.regression(question), priors.residual_sd(question)
     weights = jnp.concatenate([-line.intercept[None], -line.coefficients, jnp.ones(1)])
     return -n * jnp.log(sd) - weights @ moments @ weights / (2 * sd**2)
 
@@ -136,28 +133,27 @@ def _polynomial() -> tuple[float, float, float]:
     return float(constant), float(slope), float(curvature)
 
 
-def _logistic_log_likelihood(n: int, moments: Array, line: priors.Regression) -> Array:
+def _logistic_log_likelihood(question: Question, n: int, moments: Array) -> Array:
     """PASS-GLM: Σ of a quadratic in y·(intercept + coefficients·x), from the moments."""
     constant, slope, curvature = _polynomial()
+    line = priors.regression(question)
     weights = jnp.concatenate([line.intercept[None], line.coefficients])
     quadratic = weights @ moments[:-1, :-1] @ weights
     return n * constant + slope * (moments[-1, :-1] @ weights) + curvature * quadratic
 
 
 def _regression(
-    log_likelihood: Callable[[int, Array, priors.Regression], Array],
+    log_likelihood: Callable[[Question, int, Array], Array],
     initial: dict[str, object],
     question: Question,
     mechanism: Mechanism,
     summary: QuestionSummary,
 ) -> Model:
-    d = len(question.features)
-
     def program(n: int, moments: Array) -> None:
-        numpyro.factor("reports", log_likelihood(n, jnp.asarray(moments), priors.regression(d)))
+        numpyro.factor("reports", log_likelihood(question, n, jnp.asarray(moments)))
 
     data = {"n": summary.n, "moments": _moments(mechanism, summary)}
-    start = {"intercept": 0.0, "coefficients": np.zeros(d), **initial}
+    start = {"intercept": 0.0, "coefficients": np.zeros(len(question.features)), **initial}
     return Model(program, data, start, RecordScale(question).parameters)
 
 
