@@ -8,6 +8,7 @@ from schemas.catalogue import ASKS, MECHANISMS, MODELS
 from schemas.errors import StudyError
 from schemas.fields import Bounds, Constant, Day, Decimal, Identifier, Integer, ListOf, Record, Tagged, Text
 from schemas.rational import Rational
+from schemas.route import ROUTE, Route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ STUDY = Record(
         "title": Text(200),
         "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
     },
-    {"purpose": Text(5000), "opens": Day(), "closes": Day()},
+    {"purpose": Text(5000), "opens": Day(), "closes": Day(), "route": ROUTE},
 )
 
 
@@ -87,6 +88,7 @@ class Mechanism:
         self.name: str = parsed["name"]
         self.epsilon: Rational = parsed["epsilon"]
         self.delta: Rational = parsed.get("delta") or Rational(0)
+        self.cells: "Optional[int]" = parsed.get("cells")
 
 
 class Model:
@@ -100,11 +102,12 @@ class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
     ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
-    "record" (features, norm, response).
+    "record" (features, norm, response). route: the study's, if it has one.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: "dict[str, Any]", route: "Optional[Route]" = None) -> None:
         self.id: str = parsed["id"]
+        self.route = route
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
@@ -133,7 +136,10 @@ class Study:
         self.purpose: str = parsed["purpose"] or ""
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
-        self.questions: "tuple[Question, ...]" = tuple([Question(item) for item in parsed["questions"]])
+        self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None
+        self.questions: "tuple[Question, ...]" = tuple(
+            [Question(item, self.route) for item in parsed["questions"]]
+        )
         self._canonical = canonical_json(document)
         self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
 
@@ -187,9 +193,24 @@ def _check_together(parsed: "dict[str, Any]") -> None:
     """The rules that join several fields."""
     if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
         raise StudyError("closes", f"{parsed['closes']} is before opens, {parsed['opens']}")
+    route = parsed["route"]
+    if route is not None and route["clients"] - route["tolerate"] < 3:
+        raise StudyError("route.tolerate", "must leave 3 clients or more: clients − tolerate ≥ 3")
     for index, question in enumerate(parsed["questions"]):
+        _check_route(parsed["route"], question, f"questions[{index}].mechanism")
         if question["ask"] == "record":
             _check_record(question, f"questions[{index}]")
+
+
+def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
+    """Noise that is shared among devices protects nobody unless only their sum is ever seen."""
+    summed = question["mechanism"]["name"] == "summed_gaussian"
+    if summed and route is None:
+        raise StudyError(f"{path}.name", "'summed_gaussian' needs the study's route 'secure_sum'")
+    if route is not None and not summed:
+        raise StudyError(f"{path}.name", "the route 'secure_sum' needs 'summed_gaussian'")
+    if question["mechanism"].get("cells") is not None and question["ask"] != "number":
+        raise StudyError(f"{path}.cells", "is for questions that ask a number")
 
 
 def _check_record(question: "dict[str, Any]", path: str) -> None:

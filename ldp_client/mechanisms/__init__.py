@@ -8,14 +8,18 @@ from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.laplace import Laplace
 from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.summed_gaussian import summed_gaussian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from schemas.study import Question
 
-MECHANISMS: "dict[str, type[Mechanism]]" = {
+MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
     kind.name: kind for kind in (Laplace, RandomizedResponse, Oue, GaussianStatistics)
 }
+MECHANISMS["summed_gaussian"] = summed_gaussian
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for"]
 
