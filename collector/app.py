@@ -7,10 +7,10 @@ from datetime import date
 
 from flask import Flask
 
-from collector import handling
 from collector.context import EXTENSION, Collector, utc_today
-from collector.fast_uploads import FastUploads
-from collector.headers import harden
+from collector.http import handling
+from collector.http.headers import harden
+from collector.reports.fast_uploads import FastUploads
 from collector.settings import Settings
 from collector.views.export import export
 from collector.views.health import health

@@ -10,13 +10,13 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from collector.admin_cli import add_admin, add_backup
+from collector.operator.admin_cli import add_admin, add_backup
 from collector.settings import Settings, settings_with
 from schemas.errors import InputError
 
 TOKEN_VARIABLE = "LDPKIT_TOKEN"
 TOKEN_BYTES = 32
-SERVERS = {"gunicorn": "collector.server", "granian": "collector.granian_server"}
+SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,7 +51,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
-    from collector.place import Place
+    from collector.serving.place import Place
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
     server = import_module(SERVERS[arguments.server])
@@ -61,8 +61,8 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """ldpkit export STUDY_ID --from URL --out FILE"""
-    from collector.download import fetch_reports
-    from collector.tables import write_reports
+    from collector.exports.download import fetch_reports
+    from collector.exports.tables import write_reports
 
     token = arguments.token or os.environ.get(TOKEN_VARIABLE)
     if not token:

@@ -9,17 +9,17 @@ from functools import partial
 
 from flask import current_app
 
-from collector import intake
-from collector.database import Database
-from collector.keys import hash_key
-from collector.limits import UploadLimits
 from collector.metrics import Metrics
-from collector.migrating import migrate
-from collector.overview import Recent, recent_studies
-from collector.queries import StudyOverview
-from collector.rules import RuleBook
+from collector.operator.keys import hash_key
+from collector.operator.overview import Recent, recent_studies
+from collector.reports import intake
+from collector.reports.limits import UploadLimits
+from collector.reports.writer import Writer
 from collector.settings import Settings
-from collector.writer import Writer
+from collector.storage.database import Database
+from collector.storage.migrating import migrate
+from collector.storage.queries import StudyOverview
+from collector.studies.rules import RuleBook
 
 EXTENSION = "ldpkit"
 

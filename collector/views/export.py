@@ -6,12 +6,12 @@ from itertools import chain
 
 from flask import Blueprint, Response
 
-from collector.auth import requires
 from collector.context import current_collector
-from collector.exporting import open_export
-from collector.formats import FORMATS
-from collector.keys import Role
-from collector.parameters import choice_parameter, past_day_parameter, report_id_parameter
+from collector.exports.exporting import open_export
+from collector.exports.formats import FORMATS
+from collector.http.auth import requires
+from collector.http.parameters import choice_parameter, past_day_parameter, report_id_parameter
+from collector.operator.keys import Role
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify
 
-from collector import metrics, queries
-from collector.auth import requires
+from collector import metrics
 from collector.context import current_collector
-from collector.keys import Role
-from collector.openapi import openapi_document
+from collector.http.auth import requires
+from collector.http.openapi import openapi_document
+from collector.operator.keys import Role
+from collector.storage import queries
 
 health = Blueprint("health", __name__)
 

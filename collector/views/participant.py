@@ -7,15 +7,15 @@ from pathlib import Path
 from flask import Blueprint, Response, abort, make_response, render_template, send_from_directory
 
 import ldp_client
-from collector import queries
 from collector.context import current_collector
+from collector.storage import queries
 from ldp_client.wording import odds
 
 participant = Blueprint("participant", __name__)
 
 PORT = Path(ldp_client.__file__).parent / "js"
 MODULES = sorted(file.relative_to(PORT).as_posix() for file in PORT.rglob("*.js"))
-STATIC = Path(__file__).parents[1] / "static"
+ASSET_FOLDER = Path(__file__).parents[1] / "assets"
 SCRIPT = "text/javascript"
 ASSETS = {"participant.css": "text/css", "participant.js": SCRIPT, "words.js": SCRIPT}
 # What one browser may spend on all studies of this collector, in nats.
@@ -64,7 +64,7 @@ def asset(name: str) -> Response:
     """The page's own scripts and style."""
     if name not in ASSETS:
         abort(404)
-    return send_from_directory(STATIC, name, mimetype=ASSETS[name])
+    return send_from_directory(ASSET_FOLDER, name, mimetype=ASSETS[name])
 
 
 def _secured(response: Response) -> Response:

@@ -6,12 +6,13 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 
-from collector import batches, intake, publishing
-from collector.binary import plain_batch, plain_report
-from collector.body import CBOR, body_bytes, body_form, parse_body
+from collector.bodies.binary import plain_batch, plain_report
+from collector.bodies.reading import CBOR, body_bytes, body_form, parse_body
 from collector.context import current_collector
-from collector.handling import problem_of
-from collector.parameters import report_id_bytes
+from collector.http.handling import problem_of
+from collector.http.parameters import report_id_bytes
+from collector.reports import batches, intake
+from collector.studies import publishing
 from schemas import Report
 from schemas.errors import ReportError
 from schemas.report import MAX_BYTES

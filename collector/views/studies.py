@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
 
-from collector import publishing, queries
-from collector.auth import requires
-from collector.body import json_body
+from collector.bodies.reading import json_body
 from collector.context import current_collector
-from collector.keys import Role
-from collector.parameters import whole_parameter
-from collector.rules import Rules
+from collector.http.auth import requires
+from collector.http.parameters import whole_parameter
+from collector.operator.keys import Role
+from collector.storage import queries
+from collector.studies import publishing
+from collector.studies.rules import Rules
 from schemas import Study
 from schemas.study import MAX_BYTES
 

@@ -11,8 +11,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import make_url, text
 
-from collector import retention
 from collector.cli import add_commands
+from collector.storage import retention
 from schemas.errors import InputError
 
 ROUTES = {

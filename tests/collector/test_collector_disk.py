@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 
-from collector.download import fetch_reports
+from collector.exports.download import fetch_reports
 from tests.collector.failing_disk import FailingDisk
 
 COMMITS = 30

@@ -11,9 +11,9 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import pytest
 from pyarrow import parquet
 
-from collector import download
 from collector.cli import add_commands
-from collector.download import fetch_reports
+from collector.exports import download
+from collector.exports.download import fetch_reports
 from schemas import Report
 from schemas.errors import InputError, TransferError
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from collector import exporting
-from collector.formats import ndjson
+from collector.exports import exporting
+from collector.exports.formats import ndjson
 from inference.reading import load_summary
 from schemas import Report
 

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from sqlalchemy import text
 
-from collector import intake
+from collector.reports import intake
 
 
 def kind_of(response):

@@ -13,9 +13,9 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from collector import create_app
-from collector.database import Database
-from collector.migrating import downgrade, migrate
-from collector.models import Base
+from collector.storage.database import Database
+from collector.storage.migrating import downgrade, migrate
+from collector.storage.models import Base
 from schemas.errors import InputError
 
 FIRST = "0001"

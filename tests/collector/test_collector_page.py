@@ -12,7 +12,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from collector.overview import REST, Recent
+from collector.operator.overview import REST, Recent
 
 WAIT_SECONDS = 30
 FLAGS = (
@@ -92,7 +92,7 @@ def test_a_strict_policy_stands_on_page_and_assets(habits, token):
 
 def test_a_recent_value_is_kept_in_proportion_to_its_cost(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("collector.overview.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("collector.operator.overview.time.monotonic", lambda: now[0])
     computed = []
 
     def compute():

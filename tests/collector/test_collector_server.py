@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from collector.download import fetch_reports
+from collector.exports.download import fetch_reports
 
 SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"

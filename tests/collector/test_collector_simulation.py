@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy.exc import OperationalError
 
-from collector import exporting
+from collector.exports import exporting
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
 
 EXAMPLES = {"sqlite": 25, "postgresql": 12}

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from collector.limits import BURST_SECONDS, TokenBucket, UploadLimits
-from collector.packing import PackedReport
-from collector.problems import ProblemError
-from collector.writer import Upload, Writer
+from collector.http.problems import ProblemError
+from collector.reports.limits import BURST_SECONDS, TokenBucket, UploadLimits
+from collector.reports.packing import PackedReport
+from collector.reports.writer import Upload, Writer
 
 
 def upload(*numbers, study="s"):

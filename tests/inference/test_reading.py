@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.tables import write_reports
+from collector.exports.tables import write_reports
 from inference.reading import load_summary, summarize_files
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from collector.download import fetch_reports
+from collector.exports.download import fetch_reports
 from ldp_client import Device
 from schemas import Report
 from schemas.errors import AlreadyAnsweredError

@@ -1,0 +1,1 @@
+"""Request bodies, read within limits: inflated, parsed from JSON or CBOR."""

@@ -1,0 +1,1 @@
+"""Reports on their way out, as streams of several forms, and fetched whole again."""

@@ -1,0 +1,124 @@
+"""The forms that an export can take, each a stream of bytes made page by page."""
+
+from __future__ import annotations
+
+import csv
+import io
+from binascii import b2a_base64
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from collector.exports.exporting import Export
+from collector.reports.packing import PackedReport
+from schemas.export_end import end_line
+
+
+class Format(NamedTuple):
+    """media_type: what it is. write: the bytes of an export."""
+
+    media_type: str
+    write: Callable[[Export], Iterator[bytes]]
+
+
+def ndjson(export: Export) -> Iterator[bytes]:
+    """One report a line; the last line counts them: without it the export was cut off."""
+    count = 0
+    for page in export.pages:
+        count += len(page)
+        yield b"".join([export.rules[report.version].form.write(report) + b"\n" for report in page])
+    yield end_line(count).encode()
+
+
+def csv_lines(export: Export) -> Iterator[bytes]:
+    """A header, then one report a line: report_id, study, version, digest, and payloads in base64."""
+    questions = export.questions
+    yield _csv([csv_header(questions)])
+    for page in export.pages:
+        yield _csv([_csv_row(export, questions, report) for report in page])
+
+
+def csv_header(questions: Sequence[str]) -> list[str]:
+    """The columns' names."""
+    return ["report_id", "study", "version", "digest", *(f"payloads.{question}" for question in questions)]
+
+
+def arrow(export: Export) -> Iterator[bytes]:
+    """An Arrow IPC stream; see columns.py."""
+    from pyarrow import ipc
+
+    from collector.exports.columns import packed_batch, schema_of
+
+    schema = schema_of(export.questions)
+    sink = _Sink()
+    # A dictionary that grew is sent as what was added to it.
+    options = ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with ipc.new_stream(sink, schema, options=options) as writer:
+        for page in export.pages:
+            writer.write_batch(packed_batch(schema, export.study, export.rules, page))
+            yield sink.take()
+    yield sink.take()
+
+
+def parquet(export: Export) -> Iterator[bytes]:
+    """A Parquet file, one row group a page; see columns.py."""
+    from pyarrow.parquet import ParquetWriter
+
+    from collector.exports.columns import packed_batch, schema_of
+
+    schema = schema_of(export.questions)
+    sink = _Sink()
+    with ParquetWriter(sink, schema) as writer:
+        for page in export.pages:
+            writer.write_batch(packed_batch(schema, export.study, export.rules, page))
+            yield sink.take()
+    yield sink.take()
+
+
+FORMATS = {
+    "ndjson": Format("application/x-ndjson", ndjson),
+    "csv": Format("text/csv; charset=utf-8", csv_lines),
+    "arrow": Format("application/vnd.apache.arrow.stream", arrow),
+    "parquet": Format("application/vnd.apache.parquet", parquet),
+}
+
+
+class _Sink(io.RawIOBase):
+    """A file that keeps what is written until it is taken."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: object) -> int:
+        part = bytes(memoryview(data))  # type: ignore[arg-type]
+        self._written.append(part)
+        self._position += len(part)
+        return len(part)
+
+    def take(self) -> bytes:
+        """What was written since the last time."""
+        taken = b"".join(self._written)
+        self._written.clear()
+        return taken
+
+
+def _csv(rows: Sequence[Sequence[object]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _csv_row(export: Export, questions: Sequence[str], report: PackedReport) -> list[object]:
+    rules = export.rules[report.version]
+    places = rules.layout.places
+    cells = [
+        b2a_base64(report.payloads[places[question]], newline=False).decode() if question in places else ""
+        for question in questions
+    ]
+    return [report.id.hex(), export.study, report.version, rules.study.digest, *cells]

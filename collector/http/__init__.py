@@ -1,0 +1,1 @@
+"""What all routes share: problems, who may, parameters, headers, the description of the API."""

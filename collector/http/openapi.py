@@ -1,0 +1,161 @@
+"""The OpenAPI document of the API."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from collector.http import problems
+from collector.http.openapi_parts import (
+    AFTER,
+    BODY,
+    ENCODING,
+    EXPORTS,
+    FORMAT,
+    JSON,
+    KEY,
+    REPORT_ID,
+    SCHEMAS,
+    STUDY_ID,
+    TEXT,
+    THROUGH,
+    UPLOAD,
+    VERSION,
+    Document,
+    Operation,
+    reference,
+)
+from collector.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
+
+IN_CBOR = (
+    "Or application/cbor: the same document in definite-length maps, arrays, strings and unsigned integers, "
+    "with byte strings for payloads and, if liked, for ids and digests."
+)
+
+
+def _json(name: str) -> Document:
+    return {JSON: reference(name)}
+
+
+OPERATIONS = (
+    Operation(
+        "post",
+        "/v1/studies",
+        "publishStudy",
+        "Publish a study, or a new version of one; a published version never changes.",
+        {200: ("Published before", _json("Published")), 201: ("Published", _json("Published"))},
+        (
+            *KEY,
+            *BODY,
+            problems.MALFORMED_ENCODING,
+            problems.STUDY_INVALID,
+            problems.STUDY_CONFLICT,
+            problems.STUDY_OUTDATED,
+            problems.STUDY_FINISHED,
+            problems.DISK_FULL,
+        ),
+        (ENCODING,),
+        _json("Study"),
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}",
+        "fetchStudy",
+        "A version's canonical bytes, the current one's unless `version` says otherwise.",
+        {200: ("The document; its digest is the ETag", _json("Study")), 304: ("Unchanged", {})},
+        (problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
+        (STUDY_ID, VERSION),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/close",
+        "closeStudy",
+        "Take no more reports, for good.",
+        {200: ("Closed", _json("Closed"))},
+        (*KEY, problems.STUDY_UNKNOWN, problems.DISK_FULL),
+        (STUDY_ID,),
+    ),
+    Operation(
+        "put",
+        "/v1/studies/{study_id}/reports/{report_id}",
+        "uploadReport",
+        "Store one report, durably and once; sending it again does no harm.",
+        {200: ("Stored before", _json("Receipt")), 201: ("Stored", _json("Receipt"))},
+        (
+            *UPLOAD,
+            problems.REPORT_INVALID,
+            problems.REPORT_CONFLICT,
+            problems.STUDY_CLOSED,
+            problems.REPORT_WITHDRAWN,
+            problems.STUDY_NOT_OPEN,
+        ),
+        (STUDY_ID, REPORT_ID, ENCODING),
+        _json("Report"),
+        IN_CBOR,
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/reports",
+        "uploadReports",
+        "Store many reports; those that fail are listed and the others are durable.",
+        {200: ("What became of each", _json("BatchResult"))},
+        (*UPLOAD, problems.BATCH_INVALID),
+        (STUDY_ID, ENCODING),
+        _json("Batch"),
+        IN_CBOR,
+    ),
+    Operation(
+        "delete",
+        "/v1/studies/{study_id}/reports/{report_id}",
+        "withdrawReport",
+        "Delete a report for good; only its id is kept, so that no late copy brings it back.",
+        {204: ("Withdrawn", {})},
+        (problems.STUDY_UNKNOWN, problems.REPORT_UNKNOWN, problems.PARAMETER_INVALID, problems.DISK_FULL),
+        (STUDY_ID, REPORT_ID),
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/export",
+        "exportReports",
+        "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
+        {200: ("The reports; NDJSON ends with a line that counts them", EXPORTS)},
+        (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
+        (STUDY_ID, FORMAT, AFTER, THROUGH),
+    ),
+    Operation(
+        "get", "/healthz", "isAlive", "Whether the process answers.", {200: ("Alive", _json("Health"))}
+    ),
+    Operation(
+        "get", "/readyz", "isReady", "Whether the database answers.", {200: ("Ready", _json("Health"))}
+    ),
+    Operation(
+        "get",
+        "/metrics",
+        "readMetrics",
+        "Counts of reports and commits for Prometheus.",
+        {200: ("Prometheus' text format", {METRICS_MEDIA_TYPE: TEXT})},
+        KEY,
+    ),
+    Operation(
+        "get",
+        "/openapi.json",
+        "readApi",
+        "This document.",
+        {200: ("OpenAPI", {JSON: {"type": "object"}})},
+    ),
+)
+
+
+def openapi_document() -> Document:
+    """The OpenAPI 3.1 document."""
+    paths: dict[str, Document] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = operation.describe()
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "ldpkit collector", "version": version("ldpkit")},
+        "paths": paths,
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }

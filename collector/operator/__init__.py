@@ -1,0 +1,1 @@
+"""What the people see and set who run a collector: the page, keys, commands."""

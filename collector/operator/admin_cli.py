@@ -1,0 +1,154 @@
+"""The subcommands of `ldpkit admin`: keys, studies and retention, straight on the database."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.settings import Settings, settings_with
+from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from collector.storage.database import Database
+
+ROLES = ("publish", "read", "operate")
+
+
+def add_admin(parser: argparse.ArgumentParser) -> None:
+    """Register the subcommands of admin."""
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_keys(subparsers.add_parser("keys", help="who may publish, read and operate"))
+    _add_command(subparsers, "studies", "list the studies, with how many reports each has", run_studies)
+    delete = _add_command(subparsers, "delete-study", "close a study and delete its reports", run_delete)
+    delete.add_argument("study", metavar="STUDY_ID")
+    delete.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
+    expire = _add_command(subparsers, "expire", "delete a study's reports that came before a day", run_expire)
+    expire.add_argument("study", metavar="STUDY_ID")
+    expire.add_argument("--before", required=True, metavar="YYYY-MM-DD", help="in UTC; this day's are kept")
+
+
+def add_backup(parser: argparse.ArgumentParser) -> None:
+    """Register backup's arguments."""
+    _add_database(parser)
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE")
+    parser.set_defaults(run=run_backup)
+
+
+def _add_keys(parser: argparse.ArgumentParser) -> None:
+    subparsers = parser.add_subparsers(required=True, metavar="ACTION")
+    add = _add_command(subparsers, "add", "make a key and show it, once", run_add_key)
+    add.add_argument("name", metavar="NAME")
+    add.add_argument("--role", choices=ROLES, required=True)
+    _add_command(subparsers, "list", "names and roles", run_list_keys)
+    remove = _add_command(subparsers, "remove", "make a key useless", run_remove_key)
+    remove.add_argument("name", metavar="NAME")
+
+
+def _add_command(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=text)
+    _add_database(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_database(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
+
+
+@contextmanager
+def _opened(arguments: argparse.Namespace) -> Iterator[Database]:
+    from collector.storage.database import Database
+    from collector.storage.migrating import migrate
+
+    settings = settings_with(database=arguments.database)
+    database = Database(settings.database, settings.busy_timeout)
+    try:
+        migrate(database)
+        yield database
+    finally:
+        database.engine.dispose()
+
+
+def run_add_key(arguments: argparse.Namespace) -> int:
+    """ldpkit admin keys add NAME --role ROLE"""
+    from collector.operator.keys import Role, add_key
+
+    with _opened(arguments) as database, database.write() as session:
+        key = add_key(session, arguments.name, Role(arguments.role))
+    print(key)
+    return 0
+
+
+def run_list_keys(arguments: argparse.Namespace) -> int:
+    """ldpkit admin keys list"""
+    from collector.operator.keys import list_keys
+
+    with _opened(arguments) as database, database.read() as session:
+        for name, role in list_keys(session):
+            print(f"{name}\t{role.value}")
+    return 0
+
+
+def run_remove_key(arguments: argparse.Namespace) -> int:
+    """ldpkit admin keys remove NAME"""
+    from collector.operator.keys import remove_key
+
+    with _opened(arguments) as database, database.write() as session:
+        remove_key(session, arguments.name)
+    return 0
+
+
+def run_studies(arguments: argparse.Namespace) -> int:
+    """ldpkit admin studies"""
+    from collector.storage import queries
+
+    with _opened(arguments) as database, database.read() as session:
+        for study in queries.study_overviews(session):
+            state = "closed" if study.closed else f"{study.opens or '…'} to {study.closes or '…'}"
+            print(f"{study.id}\tversion {study.version}\t{state}\t{study.reports} reports")
+    return 0
+
+
+def run_delete(arguments: argparse.Namespace) -> int:
+    """ldpkit admin delete-study STUDY_ID --yes"""
+    from collector.storage.retention import delete_study
+
+    if not arguments.yes:
+        raise InputError(f"deleting every report of {arguments.study} needs --yes")
+    with _opened(arguments) as database:
+        print(f"{delete_study(database, arguments.study)} reports deleted")
+    return 0
+
+
+def run_expire(arguments: argparse.Namespace) -> int:
+    """ldpkit admin expire STUDY_ID --before YYYY-MM-DD"""
+    from collector.storage.retention import delete_reports
+
+    try:
+        before = date.fromisoformat(arguments.before)
+    except ValueError:
+        raise InputError(f"--before {arguments.before}: must be a day, YYYY-MM-DD") from None
+    with _opened(arguments) as database:
+        print(f"{delete_reports(database, arguments.study, before)} reports deleted")
+    return 0
+
+
+def run_backup(arguments: argparse.Namespace) -> int:
+    """ldpkit backup --out FILE"""
+    from collector.storage.backup import back_up
+    from collector.storage.database import Database
+
+    settings = settings_with(database=arguments.database)
+    database = Database(settings.database, settings.busy_timeout)
+    back_up(database, arguments.out)
+    print(f"{arguments.out} has everything up to now")
+    return 0

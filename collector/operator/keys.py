@@ -1,0 +1,74 @@
+"""Keys: long random words, shown once and kept as hashes, each good for one role."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from enum import Enum
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from collector.storage.models import KeyRow
+from schemas.errors import DocumentError, InputError
+from schemas.fields import Identifier
+
+KEY_BYTES = 32
+
+
+class Role(Enum):
+    """What a key is for: publish and close studies, read exports and counts, or everything."""
+
+    PUBLISH = "publish"
+    READ = "read"
+    OPERATE = "operate"
+
+    def allows(self, needed: Role) -> bool:
+        """Whether a key of this role may do what `needed` is for."""
+        return self in (needed, Role.OPERATE)
+
+
+def new_key() -> str:
+    """A key that cannot be guessed."""
+    return secrets.token_urlsafe(KEY_BYTES)
+
+
+def hash_key(key: str) -> bytes:
+    """SHA-256 of a key: enough, as keys are long and random."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+def add_key(session: Session, name: str, role: Role) -> str:
+    """Make a key and return it, for the only time. Raises InputError for a bad name or one in use."""
+    try:
+        Identifier().read(name, "name", DocumentError)
+    except DocumentError as error:
+        raise InputError(f"key {name[:64]!r}: {error.problem}") from None
+    if session.get(KeyRow, name):
+        raise InputError(f"there is a key {name!r}; remove it first")
+    key = new_key()
+    session.add(KeyRow(name=name, role=role.value, hash=hash_key(key)))
+    return key
+
+
+def remove_key(session: Session, name: str) -> None:
+    """Make a key useless from now on. Raises InputError if there is none of that name."""
+    if not session.connection().execute(delete(KeyRow).where(KeyRow.name == name)).rowcount:
+        raise InputError(f"there is no key {name[:64]!r}")
+
+
+def list_keys(session: Session) -> list[tuple[str, Role]]:
+    """Names and roles, by name."""
+    rows = session.execute(select(KeyRow.name, KeyRow.role).order_by(KeyRow.name))
+    return [(name, Role(role)) for name, role in rows]
+
+
+def role_of(session: Session, key: str) -> Role | None:
+    """What a key is for, or None if it is nobody's. The time tells nothing about the keys that exist."""
+    given = hash_key(key)
+    found = None
+    for role, expected in session.execute(select(KeyRow.role, KeyRow.hash)):
+        if hmac.compare_digest(given, expected):
+            found = Role(role)
+    return found

@@ -1,0 +1,1 @@
+"""The way of a report from a request to the disk: checked, packed, written in a group, once."""

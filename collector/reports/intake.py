@@ -1,0 +1,181 @@
+"""Taking reports in: each is checked against its study, and stored once or refused with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from enum import Enum
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, NamedTuple, Union
+
+from collector.http.problems import (
+    REPORT_CONFLICT,
+    REPORT_WITHDRAWN,
+    STUDY_CLOSED,
+    STUDY_NOT_OPEN,
+    ProblemError,
+)
+from collector.reports.packing import PackedReport
+from collector.reports.writer import Upload
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.studies.publishing import unknown_study
+from collector.studies.rules import UnknownVersionError
+from schemas import Report
+from schemas.errors import ReportError
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from collector.context import Collector
+
+# A device goes by its own calendar, which may be a day ahead of UTC.
+EARLY = timedelta(days=1)
+
+
+class Receipt(Enum):
+    """How a report came to be stored."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+
+
+Outcome = Union[Receipt, ProblemError]
+Outcomes = Sequence[Outcome]
+
+
+class Calendar(NamedTuple):
+    """today: the clock, which knows days only. late: how long after a study closes reports are taken."""
+
+    today: Callable[[], date]
+    late: timedelta
+
+
+def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
+    """Check a report against the version of the study that it answers. Raises ReportError, or
+    ProblemError for a study that is not published.
+
+    Versions before the current one are good too: a device answers once, and may send late.
+    """
+    if report.study != study_id:
+        raise ReportError("study", f"this address takes reports for {study_id!r}")
+    try:
+        rules = collector.rules.find(study_id, report.version)
+    except UnknownVersionError:
+        _require_study(collector, study_id)
+        raise ReportError("version", f"the study has no version {report.version}") from None
+    return rules.pack(report)
+
+
+def submit(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> Outcomes:
+    """Store checked reports, durable on return; one outcome each, in their order.
+
+    Raises ProblemError for a study that is not published, and when too many reports come.
+    """
+    if reports:
+        collector.limits.take(study_id, len(reports))
+    outcomes: Outcomes = collector.writer.upload(Upload(study_id, reports))
+    return outcomes
+
+
+def submit_one(collector: Collector, study_id: str, report: PackedReport) -> Receipt:
+    """Store one checked report, durable on return. Raises ProblemError when it is refused."""
+    (outcome,) = submit(collector, study_id, [report])
+    if isinstance(outcome, ProblemError):
+        raise outcome
+    count(collector, [outcome])
+    return outcome
+
+
+def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
+    """How many reports were stored, and how many were before; the metrics count them and the rest."""
+    stored, duplicates = outcomes.count(Receipt.STORED), outcomes.count(Receipt.DUPLICATE)
+    rejected: list[str] = []
+    if stored + duplicates < len(outcomes):
+        rejected = [outcome.kind.name for outcome in outcomes if isinstance(outcome, ProblemError)]
+    collector.metrics.count(stored, duplicates, rejected)
+    return stored, duplicates
+
+
+def store(
+    database: Database, calendar: Calendar, uploads: Sequence[Upload]
+) -> list[Union[Outcomes, ProblemError]]:
+    """Store uploads in one transaction, durable on return; for each its outcomes, or its problem."""
+    try:
+        return _store_uploads(database, calendar, uploads, look_first=False)
+    except queries.PartlyHeldError:
+        return _store_uploads(database, calendar, uploads, look_first=True)
+
+
+def _store_uploads(
+    database: Database, calendar: Calendar, uploads: Sequence[Upload], look_first: bool
+) -> list[Union[Outcomes, ProblemError]]:
+    results: dict[int, Union[Outcomes, ProblemError]] = {}
+    # In the order of the ids, so that two processes cannot wait for each other in a circle.
+    by_study = sorted(enumerate(uploads), key=lambda item: item[1].study)
+    with database.write() as session:
+        for study_id, group in groupby(by_study, key=lambda item: item[1].study):
+            members = list(group)
+            reports = [report for _, upload in members for report in upload.reports]
+            try:
+                outcomes = iter(_store_study(session, calendar, study_id, reports, look_first))
+            except ProblemError as problem:
+                results.update((index, problem) for index, _ in members)
+                continue
+            results.update((index, list(islice(outcomes, len(upload.reports)))) for index, upload in members)
+    return [results[index] for index in range(len(uploads))]
+
+
+def _store_study(
+    session: Session, calendar: Calendar, study_id: str, reports: Sequence[PackedReport], look_first: bool
+) -> list[Outcome]:
+    """One outcome for each report. Raises ProblemError for a study that is not published."""
+    study = queries.study_state(session, study_id, keep=True)
+    if study is None:
+        raise unknown_study(study_id)
+    day = calendar.today()
+    shut = _shut(study, day, calendar.late)
+    first: dict[bytes, PackedReport] = {}
+    for report in reports:
+        first.setdefault(report.id, report)
+    held = queries.held_reports(session, study.number, first) if look_first or shut else {}
+    fresh = [] if shut else [report for report_id, report in first.items() if report_id not in held]
+    stored = queries.insert_reports(session, study.number, day, fresh)
+    if len(stored) == len(reports):
+        return [Receipt.STORED] * len(reports)
+    held.update(queries.held_reports(session, study.number, first.keys() - held.keys() - stored))
+    held.update((report_id, first[report_id]) for report_id in stored)
+    return [_outcome(report, held, stored, shut) for report in reports]
+
+
+def _outcome(
+    report: PackedReport, held: dict[bytes, PackedReport], unclaimed: set[bytes], shut: ProblemError | None
+) -> Outcome:
+    """unclaimed: ids stored by this transaction whose first report has not had its outcome yet."""
+    if report.id not in held and shut is not None:
+        return shut
+    if held[report.id].withdrawn:
+        return ProblemError(REPORT_WITHDRAWN, "the report with this id was withdrawn", "id")
+    if held[report.id] != report:
+        return ProblemError(REPORT_CONFLICT, "a report with this id and other contents is stored", "id")
+    if report.id in unclaimed:
+        unclaimed.remove(report.id)
+        return Receipt.STORED
+    return Receipt.DUPLICATE
+
+
+def _shut(study: queries.StudyState, day: date, late: timedelta) -> ProblemError | None:
+    """Why the study takes no new report on this day, if it does not."""
+    if study.closed:
+        return ProblemError(STUDY_CLOSED, "the study was closed")
+    if study.closes is not None and day - study.closes > late:
+        return ProblemError(STUDY_CLOSED, f"the study closed on {study.closes}")
+    if study.opens is not None and study.opens - day > EARLY:
+        return ProblemError(STUDY_NOT_OPEN, f"the study opens on {study.opens}")
+    return None
+
+
+def _require_study(collector: Collector, study_id: str) -> None:
+    with collector.database.read() as session:
+        if queries.study_state(session, study_id) is None:
+            raise unknown_study(study_id)

@@ -1,0 +1,157 @@
+"""The one thread of a process that writes: it takes all that waits, commits it at once, then answers.
+
+A commit costs a flush of the disk, whatever it holds. While one is under way, uploads gather; the
+next takes them all. No upload waits for others to come.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, TypeVar, Union
+
+from sqlalchemy.orm import Session
+
+from collector.http.problems import OVERLOADED, ProblemError
+from collector.reports.packing import PackedReport
+
+LOGGER = logging.getLogger("collector")
+T = TypeVar("T")
+Action = Callable[[Session], Any]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Checked reports for one study."""
+
+    study: str
+    reports: Sequence[PackedReport]
+
+
+class _Job:
+    """Something to write, and the thread that waits for what becomes of it."""
+
+    def __init__(self, work: Union[Upload, Action]) -> None:
+        self.work = work
+        self.size = len(work.reports) if isinstance(work, Upload) else 1
+        self._result: Any = None
+        # A bare lock: an Event costs as much as the rest of a request's waiting.
+        self._unsettled = Lock()
+        self._unsettled.acquire()
+
+    def settle(self, result: Any) -> None:
+        """Wake the thread with a value, or with an error to raise."""
+        self._result = result
+        self._unsettled.release()
+
+    def wait(self) -> Any:
+        """The value, once it is there."""
+        self._unsettled.acquire()
+        if isinstance(self._result, BaseException):
+            raise self._result
+        return self._result
+
+
+class Writer:
+    """Writes for every thread of a process.
+
+    store: commits many uploads in one transaction; one result each, an exception for one to refuse.
+    act: runs a function of a session in a transaction of its own. capacity: how many reports may
+    wait. observe: told the seconds of each commit, and how many reports wait after it.
+    """
+
+    def __init__(
+        self,
+        store: Callable[[Sequence[Upload]], Sequence[Any]],
+        act: Callable[[Action], Any],
+        capacity: int,
+        observe: Callable[[float, int], None],
+    ) -> None:
+        self._store = store
+        self._act = act
+        self._capacity = capacity
+        self._observe = observe
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lock = Lock()
+        self._depth = 0
+        self._thread: Thread | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many reports wait or are being written now."""
+        return self._depth
+
+    def upload(self, upload: Upload) -> Any:
+        """What `store` gives for an upload, durable on return.
+
+        Raises ProblemError when too much waits, and what the database raises.
+        """
+        return self._run_job(_Job(upload))
+
+    def act(self, action: Callable[[Session], T]) -> T:
+        """A function's value, durable on return; raises what it raises."""
+        value: T = self._run_job(_Job(action))
+        return value
+
+    def close(self) -> None:
+        """Finish what waits and end the thread; nothing may be written afterwards."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+
+    def _run_job(self, job: _Job) -> Any:
+        with self._lock:
+            if self._depth and self._depth + job.size > self._capacity:
+                raise ProblemError(OVERLOADED, "too many reports wait to be written; nothing was stored")
+            self._depth += job.size
+            if self._thread is None:
+                # Not sooner: a thread does not survive the fork that starts a worker.
+                self._thread = Thread(target=self._run, name="writer", daemon=True)
+                self._thread.start()
+        self._queue.put(job)
+        return job.wait()
+
+    def _run(self) -> None:
+        while jobs := self._take():
+            for is_upload, group in groupby(jobs, lambda job: isinstance(job.work, Upload)):
+                if is_upload:
+                    self._settle(list(group), self._store)
+                else:
+                    for job in group:
+                        self._settle([job], lambda works: [self._act(works[0])])
+
+    def _take(self) -> list[_Job]:
+        """All that waits, at least one; nothing once the writer is closed."""
+        jobs = []
+        job = self._queue.get()
+        while job is not None:
+            jobs.append(job)
+            try:
+                job = self._queue.get_nowait()
+            except Empty:
+                return jobs
+        if jobs:
+            self._queue.put(None)
+        return jobs
+
+    def _settle(self, jobs: Sequence[_Job], write: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+        start = time.perf_counter()
+        results: Iterable[Any]
+        try:
+            results = write([job.work for job in jobs])
+        except BaseException as error:
+            results = [error] * len(jobs)
+        with self._lock:
+            self._depth -= sum(job.size for job in jobs)
+        try:
+            self._observe(time.perf_counter() - start, self._depth)
+        except Exception:
+            # The thread must live: without it every upload would wait for ever.
+            LOGGER.exception("a commit could not be counted")
+        for job, result in zip(jobs, results, strict=True):
+            job.settle(result)

@@ -1,0 +1,110 @@
+"""Running the collector with gunicorn, without a word about who sends what, or when."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
+from gunicorn.workers.gthread import ThreadWorker
+
+from collector.http.problems import MEDIA_TYPE, TYPE_PREFIX
+from collector.serving.place import Place, base_url, listen, shared_metrics
+from collector.settings import Settings
+from schemas.canonical import canonical_json
+
+GRACE_SECONDS = 30
+KEEP_ALIVE_SECONDS = 5
+
+
+def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then finish the requests at hand and raise SystemExit(0).
+
+    announce: called once with the base URL when connections are taken. Raises InputError for an
+    address or a database that cannot be used.
+    """
+    listener = listen(place)
+    url = base_url(listener)
+    with shared_metrics(place.workers):
+        # Not sooner: prometheus_client looks for the folder when it is imported.
+        from collector.app import create_app
+
+        app = create_app(settings)
+        options = {
+            "bind": f"fd://{listener.detach()}",
+            "workers": place.workers,
+            "threads": place.threads,
+            "worker_class": PrivateWorker,
+            "logger_class": PrivateLogger,
+            "loglevel": "warning",
+            "accesslog": None,
+            "graceful_timeout": GRACE_SECONDS,
+            "keepalive": KEEP_ALIVE_SECONDS,
+            "control_socket_disable": True,
+            "when_ready": lambda _arbiter: announce(url),
+        }
+        _Gunicorn(app, options).run()
+
+
+class PrivateLogger(Logger):  # type: ignore[misc]
+    """Log lines without the time: a line about a request must not say when it came."""
+
+    error_fmt = "[%(process)d] [%(levelname)s] %(message)s"
+
+
+class PrivateWorker(ThreadWorker):  # type: ignore[misc]
+    """A worker that refuses malformed HTTP without writing down the sender's address or request."""
+
+    def handle_error(self, req: object, client: socket.socket, addr: object, exc: Exception) -> None:
+        """Answer with a problem document and log the kind of error alone."""
+        del req, addr
+        if isinstance(exc, ParseException):
+            self.log.warning("malformed request: %s", type(exc).__name__)
+            status, title = _status_of(exc)
+        else:
+            self.log.error("a request failed", exc_info=exc)
+            status, title = 500, "Internal Server Error"
+        with suppress(OSError):
+            client.sendall(_raw_problem(status, title))
+
+
+class _Gunicorn(BaseApplication):  # type: ignore[misc]
+    """Gunicorn with one app and its options, and no configuration files."""
+
+    def __init__(self, app: Flask, options: dict[str, Any]) -> None:
+        self.options = options
+        self.app = app
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self.options.items():
+            # Releases before 25 have no control socket to disable.
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        return self.app
+
+
+def _status_of(error: ParseException) -> tuple[int, str]:
+    if isinstance(error, LimitRequestLine):
+        return 414, "URI Too Long"
+    if isinstance(error, LimitRequestHeaders):
+        return 431, "Request Header Fields Too Large"
+    return 400, "Bad Request"
+
+
+def _raw_problem(status: int, title: str) -> bytes:
+    """A whole HTTP response, for requests that never reach the application."""
+    kind = TYPE_PREFIX + title.lower().replace(" ", "-")
+    body = canonical_json({"type": kind, "title": title, "status": status}).encode()
+    head = (
+        f"HTTP/1.1 {status} {title}\r\nConnection: close\r\n"
+        f"Content-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body

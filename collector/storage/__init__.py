@@ -1,0 +1,1 @@
+"""The database: tables, migrations, every statement, backup and retention."""

@@ -1,0 +1,206 @@
+"""Every statement that reaches the database, each a plain function of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from itertools import islice
+from typing import Any, NamedTuple, cast
+
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from collector.reports.packing import PackedReport
+from collector.storage.models import DocumentRow, ReportRow, StudyRow
+
+STUDIES = cast(Table, StudyRow.__table__)
+REPORTS = cast(Table, ReportRow.__table__)
+IDS_PER_STATEMENT = 500
+# Built once: every commit needs the state of its studies.
+STATE = select(STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes).where(
+    STUDIES.c.id == bindparam("study_id")
+)
+STATE_KEPT = STATE.with_for_update(read=True)
+NEVER_PUBLISHED = 0
+INSERT_INTO_SQLITE = (
+    "INSERT INTO reports (study, id, version, day, payloads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+# %b: psycopg sends the arrays in binary, which is several times faster than in text.
+INSERT_INTO_POSTGRESQL = """
+INSERT INTO reports (study, id, version, day, payloads)
+SELECT %(study)s, new.id, new.version, %(day)s, new.payloads
+FROM unnest(%(ids)b::bytea[], %(versions)b::integer[], %(payloads)b::bytea[]) AS new (id, version, payloads)
+ON CONFLICT DO NOTHING RETURNING id
+"""
+
+
+class PartlyHeldError(Exception):
+    """Some of the reports to insert were held before; the transaction must be rolled back."""
+
+
+class StudyState(NamedTuple):
+    """What uploads need to know of a study. number: its key in the reports table."""
+
+    number: int
+    closed: bool
+    opens: date | None
+    closes: date | None
+
+
+class StudyOverview(NamedTuple):
+    """A study as an operator sees it in a list."""
+
+    id: str
+    version: int
+    closed: bool
+    opens: date | None
+    closes: date | None
+    reports: int
+
+
+def study_overviews(session: Session) -> list[StudyOverview]:
+    """Every study with how many reports it has, withdrawn ones not counted, by id."""
+    counted = select(REPORTS.c.study, func.count().label("reports")).where(REPORTS.c.payloads != b"")
+    counts = counted.group_by(REPORTS.c.study).subquery()
+    columns = (StudyRow.id, StudyRow.version, StudyRow.closed, StudyRow.opens, StudyRow.closes)
+    statement = select(*columns, func.coalesce(counts.c.reports, 0))
+    rows = session.execute(
+        statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
+    )
+    return [StudyOverview(*row) for row in rows]
+
+
+def ping(session: Session) -> None:
+    """Read from a table of ours, so that a wrong or unreachable database is noticed."""
+    session.execute(select(StudyRow.number).limit(1)).first()
+
+
+def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:
+    """A published study's state. keep: nobody else can change it until this transaction ends."""
+    statement = STATE_KEPT if keep else STATE
+    row = session.connection().execute(statement, {"study_id": study_id}).first()
+    return StudyState(*row) if row else None
+
+
+def locked_study(session: Session, study_id: str) -> StudyRow | None:
+    """A study's row, which nobody else can change until this transaction ends."""
+    return session.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update())
+
+
+def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
+    """Like locked_study; a study that is not there is made, with version NEVER_PUBLISHED."""
+    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False}
+    session.execute(_insert_new(session, STUDIES, ["id"]).values(**values))
+    return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
+
+
+def add_document(session: Session, number: int, version: int, digest: str, canonical: bytes) -> None:
+    """Store one version of a study."""
+    session.add(DocumentRow(study=number, version=version, digest=digest, canonical=canonical))
+    session.flush()
+
+
+def find_document(session: Session, study_id: str, version: int | None = None) -> DocumentRow | None:
+    """One version of a study; without one, the version that devices get now."""
+    wanted = StudyRow.version if version is None else version
+    joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == wanted)
+    return session.scalar(select(DocumentRow).join(StudyRow, joined).where(StudyRow.id == study_id))
+
+
+def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:
+    """One version of a study, current or not."""
+    statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)
+    return session.scalar(statement.where(StudyRow.id == study_id, DocumentRow.version == version))
+
+
+def published_versions(session: Session, study_id: str) -> list[int]:
+    """Every version of a study that was ever published, the first one first."""
+    statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
+    return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
+
+
+def insert_reports(session: Session, study: int, day: date, reports: Sequence[PackedReport]) -> set[bytes]:
+    """Store the reports whose ids are new, and return those ids.
+
+    Sorted by id, so that two batches with the same reports cannot wait for each other in a circle.
+    Raises PartlyHeldError where the database stored some but cannot say which.
+    """
+    if not reports:
+        return set()
+    connection = session.connection()
+    insert = {"sqlite": _insert_into_sqlite, "postgresql": _insert_into_postgresql}[connection.dialect.name]
+    return insert(connection, study, day, sorted(reports))
+
+
+def _insert_into_sqlite(
+    connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
+) -> set[bytes]:
+    written = day.isoformat()
+    rows = [(study, report.id, report.version, written, report.payloads) for report in reports]
+    stored = connection.exec_driver_sql(INSERT_INTO_SQLITE, rows).rowcount
+    if stored not in (0, len(rows)):
+        raise PartlyHeldError
+    return {report.id for report in reports} if stored else set()
+
+
+def _insert_into_postgresql(
+    connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
+) -> set[bytes]:
+    ids, versions, payloads = (list(column) for column in zip(*reports, strict=True))
+    columns = {"study": study, "day": day, "ids": ids, "versions": versions, "payloads": payloads}
+    return set(connection.exec_driver_sql(INSERT_INTO_POSTGRESQL, columns).scalars())
+
+
+def withdraw_report(session: Session, study: int, report_id: bytes) -> bool:
+    """Leave nothing of a report but its id; whether there is such a report, withdrawn or not."""
+    statement = update(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id == report_id)
+    return session.connection().execute(statement.values(payloads=b"")).rowcount == 1
+
+
+def delete_reports(session: Session, study: int, before: date | None, most: int) -> int:
+    """Delete up to `most` reports of a study that came before a day, or any; returns how many."""
+    chosen = select(REPORTS.c.id).where(REPORTS.c.study == study).limit(most)
+    if before is not None:
+        chosen = chosen.where(REPORTS.c.day < before)
+    statement = delete(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id.in_(chosen))
+    return session.connection().execute(statement).rowcount
+
+
+def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, PackedReport]:
+    """The stored reports among these ids, withdrawn ones too."""
+    held: dict[bytes, PackedReport] = {}
+    remaining = iter(ids)
+    while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
+        for report in _select_reports(session, REPORTS.c.study == study, REPORTS.c.id.in_(chunk)):
+            held[report.id] = report
+    return held
+
+
+def report_page(
+    session: Session, study: int, newest: int, after: bytes, through: date | None, limit: int
+) -> list[PackedReport]:
+    """The next reports of a study in the order of their ids, without withdrawn ones.
+
+    newest: the last version; through: the last day of arrival.
+    """
+    conditions = [REPORTS.c.study == study, REPORTS.c.id > after, REPORTS.c.payloads != b""]
+    conditions.append(REPORTS.c.version <= newest)
+    if through is not None:
+        conditions.append(REPORTS.c.day <= through)
+    return _select_reports(session, *conditions, limit=limit)
+
+
+def _select_reports(
+    session: Session, *conditions: ColumnElement[bool], limit: int | None = None
+) -> list[PackedReport]:
+    statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*conditions)
+    rows = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
+    return list(map(PackedReport._make, rows.all()))
+
+
+def _insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
+    """An insert that leaves rows with a known key alone. The type is the dialect's own."""
+    dialects: dict[str, Any] = {"sqlite": sqlite, "postgresql": postgresql}
+    insert = dialects[session.get_bind().dialect.name].insert(table)
+    return insert.on_conflict_do_nothing(index_elements=key)

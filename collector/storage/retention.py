@@ -1,0 +1,47 @@
+"""Deleting reports for good: those that came before a day, or all of a study."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.studies import publishing
+from schemas.errors import InputError
+
+# Few enough that uploads hardly wait.
+REPORTS_AT_ONCE = 2000
+
+
+def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
+    """Delete the reports that came before a day (UTC), or all; returns how many. Raises InputError.
+
+    Their ids go too, so a device that sent one may send it again while the study takes reports.
+    """
+    number = _number(database, study_id)
+    total = 0
+    while True:
+        with database.write() as session:
+            deleted = queries.delete_reports(session, number, before, REPORTS_AT_ONCE)
+        total += deleted
+        if deleted == 0:
+            return total
+
+
+def delete_study(database: Database, study_id: str) -> int:
+    """Close a study for good and delete all its reports; returns how many. Raises InputError.
+
+    Its document stays, so that its id cannot come to mean something else.
+    """
+    _number(database, study_id)
+    with database.write() as session:
+        publishing.close(session, study_id)
+    return delete_reports(database, study_id)
+
+
+def _number(database: Database, study_id: str) -> int:
+    with database.read() as session:
+        study = queries.study_state(session, study_id)
+    if study is None:
+        raise InputError(f"there is no study {study_id[:64]!r}")
+    return study.number

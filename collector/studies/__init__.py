@@ -1,0 +1,1 @@
+"""Publishing studies, and what a published version demands of its reports."""
