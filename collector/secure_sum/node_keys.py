@@ -1,4 +1,4 @@
-"""A node's two key pairs: X25519, to which devices seal shares, and Ed25519, which signs what the node says."""
+"""A node's key pairs: X25519, to which devices seal shares, and Ed25519, which signs what it says."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ class NodeKeys:
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path} is not a node's key file: make one with ldpkit secure-sum keygen") from None
+            raise InputError(
+                f"{path} is not a node's key file: make one with ldpkit secure-sum keygen"
+            ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a new file that only its owner may read. Raises InputError where there is one already."""

@@ -12,19 +12,13 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from schemas.canonical import canonical_json
-from schemas.errors import DocumentError
+from schemas.errors import StatementError
 from schemas.fields import Constant, Hex, Identifier, Integer, OneOf, Record, Text
 from schemas.report import ID_BYTES
 from schemas.route import MOST_CLIENTS
 
 FORMAT = "ldpkit.node-statement/1"
 NO_TOTAL = "0" * 64
-
-
-class StatementError(DocumentError):
-    """A node's statement is not valid, or not signed by the node that the study names."""
-
-    kind = "statement"
 
 
 _SHAPE = Record(
@@ -66,7 +60,9 @@ class Statement:
     def check(self, signing_key: bytes) -> None:
         """Raises StatementError unless the owner of this Ed25519 key signed it."""
         try:
-            Ed25519PublicKey.from_public_bytes(signing_key).verify(a2b_base64(self.signature), self._message())
+            Ed25519PublicKey.from_public_bytes(signing_key).verify(
+                a2b_base64(self.signature), self._message()
+            )
         except (InvalidSignature, ValueError):
             raise StatementError("signature", f"is not that of node {self.node}") from None
 

@@ -22,7 +22,7 @@ from schemas.errors import ReportError
 class Opener:
     """Opens one node's shares for one study.
 
-    node: its place in the route; the first one gets words, each other a seed. size: bytes of the whole vector.
+    node: its place in the route; the first gets words, each other a seed. size: bytes of the vector.
     """
 
     study: Study
@@ -44,7 +44,9 @@ class Opener:
     def open(self, report_id: str, sealed: bytes) -> bytes:
         """A share. Raises ReportError for one that was not sealed to this node for this report."""
         if len(sealed) != self.share_size + OVERHEAD_BYTES:
-            raise ReportError("share", f"must have {self.share_size + OVERHEAD_BYTES} bytes, has {len(sealed)}")
+            raise ReportError(
+                "share", f"must have {self.share_size + OVERHEAD_BYTES} bytes, has {len(sealed)}"
+            )
         info = context(self.study.digest, report_id, self.node)
         try:
             share: bytes = suite().decrypt(sealed, self.key, info=info)

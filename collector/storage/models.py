@@ -61,3 +61,13 @@ class ReportRow(Base):
     version: Mapped[int]
     day: Mapped[date]
     payloads: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SumRow(Base):
+    """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
+
+    __tablename__ = "sums"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    ids: Mapped[bytes] = mapped_column(LargeBinary)
+    total: Mapped[bytes | None] = mapped_column(LargeBinary)

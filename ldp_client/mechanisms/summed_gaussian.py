@@ -76,6 +76,7 @@ class SummedMechanism(Mechanism):
 
     def check(self, payload: bytes) -> None:
         """No single report is ever sent."""
+        del payload
         raise self.impossible("travels as secret shares only")
 
 
@@ -83,7 +84,9 @@ def require_room(question: "Question", largest: int) -> None:
     """Raises StudyError unless the sum of all clients' coordinates stays below 2**63."""
     assert question.route is not None
     if question.route.clients * largest >= 1 << 63:
-        raise StudyError(f"{question.id}.mechanism", "the sum could exceed 63 bits: fewer clients, or smaller epsilon")
+        raise StudyError(
+            f"{question.id}.mechanism", "the sum could exceed 63 bits: fewer clients, or smaller epsilon"
+        )
 
 
 class SummedChoice(SummedMechanism):
@@ -172,6 +175,7 @@ class SummedRecord(GaussianStatistics):
 
     def check(self, payload: bytes) -> None:
         """No single report is ever sent."""
+        del payload
         raise self.impossible("travels as secret shares only")
 
 

@@ -15,7 +15,7 @@ SHARES_PATH = "/v1/studies/%s/shares/%s"
 
 
 class Message:
-    """node: base URL; path: where it takes the share. body: the sealed share, the same bytes at every retry."""
+    """node: base URL; path: where it takes the share. body: the sealed share, the same at every retry."""
 
     def __init__(self, node: str, path: str, body: bytes) -> None:
         self.node = node

@@ -33,8 +33,17 @@ def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
     return sealed
 
 
+_suites: "list[Any]" = []
+
+
 def suite() -> "Any":
     """The one HPKE suite that is used."""
+    if not _suites:
+        _suites.append(_load_suite())
+    return _suites[0]
+
+
+def _load_suite() -> "Any":
     try:
         from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
     except ImportError:
