@@ -66,6 +66,11 @@ class Statement:
         except (InvalidSignature, ValueError):
             raise StatementError("signature", f"is not that of node {self.node}") from None
 
+    @property
+    def subject(self) -> tuple[str, str, str, int, int, str]:
+        """What it is about, without the total."""
+        return self.kind, self.study, self.digest, self.node, self.clients, self.set
+
     def to_document(self) -> dict[str, Any]:
         """The plain JSON value."""
         return {"format": FORMAT, **asdict(self)}

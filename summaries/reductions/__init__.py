@@ -10,10 +10,12 @@ from summaries.reductions.base import Reduction
 from summaries.reductions.choice import INDEX_COUNTS, UNARY_COUNTS
 from summaries.reductions.histogram import HISTOGRAM
 from summaries.reductions.moments import SUMS
+from summaries.reductions.totals import TOTALS
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
     "randomized_response": INDEX_COUNTS,
     "oue": UNARY_COUNTS,
     "gaussian_statistics": SUMS,
+    "summed_gaussian": TOTALS,
 }
