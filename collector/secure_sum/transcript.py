@@ -19,6 +19,7 @@ from schemas.canonical import canonical_json, parse_json
 from schemas.errors import StatementError, SummaryError
 from schemas.fields import Constant, Hex, Identifier, ListOf, Record
 from summaries import QuestionSummary, Summary
+from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.transcript/1"
 MAX_BYTES = 1 << 30
@@ -147,10 +148,9 @@ def _summary(study: Study, clients: int, words: NDArray[np.int64]) -> Summary:
         mechanism = mechanism_for(question)
         end = start + mechanism.payload_size // 8
         values = words[start:end].astype(np.int64)
-        if int(abs(values).max()) > clients * mechanism.largest:
-            raise SummaryError(
-                f"questions.{question.id}", "is no possible sum: a node or a device went wrong"
-            )
+        if not REDUCTIONS[mechanism.name].possible(mechanism, clients, values):
+            problem = "is no possible sum: a node or a device went wrong"
+            raise SummaryError(f"questions.{question.id}", problem)
         questions[question.id] = QuestionSummary(clients, values)
         start = end
     return Summary(study.id, study.version, study.digest, questions)

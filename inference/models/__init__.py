@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.models import choice, number, regression
+from inference.models import choice, number, regression, summed
 from inference.models.base import Model
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
@@ -21,7 +21,16 @@ MODELS: dict[str, Build] = {
     "logistic_regression": regression.logistic,
 }
 
+# A secure sum's total is another statistic than reports; its records' are the same, with less noise.
+SUMMED: dict[str, Build] = {
+    "normal": summed.normal,
+    "exponential": summed.exponential,
+    "bernoulli": summed.bernoulli,
+    "multinomial": summed.multinomial,
+}
+
 
 def model_for(question: Question, summary: QuestionSummary) -> Model:
     """The model that a study's question names, conditioned on its summary."""
-    return MODELS[question.model.name](question, mechanism_for(question), summary)
+    builders = MODELS if question.route is None else MODELS | SUMMED
+    return builders[question.model.name](question, mechanism_for(question), summary)
