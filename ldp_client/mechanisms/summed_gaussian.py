@@ -4,6 +4,10 @@ N − T − 1 devices' noise together is that of the analytic Gaussian mechanism
 METHODS 1.5 in place of its variance). A sum of rounded normals of sd 2**20 is, to a total variation
 far below 2**-188, the rounding of an exact normal plus independent rounding errors: post-processing.
 One device's vector alone is *not* protected; it leaves the device only as secret shares.
+
+Sums are taken modulo 2**64 and cannot wrap: a distance is at most 64 × 2**20 × √N grid units, a
+coordinate of a statistic at most that, and N at most 2**24, so that N coordinates stay below 2**62
+and all the noise below 2**49.
 """
 
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
@@ -44,7 +48,7 @@ class SummedMechanism(Mechanism):
     """A vector of `size` integers plus round(2**20 × N(0, 1)) on each; 8 bytes a coordinate.
 
     grid: integers for one unit of the statistic. noise_sd: of one device's share, in those units.
-    largest: no coordinate of one device is beyond it; N of them stay below 2**63.
+    largest: no coordinate of one device is beyond it.
     """
 
     name = "summed_gaussian"
@@ -60,14 +64,13 @@ class SummedMechanism(Mechanism):
     def noise_sd(self) -> float:
         return (1 << NOISE_BITS) / self.grid
 
-    def _take_grid(self, question: "Question", grid: int, span: int) -> None:
+    def _take_grid(self, grid: int, span: int) -> None:
         """span: the largest coordinate of the statistic, in units."""
         if grid < 1:
             raise StudyError(f"{self.field}.mechanism", "epsilon or delta is too small")
         self.grid = grid
         self.largest = span * grid + NOISE_REACH
         self.payload_size = WORD_BYTES * self.size
-        require_room(question, self.largest)
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
         """Not protected alone: see the module."""
@@ -80,15 +83,6 @@ class SummedMechanism(Mechanism):
         raise self.impossible("travels as secret shares only")
 
 
-def require_room(question: "Question", largest: int) -> None:
-    """Raises StudyError unless the sum of all clients' coordinates stays below 2**63."""
-    assert question.route is not None
-    if question.route.clients * largest >= 1 << 63:
-        raise StudyError(
-            f"{question.id}.mechanism", "the sum could exceed 63 bits: fewer clients, or smaller epsilon"
-        )
-
-
 class SummedChoice(SummedMechanism):
     """One-hot: a coordinate for each choice; for yes/no one coordinate, the yes."""
 
@@ -98,7 +92,7 @@ class SummedChoice(SummedMechanism):
         self.boolean = question.ask == "yes_no"
         self.size = 1 if self.boolean else len(self.labels)
         distance = summed_distance(question, self.size)
-        self._take_grid(question, distance if self.boolean else isqrt(distance * distance // 2), 1)
+        self._take_grid(distance if self.boolean else isqrt(distance * distance // 2), 1)
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Raises AnswerError for what is not one of the choices."""
@@ -123,7 +117,7 @@ class SummedHistogram(SummedMechanism):
         self.bounds = question.bounds
         self.size = question.mechanism.cells
         distance = summed_distance(question, self.size)
-        self._take_grid(question, isqrt(distance * distance // 2), 1)
+        self._take_grid(isqrt(distance * distance // 2), 1)
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Beyond the bounds the outermost cells, missing or NaN the middle one."""
@@ -144,7 +138,7 @@ class SummedMoments(SummedMechanism):
         self.bounds = question.bounds
         self.size = 2
         # Rounding moves each coordinate of a difference by at most 1: less than 2 in L2.
-        self._take_grid(question, (summed_distance(question, self.size) - 2) // 2, 2)
+        self._take_grid((summed_distance(question, self.size) - 2) // 2, 2)
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Beyond the bounds the nearest bound, missing or NaN the middle."""
@@ -165,7 +159,6 @@ class SummedRecord(GaussianStatistics):
         super().__init__(question)
         self.size = len(self.coordinates)
         self.payload_size = WORD_BYTES * self.size
-        require_room(question, self.largest)
 
     def _hidden_distance(self, question: "Question") -> int:
         return summed_distance(question, len(self.coordinates))
