@@ -19,6 +19,7 @@ from collector.views.participant import participant
 from collector.views.reports import reports
 from collector.views.shares import shares
 from collector.views.studies import studies
+from collector.views.summary import summary
 
 
 def create_app(
@@ -38,7 +39,7 @@ def create_app(
     if collector.node is not None:
         _register(app, studies, shares, health)
     else:
-        _register(app, studies, reports, export, health, page, participant)
+        _register(app, studies, reports, export, summary, health, page, participant)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app
 

@@ -52,6 +52,9 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.csv, or *.parquet"
     )
+    parser.add_argument(
+        "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
+    )
     parser.set_defaults(run=run_export)
 
 
@@ -66,18 +69,33 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """ldpkit export STUDY_ID --from URL --out FILE"""
-    from collector.exports.download import fetch_reports
-    from collector.exports.tables import write_reports
-
+    """ldpkit export STUDY_ID --from URL --out FILE [--summary]"""
     token = arguments.token or os.environ.get(TOKEN_VARIABLE)
     if not token:
         raise InputError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")
     if not (token.isascii() and token.isprintable()):
         raise InputError("the token must be printable ASCII")
-    count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
-    print(f"{count} reports in {arguments.out}")
+    write = _write_summary if arguments.summary else _write_reports
+    print(write(arguments, token))
     return 0
+
+
+def _write_reports(arguments: argparse.Namespace, token: str) -> str:
+    from collector.exports.download import fetch_reports
+    from collector.exports.tables import write_reports
+
+    count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
+    return f"{count} reports in {arguments.out}"
+
+
+def _write_summary(arguments: argparse.Namespace, token: str) -> str:
+    from collector.exports.download import fetch_summary
+    from ldp_client.files import replacing
+
+    text = fetch_summary(arguments.collector, arguments.study, token)
+    with replacing(str(arguments.out)) as file:
+        file.write(text + "\n")
+    return f"the summary is in {arguments.out}"
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:

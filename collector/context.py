@@ -52,16 +52,15 @@ class Collector:
         database = Database(settings.database, settings.busy_timeout)
         migrate(database)
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
-        store = partial(intake.store, database, calendar)
+        rules = RuleBook(database)
+        store = partial(intake.store, database, rules.find, calendar)
         metrics = Metrics()
         writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
         node = None if settings.node_key is None else Node(NodeKeys.load(settings.node_key), database)
-        return cls(
-            settings, database, RuleBook(database), writer, limits, metrics, studies, today, token_hash, node
-        )
+        return cls(settings, database, rules, writer, limits, metrics, studies, today, token_hash, node)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""

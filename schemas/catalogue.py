@@ -5,6 +5,7 @@ ldp_client/mechanisms, one likelihood in inference.
 """
 
 from schemas.fields import Constant, Decimal, Integer, Record
+from schemas.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ def _named(name: str, parameters: "dict[str, Any]") -> "dict[str, Any]":
     return fields
 
 
+def _model(name: str, ask: str, **priors: "Any") -> Entry:
+    """A model and the parameters whose prior a study may state."""
+    entry = Entry(name, (ask,))
+    entry.shape = Record(entry.shape.required, {"prior": Record({}, priors)})
+    return entry
+
+
 def _by_name(*entries: Entry) -> "dict[str, Entry]":
     return {entry.name: entry for entry in entries}
 
@@ -48,11 +56,20 @@ MECHANISMS = _by_name(
     Entry("summed_gaussian", ASKS, {"cells": Integer(2, 4096)}, epsilon=EPSILON, delta=DELTA),
 )
 
+_FEATURES: "dict[str, Any]" = {
+    # The expected response (of a yes/no: its log-odds) at the middle of the features' bounds.
+    "centre": REAL,
+    "coefficients": EACH_REAL,
+    "feature_mean": EACH_REAL,
+    "feature_sd": EACH_POSITIVE,
+    "feature_correlation": CORRELATION,
+}
+
 MODELS = _by_name(
-    Entry("normal", ("number",)),
-    Entry("exponential", ("number",)),
-    Entry("bernoulli", ("yes_no",)),
-    Entry("multinomial", ("choice",)),
-    Entry("linear_regression", ("record",)),
-    Entry("logistic_regression", ("record",)),
+    _model("normal", "number", mean=REAL, sd=POSITIVE),
+    _model("exponential", "number", rate=POSITIVE),
+    _model("bernoulli", "yes_no", p=SHARE),
+    _model("multinomial", "choice", p=SIMPLEX),
+    _model("linear_regression", "record", sd=POSITIVE, **_FEATURES),
+    _model("logistic_regression", "record", **_FEATURES),
 )

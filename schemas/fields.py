@@ -208,10 +208,13 @@ def _is_day(text: str) -> bool:
 
 
 class ListOf:
-    """A list of `fewest` to `most` items of one shape, no two with the same key."""
+    """A list of `fewest` to `most` items of one shape, no two with the same key unless `repeats` may be."""
 
-    def __init__(self, item: "Any", fewest: int, most: int, unique_by: "Optional[str]" = None) -> None:
+    def __init__(
+        self, item: "Any", fewest: int, most: int, unique_by: "Optional[str]" = None, repeats: bool = False
+    ) -> None:
         self.item = item
+        self.repeats = repeats
         self.fewest = fewest
         self.most = most
         self.unique_by = unique_by
@@ -222,7 +225,8 @@ class ListOf:
         if not self.fewest <= len(value) <= self.most:
             raise error(path, f"must have {self.fewest} to {self.most} entries, has {len(value)}")
         items = [self.item.read(entry, f"{path}[{index}]", error) for index, entry in enumerate(value)]
-        self._refuse_duplicates(items, path, error)
+        if not self.repeats:
+            self._refuse_duplicates(items, path, error)
         return tuple(items)
 
     def _refuse_duplicates(self, items: "list[Any]", path: str, error: "Error") -> None:
@@ -241,7 +245,7 @@ class ListOf:
             "minItems": self.fewest,
             "maxItems": self.most,
         }
-        if not self.unique_by:
+        if not self.unique_by and not self.repeats:
             schema["uniqueItems"] = True
         return schema
 

@@ -7,6 +7,7 @@ from schemas.canonical import canonical_json, parse_json
 from schemas.catalogue import ASKS, MECHANISMS, MODELS
 from schemas.errors import StudyError
 from schemas.fields import Bounds, Constant, Day, Decimal, Identifier, Integer, ListOf, Record, Tagged, Text
+from schemas.priors import check_prior, given_priors
 from schemas.rational import Rational
 from schemas.route import ROUTE, Route
 
@@ -92,10 +93,11 @@ class Mechanism:
 
 
 class Model:
-    """The name of the model that the analyst will fit."""
+    """The model that the analyst will fit, and the priors that are stated: {parameter: distribution}."""
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.name: str = parsed["name"]
+        self.prior: "dict[str, dict[str, Any]]" = given_priors(parsed)
 
 
 class Question:
@@ -200,6 +202,7 @@ def _check_together(parsed: "dict[str, Any]") -> None:
         _check_route(parsed["route"], question, f"questions[{index}].mechanism")
         if question["ask"] == "record":
             _check_record(question, f"questions[{index}]")
+        check_prior(question, f"questions[{index}]", StudyError)
 
 
 def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:

@@ -1,4 +1,4 @@
-"""Fetching an export over HTTP, and knowing that nothing of it is missing."""
+"""Fetching an export over HTTP, and knowing that nothing of it is missing; or the running summary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.client import HTTPException
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPResponse
 from urllib.parse import quote, urlsplit
 
 from schemas import Report
@@ -48,9 +49,24 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
         time.sleep(FIRST_DELAY_SECONDS * 2**attempt)
 
 
+def fetch_summary(base_url: str, study_id: str, token: str) -> str:
+    """The summary of the current version's reports, as JSON text.
+
+    Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or is away.
+    """
+    _require_http(base_url)
+    with _opened(f"{_study_url(base_url, study_id)}/summary", token) as response:
+        text: str = response.read().decode()
+    return text
+
+
 def _export_url(base_url: str, study_id: str, after: str) -> str:
-    url = f"{base_url.rstrip('/')}/v1/studies/{quote(study_id, safe='')}/export"
+    url = f"{_study_url(base_url, study_id)}/export"
     return f"{url}?after={after}" if after else url
+
+
+def _study_url(base_url: str, study_id: str) -> str:
+    return f"{base_url.rstrip('/')}/v1/studies/{quote(study_id, safe='')}"
 
 
 def _require_http(url: str) -> None:
@@ -59,12 +75,19 @@ def _require_http(url: str) -> None:
 
 
 def _fetch_once(url: str, token: str) -> Iterator[Report]:
+    with _opened(url, token) as response:
+        yield from _whole_export(response)
+
+
+@contextmanager
+def _opened(url: str, token: str) -> Iterator[HTTPResponse]:
+    """The answer to a GET. Raises TransferError, and CutOffError where it may work another time."""
     request = urllib.request.Request(url)
     # Unredirected: a redirect must not carry the token elsewhere.
     request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-            yield from _whole_export(response)
+            yield response
     except urllib.error.HTTPError as error:
         raise _refusal(error) from None
     except (OSError, HTTPException) as error:

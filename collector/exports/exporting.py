@@ -8,7 +8,7 @@ over, the contents are fixed but for withdrawals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -57,11 +57,15 @@ def open_export(
     return Export(study_id, rules, _pages(collector, study.number, rules, after, through))
 
 
+def page_limit(rules: Iterable[Rules]) -> int:
+    """How many reports to hold at once, whatever version they answer."""
+    return max(1, min(PAGE_REPORTS, PAGE_BYTES // max(one.layout.size for one in rules)))
+
+
 def _pages(
     collector: Collector, study: int, rules: Mapping[int, Rules], after: bytes, through: date | None
 ) -> Iterator[Page]:
-    largest = max(one.layout.size for one in rules.values())
-    limit = max(1, min(PAGE_REPORTS, PAGE_BYTES // largest))
+    limit = page_limit(rules.values())
     while True:
         with collector.database.read() as session:
             page = queries.report_page(session, study, max(rules), after, through, limit)

@@ -122,6 +122,15 @@ OPERATIONS = (
         (STUDY_ID, FORMAT, AFTER, THROUGH),
     ),
     Operation(
+        "get",
+        "/v1/studies/{study_id}/summary",
+        "readSummary",
+        "All that a posterior needs of one version's reports, as they are now.",
+        {200: ("The summary", _json("Summary")), 304: ("Unchanged", {})},
+        (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
+        (STUDY_ID, VERSION),
+    ),
+    Operation(
         "get", "/healthz", "isAlive", "Whether the process answers.", {200: ("Alive", _json("Health"))}
     ),
     Operation(

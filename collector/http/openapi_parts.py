@@ -12,6 +12,7 @@ from collector.http.problems import Kind
 from schemas.fields import Day, Hex, Identifier, Integer
 from schemas.report import ID_BYTES, REPORT
 from schemas.study import STUDY
+from summaries.summary import FORMAT as SUMMARY_FORMAT
 
 JSON = "application/json"
 Document = dict[str, Any]
@@ -48,6 +49,20 @@ SCHEMAS: Document = {
     "Problem": object_of(
         {"type": TEXT, "title": TEXT, "status": COUNT, "detail": TEXT, "advice": TEXT, "field": TEXT},
         optional=("advice", "field"),
+    ),
+    "Summary": object_of(
+        {
+            "format": {"const": SUMMARY_FORMAT},
+            "study": TEXT,
+            "version": COUNT,
+            "digest": TEXT,
+            "questions": {
+                "type": "object",
+                "additionalProperties": object_of(
+                    {"n": COUNT, "values": {"type": "array", "items": {"type": "integer"}}}
+                ),
+            },
+        }
     ),
     "Health": object_of({"status": {"const": "ok"}}),
 }

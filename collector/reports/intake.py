@@ -16,6 +16,7 @@ from collector.http.problems import (
     ProblemError,
 )
 from collector.reports.packing import PackedReport
+from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Upload
 from collector.storage import queries
 from collector.storage.database import Database
@@ -98,17 +99,17 @@ def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
 
 
 def store(
-    database: Database, calendar: Calendar, uploads: Sequence[Upload]
+    database: Database, find: FindRules, calendar: Calendar, uploads: Sequence[Upload]
 ) -> list[Union[Outcomes, ProblemError]]:
     """Store uploads in one transaction, durable on return; for each its outcomes, or its problem."""
     try:
-        return _store_uploads(database, calendar, uploads, look_first=False)
+        return _store_uploads(database, find, calendar, uploads, look_first=False)
     except queries.PartlyHeldError:
-        return _store_uploads(database, calendar, uploads, look_first=True)
+        return _store_uploads(database, find, calendar, uploads, look_first=True)
 
 
 def _store_uploads(
-    database: Database, calendar: Calendar, uploads: Sequence[Upload], look_first: bool
+    database: Database, find: FindRules, calendar: Calendar, uploads: Sequence[Upload], look_first: bool
 ) -> list[Union[Outcomes, ProblemError]]:
     results: dict[int, Union[Outcomes, ProblemError]] = {}
     # In the order of the ids, so that two processes cannot wait for each other in a circle.
@@ -118,7 +119,7 @@ def _store_uploads(
             members = list(group)
             reports = [report for _, upload in members for report in upload.reports]
             try:
-                outcomes = iter(_store_study(session, calendar, study_id, reports, look_first))
+                outcomes = iter(_store_study(session, find, calendar, study_id, reports, look_first))
             except ProblemError as problem:
                 results.update((index, problem) for index, _ in members)
                 continue
@@ -127,7 +128,12 @@ def _store_uploads(
 
 
 def _store_study(
-    session: Session, calendar: Calendar, study_id: str, reports: Sequence[PackedReport], look_first: bool
+    session: Session,
+    find: FindRules,
+    calendar: Calendar,
+    study_id: str,
+    reports: Sequence[PackedReport],
+    look_first: bool,
 ) -> list[Outcome]:
     """One outcome for each report. Raises ProblemError for a study that is not published."""
     study = queries.study_state(session, study_id, keep=True)
@@ -141,6 +147,7 @@ def _store_study(
     held = queries.held_reports(session, study.number, first) if look_first or shut else {}
     fresh = [] if shut else [report for report_id, report in first.items() if report_id not in held]
     stored = queries.insert_reports(session, study.number, day, fresh)
+    add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
         return [Receipt.STORED] * len(reports)
     held.update(queries.held_reports(session, study.number, first.keys() - held.keys() - stored))

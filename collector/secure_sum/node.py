@@ -17,7 +17,7 @@ from collector.http.problems import (
     ProblemError,
 )
 from collector.reports.packing import PackedReport
-from collector.secure_sum import sums
+from collector.secure_sum import bound_sets
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener, add_shares
@@ -82,17 +82,17 @@ class Node:
         """The ids of all shares of a closed study, ascending. Raises ProblemError while it is open."""
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            return sums.share_ids(session, number)
+            return bound_sets.share_ids(session, number)
 
     def confirm(self, session: Session, study_id: str, ids: Sequence[bytes]) -> Statement:
         """Bind the node to this set for good. Raises ProblemError for another, or an impossible one."""
         number = _closed_study(session, study_id)
-        confirmed = sums.confirmed_ids(session, number)
+        confirmed = bound_sets.confirmed_ids(session, number)
         if confirmed is not None and confirmed != list(ids):
             raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
         if confirmed is None:
             self._check_set(session, number, study_id, ids)
-            sums.insert_set(session, number, ids)
+            bound_sets.insert_set(session, number, ids)
         return self._statement("set", study_id, ids)
 
     def _check_set(self, session: Session, number: int, study_id: str, ids: Sequence[bytes]) -> None:
@@ -101,7 +101,7 @@ class Node:
         if not route.fewest <= len(ids) <= route.clients:
             detail = f"has {len(ids)} reports; a sum needs {route.fewest} to {route.clients}"
             raise ProblemError(SET_INVALID, detail, "set")
-        missing = set(ids).difference(sums.share_ids(session, number))
+        missing = set(ids).difference(bound_sets.share_ids(session, number))
         if missing:
             raise ProblemError(SET_INVALID, f"{len(missing)} of its reports have no share here", "set")
 
@@ -112,8 +112,8 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            ids = sums.confirmed_ids(session, number)
-            total = sums.stored_total(session, number)
+            ids = bound_sets.confirmed_ids(session, number)
+            total = bound_sets.stored_total(session, number)
         if ids is None or set_digest(ids) != wanted:
             raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
         if total is None:
@@ -122,7 +122,7 @@ class Node:
 
     def keep(self, session: Session, study_id: str, total: bytes) -> None:
         """Make the sum durable before it is given away."""
-        sums.store_total(session, _closed_study(session, study_id), total)
+        bound_sets.store_total(session, _closed_study(session, study_id), total)
 
     def _shares(self, number: int, ids: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         remaining = iter(ids)

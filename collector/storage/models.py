@@ -63,10 +63,22 @@ class ReportRow(Base):
     payloads: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class SumRow(Base):
-    """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
+class SumsRow(Base):
+    """A share of a version's running summary: see sums.py and reports/tally.py."""
 
     __tablename__ = "sums"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    sums: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SecureSumRow(Base):
+    """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
+
+    __tablename__ = "secure_sums"
 
     study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
     ids: Mapped[bytes] = mapped_column(LargeBinary)

@@ -91,7 +91,7 @@ def locked_study(session: Session, study_id: str) -> StudyRow | None:
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     """Like locked_study; a study that is not there is made, with version NEVER_PUBLISHED."""
     values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False}
-    session.execute(_insert_new(session, STUDIES, ["id"]).values(**values))
+    session.execute(insert_new(session, STUDIES, ["id"]).values(**values))
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
 
 
@@ -112,6 +112,12 @@ def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | No
     """One version of a study, current or not."""
     statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)
     return session.scalar(statement.where(StudyRow.id == study_id, DocumentRow.version == version))
+
+
+def study_numbers(session: Session) -> list[tuple[str, int]]:
+    """Every study's id and number, by id."""
+    rows = session.execute(select(StudyRow.id, StudyRow.number).order_by(StudyRow.id))
+    return [(study_id, number) for study_id, number in rows]
 
 
 def published_versions(session: Session, study_id: str) -> list[int]:
@@ -152,19 +158,26 @@ def _insert_into_postgresql(
     return set(connection.exec_driver_sql(INSERT_INTO_POSTGRESQL, columns).scalars())
 
 
-def withdraw_report(session: Session, study: int, report_id: bytes) -> bool:
-    """Leave nothing of a report but its id; whether there is such a report, withdrawn or not."""
-    statement = update(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id == report_id)
-    return session.connection().execute(statement.values(payloads=b"")).rowcount == 1
+def withdraw_report(session: Session, study: int, report_id: bytes) -> PackedReport | None:
+    """Leave nothing of a report but its id; what it was, if there is such a report, withdrawn or not."""
+    here = (REPORTS.c.study == study, REPORTS.c.id == report_id)
+    found = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*here).with_for_update()
+    row = session.connection().execute(found).first()
+    if row is None:
+        return None
+    session.connection().execute(update(REPORTS).where(*here).values(payloads=b""))
+    return PackedReport(*row)
 
 
-def delete_reports(session: Session, study: int, before: date | None, most: int) -> int:
-    """Delete up to `most` reports of a study that came before a day, or any; returns how many."""
+def delete_reports(session: Session, study: int, before: date | None, most: int) -> list[PackedReport]:
+    """Delete up to `most` reports of a study that came before a day, or any; returns what they were."""
     chosen = select(REPORTS.c.id).where(REPORTS.c.study == study).limit(most)
     if before is not None:
         chosen = chosen.where(REPORTS.c.day < before)
     statement = delete(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id.in_(chosen))
-    return session.connection().execute(statement).rowcount
+    columns = (REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)
+    deleted = session.connection().execute(statement.returning(*columns))
+    return list(map(PackedReport._make, deleted.all()))
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, PackedReport]:
@@ -199,7 +212,7 @@ def _select_reports(
     return list(map(PackedReport._make, rows.all()))
 
 
-def _insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
+def insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
     """An insert that leaves rows with a known key alone. The type is the dialect's own."""
     dialects: dict[str, Any] = {"sqlite": sqlite, "postgresql": postgresql}
     insert = dialects[session.get_bind().dialect.name].insert(table)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
+from collector.exports.exporting import page_limit
+from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.studies import publishing
+from collector.studies.rules import RuleBook
 from schemas.errors import InputError
 
 # Few enough that uploads hardly wait.
@@ -19,12 +22,17 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
     Their ids go too, so a device that sent one may send it again while the study takes reports.
     """
     number = _number(database, study_id)
+    book = RuleBook(database)
+    with database.read() as session:
+        versions = queries.published_versions(session, study_id)
+    most = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
     total = 0
     while True:
         with database.write() as session:
-            deleted = queries.delete_reports(session, number, before, REPORTS_AT_ONCE)
-        total += deleted
-        if deleted == 0:
+            deleted = queries.delete_reports(session, number, before, most)
+            take_back_reports(session, book.find, study_id, number, deleted)
+        total += len(deleted)
+        if not deleted:
             return total
 
 

@@ -7,7 +7,6 @@ from datetime import date
 from sqlalchemy.orm import Session
 
 from collector.http.problems import (
-    REPORT_UNKNOWN,
     STUDY_CONFLICT,
     STUDY_FINISHED,
     STUDY_OUTDATED,
@@ -48,18 +47,6 @@ def close(session: Session, study_id: str) -> int:
         raise unknown_study(study_id)
     row.closed = True
     return row.version
-
-
-def withdraw(session: Session, study_id: str, report_id: bytes) -> None:
-    """Delete a report but for its id; doing so again changes nothing.
-
-    The id is the capability: the device alone drew it. Raises ProblemError for an unknown study or report.
-    """
-    study = queries.study_state(session, study_id, keep=True)
-    if study is None:
-        raise unknown_study(study_id)
-    if not queries.withdraw_report(session, study.number, report_id):
-        raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
 
 
 def unknown_study(study_id: str) -> ProblemError:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from collector.reports.canonical_form import CanonicalForm
 from collector.reports.packing import Layout, PackedReport
+from collector.reports.tally import Tally
 from collector.storage import queries
 from collector.storage.database import Database
 from ldp_client import Mechanism, mechanism_for
@@ -19,12 +20,13 @@ class UnknownVersionError(LdpkitError):
 
 @dataclass(frozen=True)
 class Rules:
-    """One version of a study with its mechanisms, ready to check, pack and write reports."""
+    """One version of a study with its mechanisms, ready to check, pack, count and write reports."""
 
     study: Study
     mechanisms: dict[str, Mechanism]
     layout: Layout
     form: CanonicalForm
+    tally: Tally
 
     @classmethod
     def of(cls, study: Study) -> Rules:
@@ -32,7 +34,8 @@ class Rules:
         mechanisms = {question.id: mechanism_for(question) for question in study.questions}
         layout = Layout([(name, mechanism.payload_size) for name, mechanism in mechanisms.items()])
         checks = {name: mechanism.check for name, mechanism in mechanisms.items()}
-        return cls(study, mechanisms, layout, CanonicalForm(study, layout, checks))
+        form = CanonicalForm(study, layout, checks)
+        return cls(study, mechanisms, layout, form, Tally(study, mechanisms, layout))
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""

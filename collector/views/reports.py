@@ -12,7 +12,7 @@ from collector.context import current_collector
 from collector.http.handling import problem_of
 from collector.http.parameters import report_id_bytes
 from collector.reports import batches, intake
-from collector.studies import publishing
+from collector.reports.withdrawing import withdraw
 from schemas import Report
 from schemas.errors import ReportError
 from schemas.report import MAX_BYTES
@@ -58,5 +58,6 @@ def post(study_id: str) -> Response:
 def delete(study_id: str, report_id: str) -> Response:
     """204 once the report is gone for good; whoever knows its id may ask for that."""
     identifier = report_id_bytes(report_id, "report_id")
-    current_collector().writer.act(lambda session: publishing.withdraw(session, study_id, identifier))
+    collector = current_collector()
+    collector.writer.act(lambda session: withdraw(session, collector.rules.find, study_id, identifier))
     return Response(status=204)

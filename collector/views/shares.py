@@ -13,10 +13,9 @@ from collector.http.auth import requires
 from collector.http.parameters import report_id_bytes
 from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, STUDY_CLOSED, ProblemError
 from collector.operator.keys import Role
-from collector.reports import intake
+from collector.reports import intake, withdrawing
 from collector.secure_sum.statements import split_ids
 from collector.storage import queries
-from collector.studies import publishing
 from schemas.errors import StatementError
 from schemas.fields import Hex, Record
 
@@ -42,14 +41,15 @@ def put(study_id: str, report_id: str) -> Response:
 def delete(study_id: str, report_id: str) -> Response:
     """204 once the share is gone for good. After closing the set is fixed."""
     identifier = report_id_bytes(report_id, "report_id")
+    collector = current_collector()
 
     def withdraw(session: Session) -> None:
         state = queries.study_state(session, study_id, keep=True)
         if state is not None and state.closed:
             raise ProblemError(STUDY_CLOSED, "the study was closed; its sum includes the share")
-        publishing.withdraw(session, study_id, identifier)
+        withdrawing.withdraw(session, collector.rules.find, study_id, identifier)
 
-    current_collector().writer.act(withdraw)
+    collector.writer.act(withdraw)
     return Response(status=204)
 
 

@@ -28,12 +28,11 @@ FEWEST_VARIANCE = 10.0
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p is the share of yes; the reported yes are binomial."""
-    del question
     p, q = _probabilities(mechanism)
     yes = int(summary.values[1])
 
     def program(n: int, yes: int) -> None:
-        share = priors.bernoulli()
+        share = priors.bernoulli(question)
         numpyro.sample("reports", dist.Binomial(n, q + (p - q) * share), obs=yes)
 
     start = float(_unbiased(np.asarray(yes), summary.n, p, q))
@@ -43,11 +42,10 @@ def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary
 def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p[choice] are the shares of the choices."""
     p, q = _probabilities(mechanism)
-    choices = len(question.choices)
     law_of = _law(mechanism)
 
     def program(n: int, counts: Array) -> None:
-        law = law_of(priors.multinomial(choices), p, q, n)
+        law = law_of(priors.multinomial(question), p, q, n)
         numpyro.sample("reports", law, obs=jnp.asarray(counts))
 
     start = _unbiased(choice_counts(mechanism, summary), summary.n, p, q)

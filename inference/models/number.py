@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.likelihoods import BinnedPerturbed, ClippedExponential, ClippedNormal, LaplaceNoise
 from inference.models.base import Draws, Model
+from inference.units import number_units
 from ldp_client import Mechanism
 from ldp_client.mechanisms.laplace import Laplace
 from schemas import Question
@@ -24,9 +25,7 @@ class Scale:
     """From a question's own units to bounds 0 and 1, and back."""
 
     def __init__(self, question: Question) -> None:
-        assert question.bounds is not None
-        self.low, self.high = (float(bound) for bound in question.bounds)
-        self.width = self.high - self.low
+        self.low, self.width = number_units(question)
 
     @property
     def zero(self) -> float:
@@ -47,7 +46,7 @@ def normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
     edges, noise_scale = _grid(mechanism)
 
     def program(n: int, counts: Array) -> None:
-        base = ClippedNormal(*priors.normal())
+        base = ClippedNormal(*priors.normal(question))
         law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, n)
         numpyro.sample("reports", law, obs=jnp.asarray(counts))
 
@@ -62,7 +61,7 @@ def exponential(question: Question, mechanism: Mechanism, summary: QuestionSumma
     scale = Scale(question)
 
     def program(n: int, counts: Array) -> None:
-        base = ClippedExponential(priors.exponential(), start=scale.zero)
+        base = ClippedExponential(priors.exponential(question), start=scale.zero)
         law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, n)
         numpyro.sample("reports", law, obs=jnp.asarray(counts))
 

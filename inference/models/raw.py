@@ -21,7 +21,7 @@ Answers = Sequence[Any]
 
 
 def raw_model_for(question: Question, answers: Answers) -> Model:
-    """The question's model with its default priors, conditioned on one raw answer for each person."""
+    """The question's model with its priors, conditioned on one raw answer for each person."""
     return _RAW[question.model.name](question, answers)
 
 
@@ -30,7 +30,7 @@ def _normal(question: Question, answers: Answers) -> Model:
     values, counts = _distinct(answers)
 
     def program(values: Array, counts: Array) -> None:
-        law = dist.Normal(*priors.normal())
+        law = dist.Normal(*priors.normal(question))
         numpyro.factor("reports", jnp.sum(counts * law.log_prob((values - scale.low) / scale.width)))
 
     data = {"values": values, "counts": counts}
@@ -42,7 +42,7 @@ def _exponential(question: Question, answers: Answers) -> Model:
     values, counts = _distinct(answers)
 
     def program(values: Array, counts: Array) -> None:
-        law = dist.Exponential(priors.exponential())
+        law = dist.Exponential(priors.exponential(question))
         numpyro.factor("reports", jnp.sum(counts * law.log_prob(values / scale.width)))
 
     data = {"values": values, "counts": counts}
@@ -55,11 +55,10 @@ def _distinct(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def _bernoulli(question: Question, answers: Answers) -> Model:
-    del question
     yes = int(sum(bool(answer) for answer in answers))
 
     def program(n: int, yes: int) -> None:
-        numpyro.sample("reports", dist.Binomial(n, priors.bernoulli()), obs=yes)
+        numpyro.sample("reports", dist.Binomial(n, priors.bernoulli(question)), obs=yes)
 
     return Model(program, {"n": len(answers), "yes": yes}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
 
@@ -69,7 +68,7 @@ def _multinomial(question: Question, answers: Answers) -> Model:
     counts = np.asarray([sum(answer == label for answer in answers) for label in choices])
 
     def program(counts: Array) -> None:
-        shares = priors.multinomial(len(choices))
+        shares = priors.multinomial(question)
         numpyro.factor("reports", jnp.sum(counts * jnp.log(shares)))
 
     def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
@@ -84,8 +83,8 @@ def _linear(question: Question, answers: Answers) -> Model:
     d = features.shape[1]
 
     def program(features: Array, response: Array) -> None:
-        line = priors.regression(d)
-        law = dist.Normal(line.intercept + features @ line.coefficients, priors.residual_sd())
+        line = priors.regression(question)
+        law = dist.Normal(line.intercept + features @ line.coefficients, priors.residual_sd(question))
         numpyro.sample("reports", law, obs=response)
 
     initial = {"intercept": 0.0, "coefficients": np.zeros(d), "sd": 0.5}
@@ -99,7 +98,7 @@ def _logistic(question: Question, answers: Answers) -> Model:
     d = features.shape[1]
 
     def program(features: Array, response: Array) -> None:
-        line = priors.regression(d)
+        line = priors.regression(question)
         law = dist.BernoulliLogits(line.intercept + features @ line.coefficients)
         numpyro.sample("reports", law, obs=jnp.asarray(response > 0, dtype=int))
 
@@ -118,7 +117,7 @@ def _design(
     response = np.asarray([answer[question.response.id] for answer in answers], dtype=np.float64)
     if question.response.bounds is None:
         response = 2 * response - 1
-    return (features - scale.middle) / scale.half, (response - scale.response_middle) / scale.response_half
+    return (features - scale.zero) / scale.unit, (response - scale.response.zero) / scale.response.unit
 
 
 _RAW: dict[str, Callable[[Question, Any], Model]] = {

@@ -15,42 +15,27 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
 from inference.models.base import Draws, Model
+from inference.units import RecordUnits
 from ldp_client import Mechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
-from schemas.study import Field
 from summaries import QuestionSummary
 
 Matrix = NDArray[np.float64]
 
 
-class Scale:
+class Scale(RecordUnits):
     """From a record's own units to features and response in [−1, 1], and back."""
-
-    def __init__(self, question: Question) -> None:
-        assert question.response is not None
-        self.names = [feature.id for feature in question.features]
-        spans = [_middle_and_half(feature) for feature in question.features]
-        self.middle, self.half = np.asarray(spans).T
-        self.response_middle, self.response_half = _middle_and_half(question.response)
 
     def parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
         """intercept, coefficient[feature] and, for a linear model, sd in own units."""
-        slopes = draws["coefficients"] * self.response_half / self.half
-        centre = self.response_middle + self.response_half * draws["intercept"]
-        named = {"intercept": centre - slopes @ self.middle}
+        slopes = draws["coefficients"] * self.response.unit / self.unit
+        centre = self.response.zero + self.response.unit * draws["intercept"]
+        named = {"intercept": centre - slopes @ self.zero}
         named |= {f"coefficient[{name}]": slopes[..., i] for i, name in enumerate(self.names)}
         if "sd" in draws:
-            named["sd"] = self.response_half * draws["sd"]
+            named["sd"] = self.response.unit * draws["sd"]
         return named
-
-
-def _middle_and_half(field: Field) -> tuple[float, float]:
-    """The centre and half width of a field's bounds; a yes/no response is −1 or 1 already."""
-    if field.bounds is None:
-        return 0.0, 1.0
-    low, high = (float(bound) for bound in field.bounds)
-    return (low + high) / 2, (high - low) / 2
 
 
 def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -71,7 +56,7 @@ def _model(
     initial: dict[str, object],
 ) -> Model:
     d = len(question.features)
-    draw_sites = partial(_draw_sites, d, "sd" in initial)
+    draw_sites = partial(_draw_sites, question, "sd" in initial)
     initial |= {
         "intercept": 0.0,
         "coefficients": np.zeros(d),
@@ -96,10 +81,10 @@ def _model(
     return Model(program, data, initial, Scale(question).parameters)
 
 
-def _draw_sites(d: int, with_sd: bool) -> dict[str, object]:
+def _draw_sites(question: Question, with_sd: bool) -> dict[str, object]:
     """Draw all parameters from their priors, as arguments of the likelihood."""
-    line = priors.regression(d)
-    mean, covariance = priors.features(d)
+    line = priors.regression(question)
+    mean, covariance = priors.features(question)
     arguments: dict[str, object] = {
         "intercept": line.intercept,
         "coefficients": line.coefficients,
@@ -107,7 +92,7 @@ def _draw_sites(d: int, with_sd: bool) -> dict[str, object]:
         "feature_covariance": covariance,
     }
     if with_sd:
-        arguments["sd"] = priors.residual_sd()
+        arguments["sd"] = priors.residual_sd(question)
     return arguments
 
 

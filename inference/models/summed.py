@@ -35,7 +35,11 @@ def normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
     mean, sd = _rough(mechanism, summary)
     parameters = Scale(question).normal_parameters
     return _number(
-        mechanism, summary, lambda: ClippedNormal(*priors.normal()), {"mean": mean, "sd": sd}, parameters
+        mechanism,
+        summary,
+        lambda: ClippedNormal(*priors.normal(question)),
+        {"mean": mean, "sd": sd},
+        parameters,
     )
 
 
@@ -46,18 +50,17 @@ def exponential(question: Question, mechanism: Mechanism, summary: QuestionSumma
     start: Start = {"rate": 1.0 / max(mean - scale.zero, 0.02)}
 
     def base() -> ClippedLaw:
-        return ClippedExponential(priors.exponential(), start=scale.zero)
+        return ClippedExponential(priors.exponential(question), start=scale.zero)
 
     return _number(mechanism, summary, base, start, scale.exponential_parameters)
 
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p is the share of yes."""
-    del question
     n, noise_sd, values = _total(mechanism, summary)
 
     def program(n: int, total: Array) -> None:
-        share = priors.bernoulli()
+        share = priors.bernoulli(question)
         spread = jnp.sqrt(n * share * (1 - share) + noise_sd**2)
         numpyro.sample("reports", dist.Normal(n * share, spread), obs=jnp.asarray(total)[0])
 
@@ -70,7 +73,7 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
     n, noise_sd, values = _total(mechanism, summary)
 
     def program(n: int, total: Array) -> None:
-        law = NoisyCounts(priors.multinomial(len(question.choices)), n, noise_sd)
+        law = NoisyCounts(priors.multinomial(question), n, noise_sd)
         numpyro.sample("reports", law, obs=jnp.asarray(total))
 
     def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:

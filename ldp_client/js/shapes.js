@@ -66,11 +66,16 @@ export function bounds(value, path) {
   return [low, high];
 }
 
-/** A list of `fewest` to `most` items of one shape, no two with the same key. */
-export const listOf = (item, fewest, most, key) => (value, path) => {
+/** A list of `fewest` to `most` items of one shape. */
+export const anyListOf = (item, fewest, most) => (value, path) => {
   const good = Array.isArray(value) && value.length >= fewest && value.length <= most;
   check(good, path, `must be a list of ${fewest} to ${most} entries`);
-  const items = value.map((entry, index) => item(entry, `${path}[${index}]`));
+  return value.map((entry, index) => item(entry, `${path}[${index}]`));
+};
+
+/** The same with no two of the same key. */
+export const listOf = (item, fewest, most, key) => (value, path) => {
+  const items = anyListOf(item, fewest, most)(value, path);
   const names = items.map((entry) => (key ? entry[key] : entry));
   const seen = new Set();
   names.forEach((name, index) => {

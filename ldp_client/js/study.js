@@ -2,6 +2,7 @@
 
 import { fail } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
+import { PRIORS, checkPrior } from "./priors.js";
 import {
   bounds, check, constant, day, decimal, hasOwn, identifier, isObject, listOf, record, tagged, text, version,
 } from "./shapes.js";
@@ -13,12 +14,19 @@ const named = (parameters, ...names) =>
     "name",
     Object.fromEntries(names.map((name) => [name, record({ name: constant(name), ...parameters })])),
   );
+const models = (...names) =>
+  tagged(
+    "name",
+    Object.fromEntries(
+      names.map((name) => [name, record({ name: constant(name) }, { prior: record({}, PRIORS[name]) })]),
+    ),
+  );
 const EPSILON = { epsilon: decimal(([n, d]) => n > 0n && n <= 64n * d) };
 const DELTA = { delta: decimal(([n, d]) => n > 0n && n < d) };
 
-const question = (ask, own, mechanism, ...models) => ({
+const question = (ask, own, mechanism, ...names) => ({
   [ask]: record(
-    { id: identifier, ask: constant(ask), ...own, mechanism, model: named({}, ...models) },
+    { id: identifier, ask: constant(ask), ...own, mechanism, model: models(...names) },
     { text: text(1000) },
   ),
 });
@@ -67,6 +75,7 @@ export async function parseStudy(source) {
   questions.forEach((asked, index) => {
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
     if (asked.ask === "record") checkRecord(asked, `questions[${index}]`);
+    checkPrior(asked, `questions[${index}]`);
   });
   const canonical = canonicalJson(document);
   return { ...study, document, canonical, digest: await sha256(canonical) };

@@ -125,6 +125,10 @@ class Harness:
     def export(self, **query: str) -> TestResponse:
         return self.client.get("/v1/studies/habits/export", query_string=query, headers=self.operator)
 
+    def summary(self, study_id: str = "habits", **query: Any) -> TestResponse:
+        path = f"/v1/studies/{study_id}/summary"
+        return self.client.get(path, query_string=query, headers=self.operator)
+
     def exported(self, **query: str) -> list[Report]:
         """The reports of a whole export."""
         *lines, _end = self.export(**query).text.splitlines()

@@ -16,6 +16,7 @@ from collector.exports import download
 from collector.exports.download import fetch_reports
 from schemas import Report
 from schemas.errors import InputError, TransferError
+from summaries import summarize
 
 
 class QuietHandler(WSGIRequestHandler):
@@ -175,3 +176,19 @@ def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, monk
 def test_a_collector_that_is_away(tmp_path, token):
     with pytest.raises(TransferError, match="refused"):
         run_export("http://127.0.0.1:9", tmp_path / "a.ndjson", "--token", token)
+
+
+def test_the_summary(filled, study, tmp_path, token):
+    out = tmp_path / "summary.json"
+    with serving(filled.app) as url:
+        assert run_export(url, out, "--token", token, "--summary") == 0
+    assert out.read_text() == summarize(study, filled.sent).to_json() + "\n"
+
+
+def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
+    out = tmp_path / "summary.json"
+    with serving(cutting(filled.app, iter([100]))) as url, pytest.raises(TransferError):
+        run_export(url, out, "--token", token, "--summary")
+    with serving(filled.app) as url, pytest.raises(TransferError, match="401"):
+        run_export(url, out, "--token", "other", "--summary")
+    assert not out.exists()

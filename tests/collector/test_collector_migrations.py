@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
@@ -13,10 +12,15 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from collector import create_app
+from collector.reports.packing import PackedReport
 from collector.storage.database import Database
 from collector.storage.migrating import downgrade, migrate
 from collector.storage.models import Base
+from collector.storage.sums import read_sums
+from collector.studies.rules import RuleBook
 from schemas.errors import InputError
+from summaries import summarize
+from tests.collector.conftest import build_report, build_study
 
 FIRST = "0001"
 
@@ -33,20 +37,29 @@ def tables(database):
 
 
 def fill(database):
-    report_id = os.urandom(16)
+    """Writes one study and one report by hand, as an earlier release would have them."""
+    study = build_study()
+    report = build_report(study)
+    packed = PackedReport(bytes.fromhex(report.id), 1, b"".join(report.payloads.values()))
     with database.writing_connection() as connection:
-        connection.execute(text("INSERT INTO studies VALUES (1, 's', 1, NULL, NULL, false)"))
-        document = {"digest": "0" * 64, "canonical": b"{}"}
+        connection.execute(text("INSERT INTO studies VALUES (1, 'habits', 1, NULL, NULL, false)"))
+        document = {"digest": study.digest, "canonical": study.canonical()}
         connection.execute(text("INSERT INTO documents VALUES (1, 1, :digest, :canonical)"), document)
-        report = {"id": report_id, "day": date(2026, 6, 15).isoformat(), "payloads": b"xyz"}
-        connection.execute(text("INSERT INTO reports VALUES (1, :id, 1, :day, :payloads)"), report)
-    return report_id
+        row = {"id": packed.id, "day": date(2026, 6, 15).isoformat(), "payloads": packed.payloads}
+        connection.execute(text("INSERT INTO reports VALUES (1, :id, 1, :day, :payloads)"), row)
+    return packed, summarize(study, [report])
 
 
 def stored(database):
     with database.engine.connect() as connection:
         rows = connection.execute(text("SELECT id, payloads FROM reports"))
-        return [(bytes(row.id), bytes(row.payloads)) for row in rows]
+        return [PackedReport(bytes(row.id), 1, bytes(row.payloads)) for row in rows]
+
+
+def kept_summary(database):
+    with database.read() as session:
+        tally = RuleBook(database).find("habits", 1).tally
+        return tally.summary(read_sums(session, 1, 1, tally.size))
 
 
 def test_the_migrated_tables_are_the_models(database):
@@ -57,11 +70,12 @@ def test_the_migrated_tables_are_the_models(database):
 
 def test_up_and_down_keep_the_reports(database):
     migrate(database)
-    report_id = fill(database)
+    report, summary = fill(database)
     downgrade(database, FIRST)
-    assert stored(database) == [(report_id, b"xyz")]
+    assert stored(database) == [report]
     migrate(database)
-    assert stored(database) == [(report_id, b"xyz")]
+    assert stored(database) == [report]
+    assert kept_summary(database).to_json() == summary.to_json()
     assert tables(database) == set(Base.metadata.tables)
 
 
@@ -77,11 +91,11 @@ def test_down_to_nothing_and_up_again(database):
 def test_tables_of_the_first_release_are_taken_over(database):
     migrate(database)
     downgrade(database, FIRST)
-    report_id = fill(database)
+    report, _ = fill(database)
     with database.writing_connection() as connection:
         connection.execute(text("DROP TABLE alembic_version"))
     migrate(database)
-    assert stored(database) == [(report_id, b"xyz")]
+    assert stored(database) == [report]
 
 
 def test_several_processes_may_migrate_at_once(database_url):

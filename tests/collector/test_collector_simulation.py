@@ -18,6 +18,8 @@ from hypothesis.stateful import (
 from sqlalchemy.exc import OperationalError
 
 from collector.exports import exporting
+from collector.storage.retention import delete_reports
+from summaries import summarize
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
 
 EXAMPLES = {"sqlite": 25, "postgresql": 12}
@@ -178,10 +180,29 @@ class Histories(RuleBasedStateMachine):
         expected = sorted(report_id for report_id in self.held if self.days[report_id] <= yesterday)
         assert [report.id for report in self.harness.exported(through=yesterday.isoformat())] == expected
 
+    @rule(pick=PICK)
+    def expire(self, pick):
+        """Deletes reports and their ids, so that they may come again."""
+        before = self.day - timedelta(pick % 10)
+        expired = [report_id for report_id in self.held if self.days[report_id] < before]
+        gone = {report_id for report_id in self.gone if self.days[report_id] < before}
+        deleted = delete_reports(self.harness.collector.database, "habits", before)
+        assert deleted == len(expired) + len(gone)
+        for report_id in expired:
+            del self.held[report_id]
+        self.gone -= gone
+
     @invariant()
     def the_export_is_the_model(self):
         exported = self.harness.exported()
         assert exported == [self.held[report_id] for report_id in sorted(self.held)]
+
+    @invariant()
+    def the_summary_is_that_of_the_model(self):
+        for version in self.published:
+            reports = [report for report in self.held.values() if report.version == version]
+            expected = summarize(VERSIONS[version], reports).to_json()
+            assert self.harness.summary(version=version).text == expected
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0004"
-down_revision = "0002"
+down_revision = "0003"
 
 
 def upgrade() -> None:
     """Make the table."""
     op.create_table(
-        "sums",
+        "secure_sums",
         sa.Column("study", sa.Integer(), sa.ForeignKey("studies.number"), primary_key=True),
         sa.Column("ids", sa.LargeBinary(), nullable=False),
         sa.Column("total", sa.LargeBinary()),
@@ -21,4 +21,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop it; a node without it could be made to sum a second set."""
-    op.drop_table("sums")
+    op.drop_table("secure_sums")

@@ -1,0 +1,95 @@
+"""The summary of each version, exact at all times: it changes in the transaction that changes the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from collector.exports.exporting import Export, open_export, page_limit
+from collector.reports.packing import PackedReport
+from collector.storage import queries
+from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
+from collector.studies.publishing import unknown_study
+from collector.studies.rules import Rules
+from schemas import Study
+from summaries import Summary
+
+if TYPE_CHECKING:
+    from collector.context import Collector
+
+FindRules = Callable[[str, int], Rules]
+
+
+def add_reports(
+    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[PackedReport]
+) -> None:
+    """Count reports that this transaction stores. study: its number."""
+    for rules, payloads in _by_version(find, study_id, reports):
+        add_sums(session, study, rules.study.version, rules.tally.count(payloads))
+
+
+def take_back_reports(
+    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[PackedReport]
+) -> None:
+    """Undo the counting of reports that this transaction deletes; withdrawn ones are not counted any more."""
+    for rules, payloads in _by_version(find, study_id, reports):
+        add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
+
+
+def read_summary(collector: Collector, study_id: str, version: int | None = None) -> Summary:
+    """The summary of one version's reports, the current one's unless `version` says otherwise.
+
+    Raises ProblemError for a study or version that is not published.
+    """
+    with collector.database.read() as session:
+        document = queries.find_document(session, study_id, version)
+        if document is None:
+            raise unknown_study(study_id)
+        tally = collector.rules.find(study_id, document.version).tally
+        if tally.is_kept:
+            return tally.summary(read_sums(session, document.study, document.version, tally.size))
+    # Behind the transaction: SQLite's write-ahead log would grow for as long as one lasts.
+    return tally.summary(_count_export(open_export(collector, study_id), document.version))
+
+
+def build_sums(session: Session) -> None:
+    """Count every stored report anew, in this transaction."""
+    forget_sums(session)
+    for study_id, number in queries.study_numbers(session):
+        _build_sums_of(session, study_id, number)
+
+
+def _build_sums_of(session: Session, study_id: str, number: int) -> None:
+    rules = {}
+    for version in queries.published_versions(session, study_id):
+        canonical = queries.canonical_bytes(session, study_id, version)
+        rules[version] = Rules.of(Study.from_json(canonical or b""))
+    after, limit = b"", page_limit(rules.values())
+    while page := queries.report_page(session, number, max(rules), after, None, limit):
+        add_reports(session, lambda _, version: rules[version], study_id, number, page)
+        after = page[-1].id
+
+
+def _count_export(export: Export, version: int) -> Sums:
+    tally = export.rules[version].tally
+    sums = np.zeros(tally.size, dtype=np.int64)
+    for page in export.pages:
+        sums += tally.count([report.payloads for report in page if report.version == version])
+    return sums
+
+
+def _by_version(
+    find: FindRules, study_id: str, reports: Iterable[PackedReport]
+) -> Iterator[tuple[Rules, Sequence[bytes]]]:
+    """Payloads to count, in the order of the versions, so that no two processes wait in a circle."""
+    payloads: dict[int, list[bytes]] = {}
+    for report in reports:
+        if not report.withdrawn:
+            payloads.setdefault(report.version, []).append(report.payloads)
+    for version in sorted(payloads):
+        rules = find(study_id, version)
+        if rules.tally.is_kept:
+            yield rules, payloads[version]

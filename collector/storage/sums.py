@@ -1,0 +1,68 @@
+"""The running summary's rows: whole numbers that add up, kept in the transactions that store reports.
+
+Several processes may write at once, so each has a row of its own (a slot) for each version; the
+summary is the sum of the rows. A row may go below zero, where one process takes back what another added.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Table, bindparam, delete, select, update
+from sqlalchemy.orm import Session
+
+from collector.storage.models import SumsRow
+from collector.storage.queries import insert_new
+
+Sums = NDArray[np.int64]
+
+SUMS = cast(Table, SumsRow.__table__)
+SLOTS = 16
+ON_DISK = np.dtype("<i8")
+KEY = ("study", "version", "slot")
+# Built once: every commit reads and writes one row for each version it has reports of.
+_ROW = [SUMS.c[name] == bindparam(f"the_{name}") for name in KEY]
+READ_ROW = select(SUMS.c.sums).where(*_ROW).with_for_update()
+WRITE_ROW = update(SUMS).where(*_ROW)
+
+
+def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
+    """Add to a version's sums, in this process's slot."""
+    connection = session.connection()
+    slot = _slot(connection)
+    row = {"the_study": study, "the_version": version, "the_slot": slot}
+    held = connection.execute(READ_ROW, row).scalar()
+    if held is None:
+        new = {
+            "study": study,
+            "version": version,
+            "slot": slot,
+            "sums": bytes(len(change) * ON_DISK.itemsize),
+        }
+        connection.execute(insert_new(session, SUMS, KEY).values(**new))
+        # Another process with the same slot may have made the row, and added to it, meanwhile.
+        held = connection.execute(READ_ROW, row).scalar_one()
+    sums = np.frombuffer(held, dtype=ON_DISK) + change
+    connection.execute(WRITE_ROW, {**row, "sums": sums.astype(ON_DISK).tobytes()})
+
+
+def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
+    """A version's sums as they are now, of every slot; `size` zeros if it has none yet."""
+    rows = select(SUMS.c.sums).where(SUMS.c.study == study, SUMS.c.version == version)
+    total = np.zeros(size, dtype=np.int64)
+    for (sums,) in session.connection().execute(rows):
+        total += np.frombuffer(sums, dtype=ON_DISK)
+    return total
+
+
+def forget_sums(session: Session) -> None:
+    """Delete all sums, to build them again."""
+    session.connection().execute(delete(SUMS))
+
+
+def _slot(connection: Connection) -> int:
+    """SQLite has one writer at a time, so one row is enough."""
+    return 0 if connection.dialect.name == "sqlite" else os.getpid() % SLOTS

@@ -1,0 +1,88 @@
+"""The default priors (after LDPBI section 8) and those that a study states, in the question's own units.
+
+To add a model: its function here, under the model's name in DEFAULTS; the parameters that a study may
+state stand in schemas/catalogue.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from inference.priors.laws import state
+from inference.units import RecordUnits, number_units
+from schemas import Question, Rational
+
+# {parameter: Stated}, and {parameter: {feature id: Stated}} for what each feature has.
+Priors = Mapping[str, Any]
+
+
+def _normal(question: Question) -> Priors:
+    """The mean near the bounds, the sd about half their distance."""
+    low, width = number_units(question)
+    return {
+        "mean": state("normal", loc=low + width / 2, scale=width),
+        "sd": state("gamma", shape=2.0, rate=4.0 / width),
+    }
+
+
+def _exponential(question: Question) -> Priors:
+    """The mean is about a quarter of the distance between the bounds; the rate may be near zero."""
+    return {"rate": state("gamma", shape=2.0, rate=number_units(question).unit / 2)}
+
+
+def _bernoulli(_question: Question) -> Priors:
+    return {"p": state("beta", a=1.0, b=1.0)}
+
+
+def _multinomial(_question: Question) -> Priors:
+    return {"p": state("dirichlet", concentration=1.0)}
+
+
+def _linear(question: Question) -> Priors:
+    """From the lower to the upper bound of a feature the response rises by at most a few half widths."""
+    units = RecordUnits(question)
+    return {**_logistic(question), "sd": state("gamma", shape=2.0, rate=4.0 / units.response.unit)}
+
+
+def _logistic(question: Question) -> Priors:
+    units = RecordUnits(question)
+    middle, half = units.response
+    spans = list(zip(units.names, units.zero.tolist(), units.unit.tolist(), strict=True))
+    return {
+        "centre": state("normal", loc=middle, scale=half),
+        "coefficients": {name: state("normal", loc=0.0, scale=half / unit) for name, _, unit in spans},
+        "feature_mean": {name: state("normal", loc=zero, scale=unit / 2) for name, zero, unit in spans},
+        "feature_sd": {name: state("gamma", shape=2.0, rate=4.0 / unit) for name, _, unit in spans},
+        "feature_correlation": state("lkj", concentration=2.0),
+    }
+
+
+DEFAULTS: dict[str, Callable[[Question], Priors]] = {
+    "normal": _normal,
+    "exponential": _exponential,
+    "bernoulli": _bernoulli,
+    "multinomial": _multinomial,
+    "linear_regression": _linear,
+    "logistic_regression": _logistic,
+}
+
+
+def priors_of(question: Question) -> Priors:
+    """Every prior of a question's model: the stated ones, and the defaults of the others."""
+    found = dict(DEFAULTS[question.model.name](question))
+    for name, stated in question.model.prior.items():
+        found[name] = {**found[name], **_floats(stated)} if _is_of_features(stated) else _floats(stated)
+    return found
+
+
+def _is_of_features(stated: Mapping[str, Any]) -> bool:
+    return not isinstance(stated.get("distribution"), str)
+
+
+def _floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _floats(entry) for name, entry in value.items()}
+    if isinstance(value, tuple):
+        return [float(entry) for entry in value]
+    return float(value) if isinstance(value, Rational) else value

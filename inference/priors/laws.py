@@ -1,0 +1,116 @@
+"""The distributions that priors may have: from what a document states to NumPyro, and between units.
+
+A `Stated` is a prior as a document gives it, {"distribution": name, parameter: value …}, with numbers
+(or arrays of them) for decimals; schemas/priors.py says what the names mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax import Array
+from numpy.typing import ArrayLike
+from numpyro.distributions import Distribution, constraints
+
+Stated = Mapping[str, Any]
+Change = Callable[[Any, Any, Any], Any]
+
+# How a parameter changes when x = zero + unit × y is written in y: value, zero, unit -> value.
+_PLAIN: Change = lambda value, *_: value  # noqa: E731
+_PLACE: Change = lambda value, zero, unit: (value - zero) / unit  # noqa: E731
+_LENGTH: Change = lambda value, _, unit: value / unit  # noqa: E731
+_RATE: Change = lambda value, _, unit: value * unit  # noqa: E731
+_LOGARITHM: Change = lambda value, _, unit: value - np.log(unit)  # noqa: E731
+
+_CHANGES: dict[str, dict[str, Change]] = {
+    "normal": {"loc": _PLACE, "scale": _LENGTH},
+    "student_t": {"degrees_of_freedom": _PLAIN, "loc": _PLACE, "scale": _LENGTH},
+    "half_normal": {"scale": _LENGTH},
+    "log_normal": {"loc": _LOGARITHM, "scale": _PLAIN},
+    "gamma": {"shape": _PLAIN, "rate": _RATE},
+    "inverse_gamma": {"shape": _PLAIN, "scale": _LENGTH},
+    "uniform": {"low": _PLACE, "high": _PLACE},
+    "beta": {"a": _PLAIN, "b": _PLAIN},
+    "dirichlet": {"concentration": _PLAIN},
+    "lkj": {"concentration": _PLAIN},
+}
+
+_LAWS: dict[str, Callable[..., Distribution]] = {
+    "normal": dist.Normal,
+    "student_t": lambda degrees_of_freedom, loc, scale: dist.StudentT(degrees_of_freedom, loc, scale),
+    "half_normal": dist.HalfNormal,
+    "log_normal": dist.LogNormal,
+    "gamma": lambda shape, rate: dist.Gamma(shape, rate),
+    "inverse_gamma": lambda shape, scale: dist.InverseGamma(shape, scale),
+    "uniform": dist.Uniform,
+    "beta": lambda a, b: dist.Beta(a, b),
+}
+
+
+def state(distribution: str, **parameters: Any) -> Stated:
+    """A prior as a document states it."""
+    return {"distribution": distribution, **parameters}
+
+
+def rescaled(stated: Stated, zero: ArrayLike, unit: ArrayLike) -> Stated:
+    """The law of y where x = zero + unit × y has the stated law."""
+    changes = _CHANGES[stated["distribution"]]
+    changed = {name: change(np.asarray(stated[name]), zero, unit) for name, change in changes.items()}
+    return {"distribution": stated["distribution"], **changed}
+
+
+def law(stated: Stated) -> Distribution:
+    """The NumPyro distribution of one number."""
+    return _LAWS[stated["distribution"]](**_parameters(stated))
+
+
+def simplex_law(stated: Stated, choices: int) -> Distribution:
+    """The Dirichlet distribution of the shares of `choices` choices."""
+    return dist.Dirichlet(jnp.broadcast_to(jnp.asarray(stated["concentration"], float), (choices,)))
+
+
+def vector_law(stated: Sequence[Stated], zero: ArrayLike, unit: ArrayLike) -> Distribution:
+    """The law of a vector of independent entries, each stated in own units; zero, unit: (entries,)."""
+    entries = [
+        rescaled(one, origin, length)
+        for one, origin, length in zip(stated, np.asarray(zero), np.asarray(unit), strict=True)
+    ]
+    if len({entry["distribution"] for entry in entries}) > 1:
+        return Each([law(entry) for entry in entries])
+    names = _parameters(entries[0])
+    together = {name: np.asarray([float(entry[name]) for entry in entries]) for name in names}
+    return law({"distribution": entries[0]["distribution"], **together}).to_event(1)
+
+
+def _parameters(stated: Stated) -> dict[str, Any]:
+    return {name: value for name, value in stated.items() if name != "distribution"}
+
+
+class Each(Distribution):
+    """Independent entries of a vector, of different families with one support: (entries,)."""
+
+    pytree_data_fields = ("laws",)
+
+    def __init__(self, laws: Sequence[Distribution], *, validate_args: bool | None = None) -> None:
+        self.laws = list(laws)
+        super().__init__((), (len(self.laws),), validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.independent(self.laws[0].support, 1)
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        assert key is not None
+        keys = jax.random.split(key, len(self.laws))
+        draws = [one.sample(part, sample_shape) for one, part in zip(self.laws, keys, strict=True)]
+        return jnp.stack(draws, axis=-1)
+
+    def log_prob(self, value: Any, intermediates: list[Any] | None = None) -> Array:
+        del intermediates
+        entries = [one.log_prob(value[..., index]) for index, one in enumerate(self.laws)]
+        return jnp.sum(jnp.stack(entries, axis=-1), axis=-1)

@@ -1,0 +1,77 @@
+"""Drawing a model's parameters from their priors inside a NumPyro program, in scaled units.
+
+Each function draws the sites of one model; private and non-private fits share them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+
+from inference.priors.defaults import priors_of
+from inference.priors.laws import law, rescaled, simplex_law, vector_law
+from inference.units import RecordUnits, number_units
+from schemas import Question
+
+
+def draw(question: Question, name: str, zero: float = 0.0, unit: float = 1.0) -> Array:
+    """The site `name`: the parameter of that name is zero + unit × site in own units."""
+    return numpyro.sample(name, law(rescaled(priors_of(question)[name], zero, unit)))
+
+
+def normal(question: Question) -> tuple[Array, Array]:
+    """Mean and sd."""
+    low, width = number_units(question)
+    return draw(question, "mean", low, width), draw(question, "sd", unit=width)
+
+
+def exponential(question: Question) -> Array:
+    """Rate, for the distance between the bounds as unit."""
+    return draw(question, "rate", unit=1 / number_units(question).unit)
+
+
+def bernoulli(question: Question) -> Array:
+    """Share of yes."""
+    return draw(question, "p")
+
+
+def multinomial(question: Question) -> Array:
+    """Shares of the choices, shape (choices,)."""
+    return numpyro.sample("p", simplex_law(priors_of(question)["p"], len(question.choices)))
+
+
+class Regression(NamedTuple):
+    """Intercept (): the response at the middle of the features' bounds. Coefficients (d,)."""
+
+    intercept: Array
+    coefficients: Array
+
+
+def regression(question: Question) -> Regression:
+    """Intercept and coefficients, features and response in [−1, 1]."""
+    units, priors = RecordUnits(question), priors_of(question)
+    centre = law(rescaled(priors["centre"], *units.response))
+    slopes = [priors["coefficients"][name] for name in units.names]
+    coefficients = vector_law(slopes, 0 * units.unit, units.response.unit / units.unit)
+    return Regression(numpyro.sample("intercept", centre), numpyro.sample("coefficients", coefficients))
+
+
+def residual_sd(question: Question) -> Array:
+    """sd of a linear regression's response given the features."""
+    return draw(question, "sd", unit=RecordUnits(question).response.unit)
+
+
+def features(question: Question) -> tuple[Array, Array]:
+    """Mean (d,) and covariance (d, d) of the features: scaled correlation matrices."""
+    units, priors = RecordUnits(question), priors_of(question)
+    means, sds = ([priors[key][name] for name in units.names] for key in ("feature_mean", "feature_sd"))
+    mean = numpyro.sample("feature_mean", vector_law(means, units.zero, units.unit))
+    scale = numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit))
+    if len(units.names) == 1:
+        return mean, (scale**2)[:, None]
+    lkj = dist.LKJCholesky(len(units.names), priors["feature_correlation"]["concentration"])
+    factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
+    return mean, factor @ factor.T

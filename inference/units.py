@@ -1,0 +1,46 @@
+"""A question's own units and the scaled units in which models compute: own = zero + unit × scaled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas import Question
+from schemas.study import Field
+
+
+class Units(NamedTuple):
+    """Where the scaled 0 lies, and how long the scaled 1 is, in own units."""
+
+    zero: float
+    unit: float
+
+
+def number_units(question: Question) -> Units:
+    """A number's bounds are 0 and 1."""
+    assert question.bounds is not None
+    low, high = (float(bound) for bound in question.bounds)
+    return Units(low, high - low)
+
+
+def field_units(field: Field) -> Units:
+    """A field's bounds are −1 and 1; a yes/no response is −1 or 1 already."""
+    if field.bounds is None:
+        return Units(0.0, 1.0)
+    low, high = (float(bound) for bound in field.bounds)
+    return Units((low + high) / 2, (high - low) / 2)
+
+
+class RecordUnits:
+    """names: of the features. zero, unit (d,): of the features. response: of the response."""
+
+    zero: NDArray[np.float64]
+    unit: NDArray[np.float64]
+
+    def __init__(self, question: Question) -> None:
+        assert question.response is not None
+        self.names = [feature.id for feature in question.features]
+        self.zero, self.unit = np.asarray([field_units(feature) for feature in question.features]).T
+        self.response = field_units(question.response)

@@ -1,0 +1,81 @@
+/** The priors that a study may state; devices only check them (schemas/priors.py says what the names mean). */
+
+import { isBelow } from "./rational.js";
+import { anyListOf, check, constant, decimal, isObject, record, tagged } from "./shapes.js";
+
+const any = decimal(Boolean);
+const positive = decimal(([n]) => n > 0n);
+const each = anyListOf(positive, 2, 10000);
+const concentration = (value, path) => (Array.isArray(value) ? each : positive)(value, path);
+
+const FAMILIES = {
+  normal: { loc: any, scale: positive },
+  student_t: { degrees_of_freedom: positive, loc: any, scale: positive },
+  half_normal: { scale: positive },
+  log_normal: { loc: any, scale: positive },
+  gamma: { shape: positive, rate: positive },
+  inverse_gamma: { shape: positive, scale: positive },
+  beta: { a: positive, b: positive },
+  dirichlet: { concentration },
+  lkj: { concentration: positive },
+  uniform: { low: any, high: any },
+};
+
+/** A prior of one of these families; a uniform one within the limits. */
+function taking(names, least, most) {
+  const shapes = names.map((name) => [name, record({ distribution: constant(name), ...FAMILIES[name] })]);
+  const read = tagged("distribution", Object.fromEntries(shapes));
+  return (value, path) => {
+    const found = read(value, path);
+    if (found.low) {
+      check(found.low[2] < found.high[2], `${path}.high`, "must be above low");
+      check(!least || !isBelow(found.low, least), `${path}.low`, "is out of range");
+      check(!most || !isBelow(most, found.high), `${path}.high`, "is out of range");
+    }
+    return found;
+  };
+}
+
+/** A prior for each of some features. */
+const ofFeatures = (names) => (value, path) => {
+  const entries = isObject(value) ? Object.entries(value) : [];
+  check(entries.length, path, "must have a distribution for each feature id");
+  entries.forEach(([name, entry]) => taking(names)(entry, `${path}.${name}`));
+  return { features: Object.keys(value) };
+};
+
+const NORMALS = ["normal", "student_t"];
+const HALF_LINE = ["half_normal", "log_normal", "gamma", "inverse_gamma"];
+const ZERO = [0n, 1n];
+const real = taking([...NORMALS, "uniform"]);
+const length = taking([...HALF_LINE, "uniform"], ZERO);
+const FEATURES = {
+  centre: real,
+  coefficients: ofFeatures(NORMALS),
+  feature_mean: ofFeatures(NORMALS),
+  feature_sd: ofFeatures(HALF_LINE),
+  feature_correlation: taking(["lkj"]),
+};
+
+/** The parameters of each model whose prior a study may state. */
+export const PRIORS = {
+  normal: { mean: real, sd: length },
+  exponential: { rate: length },
+  bernoulli: { p: taking(["beta", "uniform"], ZERO, [1n, 1n]) },
+  multinomial: { p: taking(["dirichlet"]) },
+  linear_regression: { sd: length, ...FEATURES },
+  logistic_regression: FEATURES,
+};
+
+/** A question's priors speak of its own features and choices. */
+export function checkPrior(asked, path) {
+  for (const [name, prior] of Object.entries(asked.model.prior ?? {})) {
+    const where = `${path}.model.prior.${name}.`;
+    for (const id of prior.features ?? []) {
+      const known = asked.features.some((feature) => feature.id === id);
+      check(known, where + id, "is no feature");
+    }
+    const listed = Array.isArray(prior.concentration?.[0]) && prior.concentration.length;
+    check(!listed || listed === asked.choices.length, `${where}concentration`, "must fit the choices");
+  }
+}

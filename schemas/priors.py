@@ -1,0 +1,141 @@
+"""The priors that a study may state: which distributions there are, and what each parameter takes.
+
+A prior speaks of a parameter in the question's own units, as the posterior does. Distributions and
+their parameters have the names and meanings of the standard texts: `gamma` has shape and rate,
+`inverse_gamma` shape and scale, `log_normal` the loc and scale of the logarithm, `beta` a and b,
+`dirichlet` one concentration for all choices or a list with one for each, `lkj` the concentration of a
+correlation matrix (1: all matrices alike).
+"""
+
+from schemas.fields import Constant, Decimal, ListOf, Record, Tagged
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from schemas.fields import Error
+
+MOST_CHOICES = 10000
+
+_ANY = Decimal()
+_POSITIVE = Decimal(above="0")
+
+
+class _Uniform:
+    """Two decimals, low below high, both within what the parameter can be."""
+
+    def __init__(self, low: "Optional[Rational]" = None, high: "Optional[Rational]" = None) -> None:
+        self.low = low
+        self.high = high
+        self.shape = Record({"distribution": Constant("uniform"), "low": _ANY, "high": _ANY})
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        found = self.shape.read(value, path, error)
+        if not float(found["low"]) < float(found["high"]):
+            raise error(path + ".high", "must be above low")
+        if self.low is not None and found["low"] < self.low:
+            raise error(path + ".low", f"must be at least {self.low}")
+        if self.high is not None and self.high < found["high"]:
+            raise error(path + ".high", f"must be at most {self.high}")
+        return found
+
+    def json_schema(self) -> "dict[str, Any]":
+        return self.shape.json_schema()
+
+
+class _Concentration:
+    """One positive decimal for all choices, or a list with one for each."""
+
+    each = ListOf(_POSITIVE, 2, MOST_CHOICES, repeats=True)
+
+    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+        return (self.each if isinstance(value, list) else _POSITIVE).read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [_POSITIVE.json_schema(), self.each.json_schema()]}
+
+
+def _family(name: str, **parameters: "Any") -> Record:
+    fields: dict[str, Any] = {"distribution": Constant(name)}
+    fields.update(parameters)
+    return Record(fields)
+
+
+_FAMILIES: "dict[str, Any]" = {
+    "normal": _family("normal", loc=_ANY, scale=_POSITIVE),
+    "student_t": _family("student_t", degrees_of_freedom=_POSITIVE, loc=_ANY, scale=_POSITIVE),
+    "half_normal": _family("half_normal", scale=_POSITIVE),
+    "log_normal": _family("log_normal", loc=_ANY, scale=_POSITIVE),
+    "gamma": _family("gamma", shape=_POSITIVE, rate=_POSITIVE),
+    "inverse_gamma": _family("inverse_gamma", shape=_POSITIVE, scale=_POSITIVE),
+    "beta": _family("beta", a=_POSITIVE, b=_POSITIVE),
+    "dirichlet": _family("dirichlet", concentration=_Concentration()),
+    "lkj": _family("lkj", concentration=_POSITIVE),
+    "uniform": _Uniform(),
+}
+
+
+def _taking(kind: str, *names: str, **special: "Any") -> Tagged:
+    shapes = dict(_FAMILIES)
+    shapes.update(special)
+    return Tagged("distribution", shapes, list(names) + list(special), f"a parameter that is {kind}")
+
+
+_ZERO, _ONE = Rational(0), Rational(1)
+_HALF_LINE = ("half_normal", "log_normal", "gamma", "inverse_gamma")
+
+# What a parameter can be decides which distributions fit it.
+REAL = _taking("any number", "normal", "student_t", uniform=_Uniform())
+POSITIVE = _taking("positive", *_HALF_LINE, uniform=_Uniform(_ZERO))
+SHARE = _taking("a share between 0 and 1", "beta", uniform=_Uniform(_ZERO, _ONE))
+SIMPLEX = _taking("a list of shares", "dirichlet")
+CORRELATION = _taking("a correlation matrix", "lkj")
+
+
+class OfFeatures:
+    """A prior for each of some features: {feature id: distribution}. The others keep their default."""
+
+    def __init__(self, item: Tagged) -> None:
+        self.item = item
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        if not isinstance(value, dict) or not value:
+            raise error(path, "must be an object: a distribution for each feature id")
+        return {name: self.item.read(value[name], f"{path}.{name}", error) for name in value}
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "object", "additionalProperties": self.item.json_schema(), "minProperties": 1}
+
+
+EACH_REAL = OfFeatures(_taking("any number", "normal", "student_t"))
+EACH_POSITIVE = OfFeatures(_taking("positive", *_HALF_LINE))
+
+
+def check_prior(question: "dict[str, Any]", path: str, error: "Error") -> None:
+    """A parsed question's priors speak of its own features and choices. Raises `error`."""
+    for name, prior in given_priors(question["model"]).items():
+        where = f"{path}.model.prior.{name}"
+        if "distribution" not in prior or not isinstance(prior["distribution"], str):
+            _check_features(question, prior, where, error)
+        elif isinstance(prior.get("concentration"), tuple):
+            _check_length(question, prior, where, error)
+
+
+def given_priors(model: "dict[str, Any]") -> "dict[str, Any]":
+    """The priors that a parsed model states: {parameter: parsed distribution}."""
+    stated = model.get("prior") or {}
+    return {name: stated[name] for name in stated if stated[name] is not None}
+
+
+def _check_features(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
+    known = [feature["id"] for feature in question["features"]]
+    for name in prior:
+        if name not in known:
+            raise error(f"{path}.{name}", "is no feature of this question")
+
+
+def _check_length(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
+    choices = len(question["choices"])
+    if len(prior["concentration"]) != choices:
+        raise error(f"{path}.concentration", f"must have one entry for each of the {choices} choices")

@@ -1,0 +1,116 @@
+"""The running summary says at every moment what the stored reports say."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import get_ident
+
+import pytest
+
+from collector.reports import tally
+from collector.storage import sums
+from collector.storage.retention import delete_reports, delete_study
+from schemas import Report
+from summaries import summarize
+from tests.collector.conftest import TODAY, Harness
+
+MANY = [f"choice {number}" for number in range(8200)]
+WIDE = {
+    "id": "wide",
+    "ask": "choice",
+    "choices": MANY,
+    "mechanism": {"name": "oue", "epsilon": "1"},
+    "model": {"name": "multinomial"},
+}
+
+
+@pytest.fixture
+def either(make_harness, database_url, study):
+    """A collector on each kind of database, with the study published."""
+    harness = make_harness(database=database_url, busy_timeout=10)
+    assert harness.publish(study).status_code == 201
+    return harness
+
+
+def assert_exact(harness, *studies):
+    exported = harness.exported()
+    for study in studies:
+        answered = [report for report in exported if report.version == study.version]
+        summary = harness.summary(study.id, version=study.version)
+        assert summary.text == summarize(study, answered).to_json()
+
+
+def test_it_follows_every_change_of_the_reports(either, study, make_study, make_report):
+    assert_exact(either, study)
+    first = [make_report(study) for _ in range(5)]
+    either.put(first[0])
+    either.post([report.to_document() for report in [*first, first[1]]])
+    assert_exact(either, study)
+    later = make_study(2)
+    either.publish(later)
+    either.post([make_report(later).to_document(), make_report(study).to_document()])
+    either.put(make_report(study, id=first[0].id))
+    either.withdraw(first[2].id)
+    either.withdraw(first[2].id)
+    assert_exact(either, study, later)
+    assert either.summary().text == either.summary(version=2).text
+
+
+def test_it_forgets_deleted_reports(either, study, make_report):
+    either.post([make_report(study).to_document() for _ in range(3)])
+    either.withdraw(either.exported()[0].id)
+    either.day = TODAY + timedelta(3)
+    either.post([make_report(study).to_document() for _ in range(2)])
+    assert delete_reports(either.collector.database, "habits", TODAY + timedelta(1)) == 3
+    assert_exact(either, study)
+    assert either.summary().get_json()["questions"]["ever"]["n"] == 2
+    delete_study(either.collector.database, "habits")
+    assert either.summary().text == summarize(study, []).to_json()
+
+
+def test_processes_that_share_a_slot_or_not_add_up(postgresql, make_harness, study, make_report, monkeypatch):
+    """Four writers, two to a slot, all making the first rows at once."""
+    threads = {}
+    monkeypatch.setattr(sums, "_slot", lambda _: threads.setdefault(get_ident(), len(threads)) % 2)
+    url = postgresql.new_database()
+    harnesses = [make_harness(database=url, busy_timeout=20) for _ in range(4)]
+    harnesses[0].publish(study)
+    batches = [[make_report(study).to_document() for _ in range(20)] for _ in harnesses]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(2):
+            answers = list(pool.map(Harness.post, harnesses, batches))
+    assert [answer.get_json()["duplicates"] for answer in answers] == [20] * 4
+    assert len(set(threads.values())) == 4
+    assert_exact(harnesses[0], study)
+
+
+def test_a_large_one_is_counted_when_asked_for(empty, make_study, make_report):
+    first, study = make_study(1), make_study(2, questions=[WIDE])
+    empty.publish(first)
+    empty.put(make_report(first))
+    empty.publish(study)
+    assert not empty.collector.rules.find("habits", 2).tally.is_kept
+    for _ in range(3):
+        payloads = {"wide": os.urandom(len(MANY) // 8)}
+        empty.put(Report(os.urandom(16).hex(), study.id, 2, study.digest, payloads))
+    assert_exact(empty, first, study)
+
+
+def test_the_limit_counts_bytes(habits, monkeypatch):
+    kept = habits.collector.rules.find("habits", 1).tally
+    assert kept.is_kept
+    monkeypatch.setattr(tally, "MOST_KEPT_BYTES", 8 * kept.size - 1)
+    assert not kept.is_kept
+
+
+def test_it_is_for_readers_and_says_when_it_is_unchanged(habits, study, make_report):
+    assert habits.client.get("/v1/studies/habits/summary").status_code == 401
+    assert habits.summary("nosuch").status_code == 404
+    assert habits.summary(version=2).status_code == 404
+    assert habits.summary(version="x").status_code == 422
+    headers = {**habits.operator, "If-None-Match": habits.summary().headers["ETag"]}
+    assert habits.client.get("/v1/studies/habits/summary", headers=headers).status_code == 304
+    habits.put(make_report(study))
+    assert habits.client.get("/v1/studies/habits/summary", headers=headers).status_code == 200

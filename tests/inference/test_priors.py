@@ -1,0 +1,187 @@
+"""Priors are stated in a question's own units, and are what the fitted models draw from."""
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference.models import MODELS, model_for
+from inference.priors import priors_of, with_priors
+from inference.priors.defaults import DEFAULTS
+from inference.sampling import sample_prior
+from schemas import Study
+from schemas.errors import StudyError
+from summaries import Summary
+from tests import studies
+from tests.statistics import FALSE_ALARM
+
+NORMAL = {"distribution": "normal", "loc": "31", "scale": "2"}
+
+
+def stating(template, **prior):
+    return {**template, "model": {**template["model"], "prior": prior}}
+
+
+def question_of(template):
+    return Study(studies.document(template)).questions[0]
+
+
+def prior_draws(question):
+    """{parameter: draws before any data}, in own units."""
+    empty = Summary.empty(Study(studies.document())).questions[question.id]
+    model = model_for(question, empty)
+    return model.parameters(sample_prior(model, seed=5))
+
+
+def follows(draws, law):
+    return stats.kstest(np.ravel(draws), law.cdf).pvalue > FALSE_ALARM
+
+
+STATED = [
+    (studies.AGE, "mean", NORMAL, "mean", stats.norm(31, 2)),
+    (
+        studies.AGE,
+        "mean",
+        {"distribution": "student_t", "degrees_of_freedom": "4", "loc": "31", "scale": "2"},
+        "mean",
+        stats.t(4, 31, 2),
+    ),
+    (
+        studies.AGE,
+        "mean",
+        {"distribution": "uniform", "low": "20", "high": "50"},
+        "mean",
+        stats.uniform(20, 30),
+    ),
+    (studies.AGE, "sd", {"distribution": "half_normal", "scale": "5"}, "sd", stats.halfnorm(scale=5)),
+    (
+        studies.AGE,
+        "sd",
+        {"distribution": "log_normal", "loc": "1.5", "scale": "0.5"},
+        "sd",
+        stats.lognorm(0.5, scale=np.exp(1.5)),
+    ),
+    (
+        studies.NUMBER,
+        "rate",
+        {"distribution": "gamma", "shape": "3", "rate": "10"},
+        "rate",
+        stats.gamma(3, scale=0.1),
+    ),
+    (
+        studies.NUMBER,
+        "rate",
+        {"distribution": "inverse_gamma", "shape": "3", "scale": "2"},
+        "rate",
+        stats.invgamma(3, scale=2),
+    ),
+    (studies.YES_NO, "p", {"distribution": "beta", "a": "2", "b": "5"}, "p", stats.beta(2, 5)),
+    (
+        studies.YES_NO,
+        "p",
+        {"distribution": "uniform", "low": "0.1", "high": "0.4"},
+        "p",
+        stats.uniform(0.1, 0.3),
+    ),
+    (
+        studies.CHOICE,
+        "p",
+        {"distribution": "dirichlet", "concentration": ["4", "1", "2"]},
+        "p[student]",
+        stats.beta(4, 3),
+    ),
+    (
+        studies.ONE_OF,
+        "p",
+        {"distribution": "dirichlet", "concentration": "0.5"},
+        "p[worker]",
+        stats.beta(0.5, 1),
+    ),
+    (
+        studies.LINEAR,
+        "coefficients",
+        {"age": {"distribution": "normal", "loc": "0.1", "scale": "0.05"}},
+        "coefficient[age]",
+        stats.norm(0.1, 0.05),
+    ),
+    (
+        studies.LINEAR,
+        "coefficients",
+        {"age": {"distribution": "student_t", "degrees_of_freedom": "5", "loc": "0", "scale": "0.1"}},
+        "coefficient[years]",
+        stats.norm(0, 2 / 11.5),
+    ),
+    (studies.LINEAR, "sd", {"distribution": "half_normal", "scale": "0.7"}, "sd", stats.halfnorm(scale=0.7)),
+]
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "stated", "parameter", "law"),
+    STATED,
+    ids=[f"{case[3]} {case[2].get('distribution', 'of features')}" for case in STATED],
+)
+def test_a_stated_prior_is_the_law_of_the_reported_parameter(template, name, stated, parameter, law):
+    stated_draws = prior_draws(question_of(stating(template, **{name: stated})))[parameter]
+    assert follows(stated_draws, law)
+    assert not follows(stated_draws, stats.norm(law.mean() + law.std() / 2, law.std()))
+    jax.clear_caches()
+
+
+def test_the_prior_of_the_centre_is_the_response_at_the_middle_of_the_bounds():
+    draws = prior_draws(question_of(stating(studies.LINEAR, centre={**NORMAL, "loc": "2.5", "scale": "0.2"})))
+    middle = (
+        draws["intercept"] + 29.75 * np.ravel(draws["coefficient[age]"]) + 11.5 * draws["coefficient[years]"]
+    )
+    assert follows(middle, stats.norm(2.5, 0.2))
+
+
+DEFAULT_LAWS = {
+    "hours": {"rate": stats.gamma(2, scale=1 / 6)},
+    "age": {"mean": stats.norm(30, 30), "sd": stats.gamma(2, scale=30 / 4)},
+    "ever": {"p": stats.uniform()},
+    "occupation": {"p[worker]": stats.beta(1, 2)},
+    "rating": {"coefficient[age]": stats.norm(0, 2 / 12.25), "sd": stats.gamma(2, scale=2 / 4)},
+    "risk": {"coefficient[years]": stats.norm(0, 1 / 11.5)},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULT_LAWS)
+def test_defaults_are_what_they_say(name):
+    draws = prior_draws(Study(studies.document()).question(name))
+    for parameter, law in DEFAULT_LAWS[name].items():
+        assert follows(draws[parameter], law), parameter
+
+
+def test_every_model_has_default_priors_for_what_a_study_may_state():
+    from schemas.catalogue import MODELS as CATALOGUE
+
+    assert set(DEFAULTS) == set(MODELS)
+    for question in Study(studies.document()).questions:
+        shape = CATALOGUE[question.model.name].shape.optional["prior"]
+        assert set(priors_of(question)) == set(shape.optional)
+
+
+def test_priors_stated_in_python_replace_those_of_the_study():
+    question = question_of(
+        stating(studies.AGE, mean=NORMAL, sd={"distribution": "half_normal", "scale": "3"})
+    )
+    changed = with_priors(question, {"mean": {"distribution": "normal", "loc": 25, "scale": 0.5}})
+    assert priors_of(changed)["mean"] == {"distribution": "normal", "loc": 25.0, "scale": 0.5}
+    assert priors_of(changed)["sd"] == {"distribution": "half_normal", "scale": 3.0}
+    assert priors_of(question)["mean"]["loc"] == 31.0
+
+
+@pytest.mark.parametrize(
+    ("template", "priors", "says"),
+    [
+        (studies.AGE, {"median": NORMAL}, "model.prior.median"),
+        (studies.AGE, {"sd": NORMAL}, "does not fit"),
+        (studies.AGE, {"mean": {**NORMAL, "scale": -1}}, "above 0"),
+        (studies.AGE, {"mean": {**NORMAL, "loc": float("nan")}}, "not a decimal"),
+        (studies.LINEAR, {"coefficients": {"height": NORMAL}}, "no feature"),
+        (studies.CHOICE, {"p": {"distribution": "dirichlet", "concentration": [1, 2]}}, "3 choices"),
+    ],
+)
+def test_bad_priors_in_python_are_refused(template, priors, says):
+    with pytest.raises(StudyError, match=says):
+        with_priors(question_of(template), priors)
