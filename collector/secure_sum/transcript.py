@@ -33,7 +33,7 @@ class _Words:
             words = a2b_base64(value) if isinstance(value, str) else b"?"
         except Base64Error:
             words = b"?"
-        if len(words) % 8:
+        if len(words) % 8 or b2a_base64(words, newline=False).decode() != value:
             raise error(path, "must be 64-bit words in base64")
         return words
 
@@ -117,7 +117,8 @@ class Transcript:
         sent shares of what is no answer. Which of them cannot be told from sums.
         """
         assert study.route is not None
-        if self.digest != study.digest or not len(self.confirmed) == len(self.sums) == len(study.route.nodes):
+        same_study = (self.study, self.digest) == (study.id, study.digest)
+        if not same_study or not len(self.confirmed) == len(self.sums) == len(study.route.nodes):
             raise StatementError("digest", "the transcript is of another study document")
         size = sum(mechanism_for(question).payload_size for question in study.questions)
         clients = self.confirmed[0].clients

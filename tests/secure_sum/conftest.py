@@ -21,6 +21,7 @@ from schemas import Study
 
 TOKEN = "token-of-the-operators"
 NODES = 3
+POLL_SECONDS = 0.01
 STATED = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
 QUESTIONS: dict[str, dict[str, Any]] = {
     "hours": {"ask": "number", "bounds": ["0", "10"], "mechanism": STATED, "model": {"name": "normal"}},
@@ -83,7 +84,7 @@ class Node:
         self.app = create_app(settings)
         self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
         self._port = self._server.server_port
-        Thread(target=self._server.serve_forever, daemon=True).start()
+        Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
 
     def stop(self) -> None:
         if self._server is not None:
