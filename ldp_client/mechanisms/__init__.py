@@ -13,12 +13,15 @@ from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.sue import Sue
+from ldp_client.mechanisms.summed_gaussian import summed_gaussian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from schemas.study import Question
 
-MECHANISMS: "dict[str, type[Mechanism]]" = {
+MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
     kind.name: kind
     for kind in (
         Laplace,
@@ -32,6 +35,7 @@ MECHANISMS: "dict[str, type[Mechanism]]" = {
         GaussianStatistics,
     )
 }
+MECHANISMS["summed_gaussian"] = summed_gaussian
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for"]
 
