@@ -13,15 +13,13 @@ from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.sue import Sue
-from ldp_client.mechanisms.summed_gaussian import summed_gaussian
+from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
-
     from schemas.study import Question
 
-MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
+MECHANISMS: "dict[str, type[Mechanism]]" = {
     kind.name: kind
     for kind in (
         Laplace,
@@ -33,9 +31,9 @@ MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
         Olh,
         Hadamard,
         GaussianStatistics,
+        SummedMechanism,
     )
 }
-MECHANISMS["summed_gaussian"] = summed_gaussian
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for"]
 
@@ -45,4 +43,6 @@ def mechanism_for(question: "Question") -> Mechanism:
 
     Raises StudyError where ε or δ is too small for the question.
     """
+    if question.route is not None:
+        return summed_gaussian(question)
     return MECHANISMS[question.mechanism.name](question)
