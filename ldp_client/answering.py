@@ -2,7 +2,7 @@
 
 from binascii import hexlify
 
-from ldp_client.core.randomness import urandom
+from ldp_client.core.randomness import uniform_below, urandom
 from schemas.errors import AnswerError
 from schemas.report import ID_BYTES, Report
 
@@ -20,7 +20,8 @@ def perturb_answers(
 ) -> Report:
     """One report with a fresh id. All answers are checked before any noise is drawn. Raises AnswerError.
 
-    Reads `random` in the order of the study's questions, then for the id.
+    Reads `random` in the order of the study's questions, then for the id. A study that asks one question
+    has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is reported.
     """
     names = [question.id for question in study.questions]
     for name in names:
@@ -30,6 +31,9 @@ def perturb_answers(
         if name not in mechanisms:
             raise AnswerError(str(name)[:64], "is not a question of this study")
     quantised = [mechanisms[name].quantise(answers[name]) for name in names]
-    payloads = {name: mechanisms[name].randomise(value, random) for name, value in zip(names, quantised)}
+    asked = list(zip(names, quantised))
+    if study.ask_one:
+        asked = [asked[uniform_below(len(asked), random)]]
+    payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     report_id = hexlify(random(ID_BYTES)).decode()
     return Report(report_id, study.id, study.version, study.digest, payloads)

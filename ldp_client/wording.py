@@ -50,6 +50,11 @@ def describe(study: "Study") -> "list[str]":
 
 def _total(study: "Study") -> str:
     delta = f", delta {float(study.delta):g}" if float(study.delta) else ""
+    if study.ask_one:
+        return (
+            f"each device answers one of the {len(study.questions)} questions, drawn at random: "
+            f"epsilon {float(study.epsilon):g}{delta} (the largest of them)"
+        )
     return (
         f"all {len(study.questions)} questions together: epsilon {float(study.epsilon):g}{delta} (their sum)"
     )

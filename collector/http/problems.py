@@ -64,6 +64,9 @@ STUDY_OUTDATED = Kind(
 STUDY_FINISHED = Kind(
     "study-finished", 409, "The study is closed for good", "Publish the change under a new study id."
 )
+SUMMARY_IMPOSSIBLE = Kind(
+    "summary-impossible", 409, "This study has no summary", "Export the reports and fit them."
+)
 REPORT_CONFLICT = Kind(
     "report-conflict",
     409,
