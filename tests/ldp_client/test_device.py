@@ -142,14 +142,19 @@ def answer_in_process(folder, results):
         results.put(str(error))
 
 
-def test_racing_processes_answer_once(tmp_path):
-    context = multiprocessing.get_context("spawn")
+def race(context, folder, racers):
+    """What each of the processes came to, sorted."""
     results = context.Queue()
-    racers = [context.Process(target=answer_in_process, args=(tmp_path, results)) for _ in range(8)]
-    for racer in racers:
-        racer.start()
-    outcomes = [results.get(timeout=60) for _ in racers]
-    for racer in racers:
-        racer.join()
-    assert sorted(outcomes) == ["answered"] + ["refused"] * 7
+    processes = [context.Process(target=answer_in_process, args=(folder, results)) for _ in range(racers)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    return sorted(outcomes)
+
+
+def test_racing_processes_answer_once(tmp_path):
+    outcomes = race(multiprocessing.get_context("spawn"), tmp_path, 8)
+    assert outcomes == ["answered"] + ["refused"] * 7
     assert len(consenting(tmp_path, "4").ledger.queued()) == 1

@@ -40,7 +40,10 @@ class _Handler(BaseHTTPRequestHandler):
     log: Path
 
     def answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        size = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(size).decode()
+        if len(body) < size:  # The device died while it was sending.
+            return
         with self.log.open("a") as file:
             file.write(json.dumps([self.command, self.path, body]) + "\n")
         self.send_response(200)
@@ -193,8 +196,9 @@ def run(kind: str, count: int, folder: Path) -> Faults:
     faults = Faults(folder)
     if kind == "random":
         chance, longest = random.Random(SEED), _duration(folder)
-        for number in range(count):
-            faults.after(number, chance.uniform(0, longest))
+        for number in range(4 * count):
+            if faults.cut < count:
+                faults.after(number, chance.uniform(0, longest))
         return faults
     last = _last_point(faults, KINDS[kind])
     for point in range(1, last + 1, max(1, last // count) if count else 1):
