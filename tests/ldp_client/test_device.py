@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from ldp_client.answering import perturb_answers
+from ldp_client.terms import terms_of
 from schemas import Report, Study
 from schemas.errors import (
     AlreadyAnsweredError,
@@ -78,6 +80,28 @@ def test_bad_answers_spend_nothing_and_show_nothing(tmp_path, answers, field):
     assert caught.value.field == field
     assert "secret" not in str(caught.value)
     assert device.ledger.spent() == device.ledger.queued() == []
+
+
+def test_no_noise_is_drawn_for_a_bad_answer():
+    """The good answer stands first: all are checked before the first noise."""
+
+    def never(_size):
+        raise AssertionError("noise was drawn")
+
+    study = Study(studies.document(studies.NUMBER, studies.CHOICE))
+    for wrong in ("poet", None, 1, float("nan"), ["worker"]):
+        with pytest.raises(AnswerError, match="occupation"):
+            perturb_answers(study, terms_of(study).mechanisms, {"hours": 3, "occupation": wrong}, never)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), None, 10**400])
+def test_a_number_that_is_none_is_reported_like_any_other(tmp_path, value):
+    sizes = set()
+    for name, answer in (("odd", value), ("plain", 3)):
+        device = consenting(tmp_path / name, "4")
+        device.answer(Study(studies.document(studies.NUMBER)), {"hours": answer})
+        sizes.add(len(device.ledger.queued()[0].body))
+    assert len(sizes) == 1
 
 
 @pytest.mark.parametrize("offset", [-2, 2])
