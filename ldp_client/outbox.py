@@ -5,7 +5,9 @@ taken it, then "sent": without its body, but with its id, so that its deletion c
 for. "withdrawn" ones are asked to be deleted until the collector says that they are.
 """
 
+import os
 import sqlite3
+import time
 
 from ldp_client.ledger_layout import digest_of
 from schemas.errors import LedgerError, RefusedError
@@ -28,6 +30,13 @@ class Queued:
         self.study = study
         self.body = body
         self.due = due
+
+
+def due_within(window: float) -> int:
+    """When to send a report that is made now: a second drawn evenly from the window, 0 for at once."""
+    if window <= 0:
+        return 0
+    return int(time.time() + window * int.from_bytes(os.urandom(6), "big") / (1 << 48))
 
 
 def refuse_full(connection: sqlite3.Connection) -> None:

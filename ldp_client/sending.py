@@ -2,7 +2,6 @@
 
 import time
 from collections import deque
-from random import SystemRandom
 
 from ldp_client import outbox
 from ldp_client.ledger import Ledger
@@ -51,11 +50,6 @@ class Pace:
             return False
         self._times.append(now)
         return True
-
-
-def due_within(window: float) -> int:
-    """When to send a report that is made now: a second drawn evenly from the window, 0 for at once."""
-    return int(time.time() + SystemRandom().uniform(0, window)) if window > 0 else 0
 
 
 class Sender:
