@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 def perturb_file(study: "Study", answers_path: str, reports_path: str) -> int:
     """Write one report for each person of an answer file, NDJSON; returns how many.
 
-    Nothing is written when any answer is wrong. Raises InputError with the line.
+    Nothing is written when any answer is wrong. Raises InputError with the line, and for a study whose
+    reports protect nobody unless they are summed as secret shares.
     """
+    if study.route is not None:
+        raise InputError(f"study {study.id} is a secure sum: its reports leave devices as shares only")
     if os.path.exists(reports_path):
         raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}

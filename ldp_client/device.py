@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ldp_client.sending import Flushed, Sender
     from ldp_client.terms import Terms
+    from schemas.report import Report
     from schemas.study import Study
 
 
@@ -108,6 +109,8 @@ class Device:
     def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
         note_version(connection, study)
         refuse_unsigned(connection, study, self.policy.keys)
+        for node in study.route.nodes if study.route else ():
+            self.policy.base_url(node.url)
         if self.require_consent:
             refuse_without_consent(connection, study)
         refuse_full(connection)
@@ -121,11 +124,18 @@ class Device:
         report = perturb_answers(terms.study, {**terms.mechanisms, **remembering}, answers)
         write_spends(connection, terms, fresh, set(report.payloads))
         remember(connection, terms.study, remembering)
-        body = report.to_json() + terms.padding(set(report.payloads))
-        enqueue(
-            connection, Queued(report.id, self.collector, terms.study.id, body, due_within(self.send_window))
-        )
+        enqueue(connection, self._queued(terms, report))
         return report.id
+
+    def _queued(self, terms: "Terms", report: "Report") -> Queued:
+        """What leaves the device, as it will leave."""
+        due = due_within(self.send_window)
+        if terms.study.route is not None:
+            from ldp_client.secure_sum.queueing import queued_shares
+
+            return queued_shares(terms.study, report, due)
+        body = report.to_json() + terms.padding(set(report.payloads))
+        return Queued(report.id, self.collector, terms.study.id, body, due)
 
     def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
         """Send what is due to this device's collector, byte for byte as it was written, and ask for the

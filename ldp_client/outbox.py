@@ -20,8 +20,9 @@ _COLUMNS = "SELECT id, collector, study, body, due, digest FROM reports"
 class Queued:
     """A report that waits to be sent: its id, collector, study's id, the exact bytes, and when it is due.
 
-    collector: base URL, "" where it was not known when the report was made. due: seconds since
-    1970, 0 for at once. A report whose deletion is asked for has no body.
+    collector: base URL, "" where it was not known when the report was made; for a secure sum the
+    base URLs of its nodes. due: seconds since 1970, 0 for at once. A report whose deletion is asked for
+    has no body.
     """
 
     def __init__(self, report_id: str, collector: str, study: str, body: str, due: int = 0) -> None:
@@ -30,6 +31,11 @@ class Queued:
         self.study = study
         self.body = body
         self.due = due
+
+    @property
+    def nodes(self) -> "list[str]":
+        """The nodes of a secure sum; empty for a report that goes to one collector."""
+        return self.collector.split(" ") if " " in self.collector else []
 
 
 def due_within(window: float) -> int:

@@ -75,6 +75,9 @@ REPORT_CONFLICT = Kind(
 )
 STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
 REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", "Drop the report.")
+SUM_FIXED = Kind(
+    "sum-fixed", 409, "The share is part of a sum", "It can be taken out no more; its study is closed."
+)
 STUDY_OPEN = Kind("study-open", 409, "The study is still open", "Close it first.")
 SET_CONFLICT = Kind(
     "set-conflict",

@@ -22,7 +22,9 @@ UNSURE = 2.0**-20
 
 
 def laplace(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":  # noqa: ARG001
-    return pack_signed(np.asarray(indices, np.int64)[:, None] + draw("laplace", len(indices), random)[:, None])
+    return pack_signed(
+        np.asarray(indices, np.int64)[:, None] + draw("laplace", len(indices), random)[:, None]
+    )
 
 
 def gaussian(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":  # noqa: ARG001
