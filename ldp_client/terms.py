@@ -35,21 +35,18 @@ class Terms:
 
     mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so
     that each version of the study may ask them again.
-    Raises RefusedError for a mechanism that this version of ldpkit does not have, and for a route that
-    a device cannot send on: alone, a device's part of a secure sum is not protected.
+    Raises RefusedError for a mechanism that this version of ldpkit does not have.
     """
 
     def __init__(self, study: "Study") -> None:
         self.study = study
-        if study.route is not None:
-            raise RefusedError(f"study {study.id}: the route secure_sum is not one that a device can send on")
         for question in study.questions:
             if question.mechanism.name not in MECHANISMS:
                 raise _unknown(study.id, f"the mechanism {question.mechanism.name!r}")
         self.mechanisms = {question.id: mechanism_for(question) for question in study.questions}
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
-        self.asks_one: bool = getattr(study, "ask_one", False)
+        self.asks_one: bool = study.ask_one
 
     def total(self, questions: "list[str]") -> Cost:
         """What answering these questions costs: the sum, or the dearest where only one is asked."""

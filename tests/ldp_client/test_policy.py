@@ -171,12 +171,3 @@ def test_only_allowed_hosts_are_talked_to(tmp_path):
 def test_urls_that_are_not_plain_https_are_refused(tmp_path, url):
     with pytest.raises(InputError):
         consenting(tmp_path, "4", url)
-
-
-def test_a_part_of_a_secure_sum_is_not_sent_alone(tmp_path):
-    """It carries only a share of the noise."""
-    mechanism = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
-    nodes = [f"https://{name}.example#{'ab' * 64}" for name in ("a", "b")]
-    route = {"name": "secure_sum", "nodes": nodes, "clients": 20, "tolerate": 5}
-    study = Study(studies.document({**studies.YES_NO, "mechanism": mechanism}, route=route))
-    refuses(consenting(tmp_path, "4"), study, YES, RefusedError, "route secure_sum")
