@@ -20,6 +20,8 @@ from collector.storage.database import Database
 from collector.storage.migrating import migrate
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import RuleBook
+from collector.studies.signed import load_keys
+from ldp_client.core.public_keys import PublicKey
 
 EXTENSION = "ldpkit"
 
@@ -31,7 +33,7 @@ def utc_today() -> date:
 
 @dataclass(frozen=True)
 class Collector:
-    """One collector. today: the clock, which knows days only."""
+    """One collector. today: the clock, which knows days only. signers: keys that may publish."""
 
     settings: Settings
     database: Database
@@ -42,6 +44,7 @@ class Collector:
     studies: Recent[list[StudyOverview]]
     today: Callable[[], date]
     token_hash: bytes | None
+    signers: tuple[PublicKey, ...]
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
@@ -56,7 +59,9 @@ class Collector:
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
-        return cls(settings, database, rules, writer, limits, metrics, studies, today, token_hash)
+        signers = load_keys(settings.signing_keys)
+        parts = (settings, database, rules, writer, limits, metrics, studies, today, token_hash, signers)
+        return cls(*parts)
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

@@ -41,12 +41,14 @@ OPERATIONS = (
         "post",
         "/v1/studies",
         "publishStudy",
-        "Publish a study, or a new version of one; a published version never changes.",
+        "Publish a study, or a new version of one; a published version never changes. A signed study whose "
+        "signature the collector trusts needs no key.",
         {200: ("Published before", _json("Published")), 201: ("Published", _json("Published"))},
         (
             *KEY,
             *BODY,
             problems.MALFORMED_ENCODING,
+            problems.SIGNATURE_REFUSED,
             problems.STUDY_INVALID,
             problems.STUDY_CONFLICT,
             problems.STUDY_OUTDATED,
@@ -54,7 +56,7 @@ OPERATIONS = (
             problems.DISK_FULL,
         ),
         (ENCODING,),
-        _json("Study"),
+        {JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
     ),
     Operation(
         "get",
@@ -63,6 +65,15 @@ OPERATIONS = (
         "A version's canonical bytes, the current one's unless `version` says otherwise.",
         {200: ("The document; its digest is the ETag", _json("Study")), 304: ("Unchanged", {})},
         (problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
+        (STUDY_ID, VERSION),
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/signed",
+        "fetchSignedStudy",
+        "A version with its signatures, the current one unless `version` says otherwise.",
+        {200: ("The signed study", _json("SignedStudy")), 304: ("Unchanged", {})},
+        (problems.STUDY_UNKNOWN, problems.STUDY_UNSIGNED, problems.PARAMETER_INVALID),
         (STUDY_ID, VERSION),
     ),
     Operation(

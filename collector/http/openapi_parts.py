@@ -11,6 +11,7 @@ from collector.http import problems
 from collector.http.problems import Kind
 from schemas.fields import Day, Hex, Identifier, Integer
 from schemas.report import ID_BYTES, REPORT
+from schemas.signed import SIGNED_STUDY
 from schemas.study import STUDY
 from summaries.summary import FORMAT as SUMMARY_FORMAT
 
@@ -34,6 +35,7 @@ def reference(name: str) -> Document:
 
 SCHEMAS: Document = {
     "Study": STUDY.json_schema(),
+    "SignedStudy": SIGNED_STUDY.json_schema(),
     "Report": REPORT.json_schema(),
     "Batch": {
         **object_of({"reports": {"type": "array", "items": reference("Report")}}),

@@ -45,6 +45,12 @@ MALFORMED_ENCODING = Kind(
 )
 UNAUTHORIZED = Kind("unauthorized", 401, "A key is needed", "Send 'Authorization: Bearer <key>'.")
 FORBIDDEN = Kind("forbidden", 403, "The key is for something else", "Use a key with the role that is named.")
+SIGNATURE_REFUSED = Kind(
+    "signature-refused", 403, "The signature is wrong", "Sign the study as it is, with a key that is trusted."
+)
+STUDY_UNSIGNED = Kind(
+    "study-unsigned", 404, "The study is not signed", "Publish it signed, or fetch it without signatures."
+)
 STUDY_UNKNOWN = Kind("study-unknown", 404, "No such study", "Check the study's id and the address.")
 REPORT_UNKNOWN = Kind(
     "report-unknown", 404, "No such report", "There is nothing to withdraw; check the report's id."

@@ -36,6 +36,19 @@ class DocumentRow(Base):
     canonical: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class SignatureRow(Base):
+    """Who signed a version: see schemas/signed.py."""
+
+    __tablename__ = "signatures"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    algorithm: Mapped[str] = mapped_column(String(32))
+    signature: Mapped[bytes] = mapped_column(LargeBinary)
+
+
 class KeyRow(Base):
     """A key that people or programs work with. hash: SHA-256; the key itself is nowhere."""
 

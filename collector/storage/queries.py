@@ -12,8 +12,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from collector.reports.packing import PackedReport
-from collector.storage.models import DocumentRow, ReportRow, StudyRow
+from collector.storage.models import DocumentRow, ReportRow, SignatureRow, StudyRow
+from schemas.signed import MOST_SIGNATURES, Signature
 
+SIGNATURES = cast(Table, SignatureRow.__table__)
 STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
@@ -132,6 +134,24 @@ def published_versions(session: Session, study_id: str) -> list[int]:
     """Every version of a study that was ever published, the first one first."""
     statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
     return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
+
+
+def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
+    """Keep a signature of a version; one by the same key stays as it is. No more than a device reads."""
+    row = {"study": document.study, "version": document.version, "key": signature.key}
+    row_count = select(func.count()).select_from(SIGNATURES).where(*_signed(document))
+    if session.execute(row_count).scalar_one() < MOST_SIGNATURES:
+        values = {"algorithm": signature.algorithm, "signature": signature.value}
+        session.execute(insert_new(session, SIGNATURES, list(row)).values(**row, **values))
+
+
+def signatures(session: Session, document: DocumentRow) -> list[SignatureRow]:
+    """Every signature of a version, by key."""
+    return list(session.scalars(select(SignatureRow).where(*_signed(document)).order_by(SignatureRow.key)))
+
+
+def _signed(document: DocumentRow) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return SIGNATURES.c.study == document.study, SIGNATURES.c.version == document.version
 
 
 def insert_reports(session: Session, study: int, day: date, reports: Sequence[PackedReport]) -> set[bytes]:
