@@ -15,6 +15,8 @@ from collector.operator.overview import Recent, recent_studies
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.writer import Writer
+from collector.secure_sum.node import Node
+from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
 from collector.storage.database import Database
 from collector.storage.migrating import migrate
@@ -45,6 +47,7 @@ class Collector:
     today: Callable[[], date]
     token_hash: bytes | None
     signers: tuple[PublicKey, ...]
+    node: Node | None
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
@@ -60,8 +63,14 @@ class Collector:
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
         signers = load_keys(settings.signing_keys)
-        parts = (settings, database, rules, writer, limits, metrics, studies, today, token_hash, signers)
-        return cls(*parts)
+        node = None if settings.node_key is None else Node(NodeKeys.load(settings.node_key), database)
+        held = (settings, database, rules, writer, limits, metrics, studies, today, token_hash)
+        return cls(*held, signers, node)
+
+    def node_part(self) -> Node:
+        """What makes this server a node of secure sums."""
+        assert self.node is not None, "the routes of a node belong to nodes"
+        return self.node
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

@@ -118,6 +118,21 @@ class Constant:
         return {"const": self.value}
 
 
+class OneOf:
+    """One of a few fixed strings."""
+
+    def __init__(self, values: "tuple[str, ...]") -> None:
+        self.values = values
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if not isinstance(value, str) or value not in self.values:
+            raise error(path, f"must be one of {', '.join(self.values)}")
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"enum": list(self.values)}
+
+
 class Integer:
     """A whole number from `low` to `high`."""
 

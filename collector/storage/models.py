@@ -98,3 +98,13 @@ class PosteriorRow(Base):
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     minute: Mapped[int]
     fitted: Mapped[str] = mapped_column(Text)
+
+
+class SecureSumRow(Base):
+    """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
+
+    __tablename__ = "secure_sums"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    ids: Mapped[bytes] = mapped_column(LargeBinary)
+    total: Mapped[bytes | None] = mapped_column(LargeBinary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,9 @@ def is_trusted(signed: SignedStudy, keys: Sequence[PublicKey]) -> bool:
     return True
 
 
-def publish_signed(session: Session, signed: SignedStudy) -> bool:
+def publish_signed(
+    session: Session, signed: SignedStudy, publish: Callable[[Session, Study], bool] = publish
+) -> bool:
     """Publish a study and keep its signatures beside those it has; whether its version is new.
 
     Raises ProblemError as `publish` does: an earlier version, however well signed, is refused.

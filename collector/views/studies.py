@@ -15,6 +15,7 @@ from collector.studies import publishing
 from collector.studies.rules import Rules
 from collector.studies.signed import fetch_signed, is_signed, is_trusted, publish_signed
 from schemas import Study
+from schemas.errors import StudyError
 from schemas.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from schemas.signed import SignedStudy
 from schemas.study import MAX_BYTES
@@ -38,7 +39,10 @@ def publish() -> Response:
         raise no_key()
     study = signed.study
     Rules.of(study)
-    is_new = collector.writer.act(lambda session: publish_signed(session, signed))
+    if collector.node is None and study.route is not None:
+        raise StudyError("route", "belongs to the nodes that it names: publish the study there")
+    publish_here = publishing.publish if collector.node is None else collector.node.publish
+    is_new = collector.writer.act(lambda session: publish_signed(session, signed, publish_here))
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
