@@ -70,6 +70,12 @@ STUDY_OUTDATED = Kind(
 STUDY_FINISHED = Kind(
     "study-finished", 409, "The study is closed for good", "Publish the change under a new study id."
 )
+SUMMARY_TOO_COSTLY = Kind(
+    "summary-too-costly",
+    409,
+    "The summary takes too long to count",
+    "Fetch the export, and count it with `ldpkit summarize`.",
+)
 REPORT_CONFLICT = Kind(
     "report-conflict",
     409,

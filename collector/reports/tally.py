@@ -13,16 +13,19 @@ import numpy as np
 from collector.reports.packing import Layout
 from collector.storage.sums import ON_DISK, Sums
 from ldp_client import Mechanism
+from ldp_client.mechanisms.olh import Olh
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 
 # Sums are read and written with every commit. Larger ones are counted from the reports when asked for.
 MOST_KEPT_BYTES = 1 << 16
+# Nor may counting a report take more than the rest of its way: a hash costs 40 to 100 ns.
+MOST_KEPT_HASHES = 128
 
 
 class Tally:
-    """How reports of one version become sums."""
+    """How reports of one version become sums. size: how many. hashes: computed to count one report."""
 
     def __init__(self, study: Study, mechanisms: Mapping[str, Mechanism], layout: Layout) -> None:
         self._study = study
@@ -30,13 +33,14 @@ class Tally:
         self._layout = layout
         sizes = [REDUCTIONS[one.name].size(one) for one in mechanisms.values()]
         self.size = len(sizes) + sum(sizes)
+        self.hashes = sum(one.choices for one in mechanisms.values() if isinstance(one, Olh))
         self._ends = np.cumsum([1 + size for size in sizes])[:-1]
 
     @property
     def is_kept(self) -> bool:
-        """Whether the sums are kept up to date as reports arrive: small ones, of what is no secret share."""
+        """Whether the sums are kept up to date as reports arrive: small, cheap ones, of no secret shares."""
         small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES
-        return small and self._study.route is None
+        return small and self.hashes <= MOST_KEPT_HASHES and self._study.route is None
 
     def count(self, payloads: Sequence[bytes]) -> Sums:
         """The sums of reports, given as their packed payloads."""
