@@ -48,6 +48,12 @@ FORBIDDEN = Kind("forbidden", 403, "The key is for something else", "Use a key w
 SIGNATURE_REFUSED = Kind(
     "signature-refused", 403, "The signature is wrong", "Sign the study as it is, with a key that is trusted."
 )
+INVITATION_NEEDED = Kind(
+    "invitation-needed",
+    403,
+    "The study takes invited reports only",
+    "Send the report by itself, with an unused invitation in the header LDPKit-Invitation.",
+)
 STUDY_UNSIGNED = Kind(
     "study-unsigned", 404, "The study is not signed", "Publish it signed, or fetch it without signatures."
 )

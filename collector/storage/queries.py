@@ -20,9 +20,9 @@ STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
 # Built once: every commit needs the state of its studies.
-STATE = select(STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes).where(
-    STUDIES.c.id == bindparam("study_id")
-)
+STATE = select(
+    STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes, STUDIES.c.invited
+).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
 NEVER_PUBLISHED = 0
 INSERT_INTO_SQLITE = (
@@ -42,12 +42,16 @@ class PartlyHeldError(Exception):
 
 
 class StudyState(NamedTuple):
-    """What uploads need to know of a study. number: its key in the reports table."""
+    """What uploads need to know of a study. number: its key in the reports table.
+
+    invited: whether a report needs an invitation.
+    """
 
     number: int
     closed: bool
     opens: date | None
     closes: date | None
+    invited: bool
 
 
 class StudyOverview(NamedTuple):
@@ -100,7 +104,7 @@ def locked_study(session: Session, study_id: str) -> StudyRow | None:
 
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     """Like locked_study; a study that is not there is made, with version NEVER_PUBLISHED."""
-    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False}
+    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
     session.execute(insert_new(session, STUDIES, ["id"]).values(**values))
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
 
