@@ -55,8 +55,9 @@ def _route(study: "Study") -> "list[str]":
     hosts = ", ".join([node.url for node in route.nodes])
     return [
         "",
-        f"secret shares go to {len(route.nodes)} nodes ({hosts}); no sum over fewer than {route.fewest} devices",
-        f"is made; epsilon holds while not all nodes conspire and at most {route.tolerate} devices cheat or drop out",
+        f"secret shares go to {len(route.nodes)} nodes: {hosts}",
+        f"no sum over fewer than {route.fewest} devices is made; epsilon holds while not all nodes conspire",
+        f"and at most {route.tolerate} devices cheat or drop out",
     ]
 
 
