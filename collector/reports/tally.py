@@ -43,7 +43,7 @@ class Tally:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the sums are kept up to date as reports arrive: small, cheap ones, of what can be summed."""
+        """Whether the sums are kept up to date as reports arrive: small, cheap ones of what adds up."""
         small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES and self.hashes <= MOST_KEPT_HASHES
         return small and not self.needs_reports and self._study.route is None
 
