@@ -82,6 +82,15 @@ _FEATURES: "dict[str, Any]" = {
 MODELS = _by_name(
     _model("normal", "number", mean=REAL, sd=POSITIVE),
     _model("exponential", "number", rate=POSITIVE),
+    # Mean and sd of the logarithm.
+    _model("lognormal", "number", log_mean=REAL, log_sd=POSITIVE),
+    _model("gamma", "number", shape=POSITIVE, mean=POSITIVE),
+    _model("weibull", "number", shape=POSITIVE, scale=POSITIVE),
+    # Of the position between the bounds: 0 at the lower, 1 at the upper.
+    _model("beta", "number", a=POSITIVE, b=POSITIVE),
+    _model("poisson", "number", rate=POSITIVE),
+    # The number of failures before the first success, which has probability p.
+    _model("geometric", "number", p=SHARE),
     _model("bernoulli", "yes_no", p=SHARE),
     _model("multinomial", "choice", p=SIMPLEX),
     _model("linear_regression", "record", sd=POSITIVE, **_FEATURES),

@@ -2,18 +2,26 @@
 
 from .base import ClippedExponential, ClippedLaw, ClippedNormal
 from .choice import RandomizedResponseCounts, UnaryEncodingColumnSums, UnaryEncodingPatterns
-from .number import BinnedPerturbed, LaplaceNoise
+from .continuous import ClippedContinuous
+from .discrete import ClippedDiscrete
+from .noise import GaussianNoise, LaplaceNoise
+from .number import BinnedPerturbed, Perturbed, clipped
 from .regression import SummedLinearStatistics, SummedLogisticStatistics
 
 __all__ = [
     "BinnedPerturbed",
+    "ClippedContinuous",
+    "ClippedDiscrete",
     "ClippedExponential",
     "ClippedLaw",
     "ClippedNormal",
+    "GaussianNoise",
     "LaplaceNoise",
+    "Perturbed",
     "RandomizedResponseCounts",
     "SummedLinearStatistics",
     "SummedLogisticStatistics",
     "UnaryEncodingColumnSums",
     "UnaryEncodingPatterns",
+    "clipped",
 ]

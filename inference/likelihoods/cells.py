@@ -7,6 +7,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 from numpyro.distributions.util import not_jax_tracer
 
 from .quadrature import panel_nodes
@@ -18,7 +19,7 @@ TAIL_SDS = 12
 
 
 def density_cells(
-    log_density: Callable[[Array, Array], Array], edges: Array, scale: Array, batch: int
+    log_density: Callable[[Array, Array], Array], edges: ArrayLike, scale: ArrayLike, batch: int
 ) -> Array:
     """Probabilities (..., K + 2) below, in each cell of, and above `edges` (K + 1,).
 
@@ -26,11 +27,13 @@ def density_cells(
     of it with three Gauss-Legendre nodes leave a relative error near 1e-10; beyond the outer edges the law
     is followed over twelve sd.
     """
+    parts = _parts(edges, scale)
+    edges, scale = jnp.asarray(edges), jnp.asarray(scale)
     sd = jnp.max(scale)
     spread = lambda z: log_density(z.reshape(-1, *[1] * batch), scale)  # noqa: E731
     reach = sd * np.arange(1, TAIL_SDS + 1)
     tail_parts = PANELS_PER_SD // 2
-    cells = _integrals(spread, edges, _parts(edges, scale))
+    cells = _integrals(spread, edges, parts)
     below = _integrals(spread, jnp.concatenate([(edges[0] - reach)[::-1], edges[:1]]), tail_parts)
     above = _integrals(spread, jnp.concatenate([edges[-1:], edges[-1] + reach]), tail_parts)
     return jnp.concatenate([below.sum(-1, keepdims=True), cells, above.sum(-1, keepdims=True)], axis=-1)
@@ -42,7 +45,7 @@ def _integrals(log_density: Callable[[Array], Array], edges: Array, parts: int) 
     return (found.reshape(*found.shape[:-1], *nodes.points.shape) * nodes.weights).sum(-1)
 
 
-def _parts(edges: Array, scale: Array) -> int:
+def _parts(edges: ArrayLike, scale: ArrayLike) -> int:
     """How many parts of a cell make panels that are short beside the noise."""
     if not (not_jax_tracer(edges) and not_jax_tracer(scale)):
         return UNKNOWN_PARTS
