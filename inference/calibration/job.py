@@ -27,10 +27,10 @@ from summaries.reductions import REDUCTIONS
 Progress = Callable[[str], None]
 Ranks = NDArray[np.int64]
 
-STUDIES, DEVICES = 200, 10_000
+STUDIES, DEVICES = 100, 10_000
 FEWEST_STUDIES = 20
-# Of every chain, each fifth draw: near enough to independent, which ranks need.
-DRAWS, THIN = 99, 5
+# Of every chain, each third draw: near enough to independent, which ranks need.
+DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
 BINS = 10
 # More clipped records than these and the regression models' assumptions are worth a word.
@@ -118,7 +118,9 @@ def calibrate(
 
 
 def empty_model(question: Question) -> Model:
-    """The question's model before any report."""
+    """The question's model before any report. Raises InputError for a secure sum, whose total is another."""
+    if question.route is not None:
+        raise InputError(f"{question.id}: a secure sum cannot be simulated here; leave the study's route out")
     mechanism = mechanism_for(question)
     values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)
     return model_for(question, QuestionSummary(0, values))

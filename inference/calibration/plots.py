@@ -43,7 +43,9 @@ def _ecdf(axes: Axes, found: Calibration, ranks: Ranks, colour: str) -> None:
         step="post",
         linewidth=0,
     )
-    axes.step(band.at, counts_at_most(ranks, DRAWS) / count - band.at, where="post", color=colour, linewidth=1.2)
+    axes.step(
+        band.at, counts_at_most(ranks, DRAWS) / count - band.at, where="post", color=colour, linewidth=1.2
+    )
     axes.axhline(0, color=PRIOR, linewidth=0.6)
     axes.tick_params(labelsize=6)
     axes.spines[["right", "top"]].set_visible(False)

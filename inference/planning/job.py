@@ -78,7 +78,9 @@ def plan(
     chosen = tuple(sorted(set(devices)))
     if not chosen or chosen[0] < 1:
         raise InputError("the numbers of devices must be whole and positive")
-    questions = [_at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)]
+    questions = [
+        _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
+    ]
     own_seed = crc32(f"{seed} {question_id}".encode())
     truths = [
         with_truth(questions[0], one, truth or {}) for one in prior_truths(questions[0], REPEATS, own_seed)
@@ -86,7 +88,9 @@ def plan(
     half_widths = {}
     for question in questions:
         epsilon = str(question.mechanism.epsilon)
-        progress(f"{question_id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}")
+        progress(
+            f"{question_id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
+        )
         names, half_widths[epsilon] = _half_widths(question, truths, chosen, own_seed)
     return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths)
 
@@ -119,5 +123,7 @@ def _half_widths(
     ]
     draws = posterior_draws(models, seed, DRAWS, THIN)
     shape = (len(devices), len(truths))
-    halves = [np.diff(np.quantile(found, TAILS, axis=1), axis=0).reshape(shape) / 2 for found in draws.values()]
+    halves = [
+        np.diff(np.quantile(found, TAILS, axis=1), axis=0).reshape(shape) / 2 for found in draws.values()
+    ]
     return tuple(draws), np.median(np.stack(halves, axis=-1), axis=1)

@@ -22,7 +22,9 @@ def plan_plot(found: Plan, width: float | None = None) -> Figure:
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for place, (axes, name) in enumerate(zip(panels, names, strict=False)):
         for (epsilon, widths), colour in zip(found.half_widths.items(), COLOURS * 9, strict=False):
-            axes.loglog(found.devices, widths[:, place], "o-", color=colour, label=f"ε = {epsilon}", markersize=4)
+            axes.loglog(
+                found.devices, widths[:, place], "o-", color=colour, label=f"ε = {epsilon}", markersize=4
+            )
         if width is not None:
             axes.axhline(width, color=PRIOR, linestyle="--", linewidth=1)
         axes.set_title(wrapped(name), parse_math=False, fontsize=8)

@@ -15,7 +15,7 @@ from inference.space import Arrays, as_arrays, space_of
 
 Parameters = dict[str, NDArray[np.float64]]
 
-WARMUP = 300
+WARMUP = 250
 # All wait for the one that takes the most steps: here at most 63.
 TREE_DEPTH = 6
 # What a compiled program holds in memory at once.
