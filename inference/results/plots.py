@@ -42,7 +42,7 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
         axis.set_ylim(0, 1)
         axis.set_yticks([])
-        axis.set_ylabel(_wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
+        axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
         axis.tick_params(labelsize=6)
     handles, labels = axes[0].get_legend_handles_labels()
@@ -57,7 +57,8 @@ def shown(posterior: Posterior) -> list[str]:
     return [name for name in posterior.draws if name in kept]
 
 
-def _wrapped(name: str) -> str:
+def wrapped(name: str) -> str:
+    """A parameter's name on several short lines."""
     return "\n".join(textwrap.wrap(name, LABEL_WIDTH))
 
 
@@ -80,7 +81,7 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
         _density(axis, posterior.draws[name], PRIVATE)
         if raw is not None:
             _density(axis, raw[name], RAW)
-        axis.set_title(_wrapped(name), parse_math=False, fontsize=7)
+        axis.set_title(wrapped(name), parse_math=False, fontsize=7)
         axis.set_yticks([])
         axis.tick_params(labelsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
@@ -102,7 +103,7 @@ def trace_plot(posterior: Posterior) -> Figure:
     for axis, name in zip(axes, names, strict=True):
         for chain in posterior.draws[name]:
             axis.plot(chain, linewidth=0.3)
-        axis.set_ylabel(_wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=6)
+        axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=6)
         axis.tick_params(labelsize=6)
         axis.spines[["right", "top"]].set_visible(False)
     axes[-1].set_xlabel("draw")
