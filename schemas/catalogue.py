@@ -43,8 +43,13 @@ def _by_name(*entries: Entry) -> "dict[str, Entry]":
 
 MECHANISMS = _by_name(
     Entry("laplace", ("number",), epsilon=EPSILON),
+    Entry("gaussian", ("number",), epsilon=EPSILON, delta=DELTA),
     Entry("randomized_response", ("yes_no", "choice"), epsilon=EPSILON),
     Entry("oue", ("choice",), epsilon=EPSILON),
+    Entry("sue", ("choice",), epsilon=EPSILON),
+    Entry("subset_selection", ("choice",), epsilon=EPSILON),
+    Entry("olh", ("choice",), epsilon=EPSILON),
+    Entry("hadamard", ("choice",), epsilon=EPSILON),
     Entry("gaussian_statistics", ("record",), epsilon=EPSILON, delta=DELTA),
 )
 

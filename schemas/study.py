@@ -23,6 +23,9 @@ YES_NO = ("no", "yes")
 _NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()})
 _YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")})
 
+_LABELS = ListOf(Text(200), 2, 10000)
+_COUNT = Record({"count": Integer(2, 1 << 20)})
+
 
 class _Response:
     """The response of a record: a number with bounds, or a yes/no."""
@@ -33,6 +36,19 @@ class _Response:
 
     def json_schema(self) -> "dict[str, Any]":
         return {"oneOf": [_NUMBER_FIELD.json_schema(), _YES_NO_FIELD.json_schema()]}
+
+
+class _Choices:
+    """Labels, or {"count": N} for the whole numbers 0…N−1."""
+
+    def read(self, value: "Any", path: str, error: "type[StudyError]") -> "tuple[str, ...] | range":
+        if isinstance(value, dict):
+            return range(_COUNT.read(value, path, error)["count"])
+        labels: "tuple[str, ...]" = _LABELS.read(value, path, error)
+        return labels
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [_LABELS.json_schema(), _COUNT.json_schema()]}
 
 
 def _fitting(catalogue: "dict[str, Entry]", ask: str) -> Tagged:
@@ -51,7 +67,7 @@ def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
 
 _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
     "number": {"bounds": Bounds()},
-    "choice": {"choices": ListOf(Text(200), 2, 10000)},
+    "choice": {"choices": _Choices()},
     "yes_no": {},
     "record": {
         "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
@@ -102,15 +118,21 @@ class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
     ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
-    "record" (features, norm, response).
+    "record" (features, norm, response). choices: labels, or range(count)
+    where they are `numbered`. path: where it stands in
+    the document, such as "questions[0]".
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: "dict[str, Any]", path: str) -> None:
+        self.path = path
         self.id: str = parsed["id"]
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.choices: "tuple[str, ...]" = YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
+        self.choices: "tuple[str, ...] | range" = (
+            YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
+        )
+        self.numbered = isinstance(self.choices, range)
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
@@ -135,7 +157,9 @@ class Study:
         self.purpose: str = parsed["purpose"] or ""
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
-        self.questions: "tuple[Question, ...]" = tuple([Question(item) for item in parsed["questions"]])
+        self.questions: "tuple[Question, ...]" = tuple(
+            [Question(item, f"questions[{index}]") for index, item in enumerate(parsed["questions"])]
+        )
         self._canonical = canonical_json(document)
         self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
 

@@ -8,6 +8,7 @@ from inference.models import choice, number, regression
 from inference.models.base import Model
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
+from schemas.errors import InputError
 from summaries import QuestionSummary
 
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
@@ -20,8 +21,24 @@ MODELS: dict[str, Build] = {
     "linear_regression": regression.linear,
     "logistic_regression": regression.logistic,
 }
+# Whose reports each model has a likelihood for.
+READS = {
+    "normal": ("laplace",),
+    "exponential": ("laplace",),
+    "bernoulli": ("randomized_response",),
+    "multinomial": ("randomized_response", "oue", "sue"),
+    "linear_regression": ("gaussian_statistics",),
+    "logistic_regression": ("gaussian_statistics",),
+}
 
 
 def model_for(question: Question, summary: QuestionSummary) -> Model:
-    """The model that a study's question names, conditioned on its summary."""
+    """The model that a study's question names, conditioned on its summary.
+
+    Raises InputError where the model has no likelihood for the mechanism's reports.
+    """
+    mechanism, model = question.mechanism.name, question.model.name
+    if mechanism not in READS[model]:
+        known = ", ".join(READS[model])
+        raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
     return MODELS[question.model.name](question, mechanism_for(question), summary)

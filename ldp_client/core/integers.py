@@ -35,6 +35,11 @@ def bit_length(value: int) -> int:
     return length
 
 
+def bytes_below(limit: int) -> int:
+    """How many bytes hold every integer in 0..limit−1; 1 at least."""
+    return max(1, (bit_length(limit - 1) + 7) // 8)
+
+
 def ceil_div(numerator: int, denominator: int) -> int:
     """numerator / denominator, rounded up."""
     return -(-numerator // denominator)

@@ -29,6 +29,7 @@ class Privacy:
 class Mechanism:
     """One way to answer one question with noise.
 
+    field: the question's id. where: where the study document states the mechanism.
     A subclass sets `privacy` and `payload_size` (bytes, the same for every answer) and implements
     `quantise`, `randomise` and `in_words`.
     """
@@ -39,6 +40,7 @@ class Mechanism:
 
     def __init__(self, question: "Question") -> None:
         self.field = question.id
+        self.where = f"{question.path}.mechanism"
 
     def perturb(self, answer: "Any", random: "Source" = urandom) -> bytes:
         """One noisy payload for one answer. Raises AnswerError, without the answer, if it does not fit."""

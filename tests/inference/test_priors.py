@@ -162,7 +162,9 @@ def test_every_model_has_default_priors_for_what_a_study_may_state():
 
 
 def test_priors_stated_in_python_replace_those_of_the_study():
-    question = question_of(stating(studies.AGE, mean=NORMAL, sd={"distribution": "half_normal", "scale": "3"}))
+    question = question_of(
+        stating(studies.AGE, mean=NORMAL, sd={"distribution": "half_normal", "scale": "3"})
+    )
     changed = with_priors(question, {"mean": {"distribution": "normal", "loc": 25, "scale": 0.5}})
     assert priors_of(changed)["mean"] == {"distribution": "normal", "loc": 25.0, "scale": 0.5}
     assert priors_of(changed)["sd"] == {"distribution": "half_normal", "scale": 3.0}
