@@ -1,4 +1,5 @@
-"""The `ldpkit` command, and its subcommands that run on the device side: study check, perturb, answer.
+"""The `ldpkit` command, and its subcommands that run on the device side: study check, perturb,
+audit, answer.
 
 Each package registers its own subcommands under the entry point group `ldpkit.commands`.
 """
@@ -77,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register study check, perturb and answer."""
+    """Register study check, perturb, audit and answer."""
     study = subparsers.add_parser("study", help="look at study documents")
     check = study.add_subparsers(required=True, metavar="ACTION").add_parser(
         "check", help="validate; print true epsilon, noise, and what it means"
@@ -90,6 +91,13 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     perturb.add_argument("answers", metavar="ANSWERS", help="NDJSON, or CSV with a header")
     perturb.add_argument("--out", required=True, metavar="REPORTS", help="where the reports go (NDJSON)")
     perturb.set_defaults(run=run_perturb)
+
+    audit = subparsers.add_parser("audit", help="try to prove a study's privacy wrong")
+    audit.add_argument("study", metavar="STUDY.json")
+    audit.add_argument("--samples", type=int, default=40_000, help="reports of each answer (default 40000)")
+    audit.add_argument("--question", metavar="ID", help="this question only")
+    audit.add_argument("--out", metavar="FILE.json", help="write the findings as JSON too")
+    audit.set_defaults(run=run_audit_command)
 
     answer = subparsers.add_parser("answer", help="answer a study once, as one device")
     answer.add_argument("study_url", metavar="STUDY_URL", help="http://host/v1/studies/ID")
@@ -121,6 +129,13 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     print(f"{count} reports in {arguments.out}")
     print("Each run draws new noise and spends epsilon again: keep these reports, run once.", file=sys.stderr)
     return 0
+
+
+def run_audit_command(arguments: argparse.Namespace) -> int:
+    """ldpkit audit STUDY.json"""
+    from ldp_client.audit.cli import run_audit
+
+    return run_audit(arguments, load_study(arguments.study))
 
 
 def run_answer(arguments: argparse.Namespace) -> int:
