@@ -26,7 +26,7 @@ READS = {
     "normal": ("laplace",),
     "exponential": ("laplace",),
     "bernoulli": ("randomized_response",),
-    "multinomial": ("randomized_response", "oue", "sue"),
+    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
     "linear_regression": ("gaussian_statistics",),
     "logistic_regression": ("gaussian_statistics",),
 }
