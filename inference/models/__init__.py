@@ -25,7 +25,7 @@ MODELS: dict[str, Build] = {
 READS = {
     **dict.fromkeys(LAWS, ("laplace", "gaussian")),
     "bernoulli": ("randomized_response",),
-    "multinomial": ("randomized_response", "oue", "sue"),
+    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
     "linear_regression": ("gaussian_statistics",),
     "logistic_regression": ("gaussian_statistics",),
 }
