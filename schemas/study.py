@@ -9,6 +9,7 @@ from schemas.errors import StudyError
 from schemas.fields import Bounds, Constant, Day, Decimal, Identifier, Integer, ListOf, Record, Tagged, Text
 from schemas.priors import check_prior, given_priors
 from schemas.rational import Rational
+from schemas.route import ROUTE, Route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ YES_NO = ("no", "yes")
 _NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()})
 _YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")})
 
+_LABELS = ListOf(Text(200), 2, 10000)
+_COUNT = Record({"count": Integer(2, 1 << 20)})
+
 
 class _Response:
     """The response of a record: a number with bounds, or a yes/no."""
@@ -33,6 +37,19 @@ class _Response:
 
     def json_schema(self) -> "dict[str, Any]":
         return {"oneOf": [_NUMBER_FIELD.json_schema(), _YES_NO_FIELD.json_schema()]}
+
+
+class _Choices:
+    """Labels, or {"count": N} for the whole numbers 0…N−1."""
+
+    def read(self, value: "Any", path: str, error: "type[StudyError]") -> "tuple[str, ...] | range":
+        if isinstance(value, dict):
+            return range(_COUNT.read(value, path, error)["count"])
+        labels: "tuple[str, ...]" = _LABELS.read(value, path, error)
+        return labels
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [_LABELS.json_schema(), _COUNT.json_schema()]}
 
 
 def _fitting(catalogue: "dict[str, Entry]", ask: str) -> Tagged:
@@ -51,7 +68,7 @@ def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
 
 _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
     "number": {"bounds": Bounds()},
-    "choice": {"choices": ListOf(Text(200), 2, 10000)},
+    "choice": {"choices": _Choices()},
     "yes_no": {},
     "record": {
         "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
@@ -69,7 +86,7 @@ STUDY = Record(
         "title": Text(200),
         "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
     },
-    {"purpose": Text(5000), "opens": Day(), "closes": Day()},
+    {"purpose": Text(5000), "opens": Day(), "closes": Day(), "route": ROUTE},
 )
 
 
@@ -88,6 +105,7 @@ class Mechanism:
         self.name: str = parsed["name"]
         self.epsilon: Rational = parsed["epsilon"]
         self.delta: Rational = parsed.get("delta") or Rational(0)
+        self.cells: "Optional[int]" = parsed.get("cells")
 
 
 class Model:
@@ -102,15 +120,21 @@ class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
     ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
-    "record" (features, norm, response).
+    "record" (features, norm, response). choices: labels, or range(count) where they are `numbered`.
+    path: where it stands in the document, such as "questions[0]". route: the study's, if it has one.
     """
 
-    def __init__(self, parsed: "dict[str, Any]") -> None:
+    def __init__(self, parsed: "dict[str, Any]", path: str, route: "Optional[Route]" = None) -> None:
+        self.path = path
         self.id: str = parsed["id"]
+        self.route = route
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.choices: "tuple[str, ...]" = YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
+        self.choices: "tuple[str, ...] | range" = (
+            YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
+        )
+        self.numbered = isinstance(self.choices, range)
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
@@ -135,7 +159,13 @@ class Study:
         self.purpose: str = parsed["purpose"] or ""
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
-        self.questions: "tuple[Question, ...]" = tuple([Question(item) for item in parsed["questions"]])
+        self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None
+        self.questions: "tuple[Question, ...]" = tuple(
+            [
+                Question(item, f"questions[{index}]", self.route)
+                for index, item in enumerate(parsed["questions"])
+            ]
+        )
         self._canonical = canonical_json(document)
         self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
 
@@ -189,10 +219,25 @@ def _check_together(parsed: "dict[str, Any]") -> None:
     """The rules that join several fields."""
     if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
         raise StudyError("closes", f"{parsed['closes']} is before opens, {parsed['opens']}")
+    route = parsed["route"]
+    if route is not None and route["clients"] - route["tolerate"] < 3:
+        raise StudyError("route.tolerate", "must leave 3 clients or more: clients − tolerate ≥ 3")
     for index, question in enumerate(parsed["questions"]):
+        _check_route(parsed["route"], question, f"questions[{index}].mechanism")
         if question["ask"] == "record":
             _check_record(question, f"questions[{index}]")
         check_prior(question, f"questions[{index}]", StudyError)
+
+
+def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
+    """Noise that is shared among devices protects nobody unless only their sum is ever seen."""
+    summed = question["mechanism"]["name"] == "summed_gaussian"
+    if summed and route is None:
+        raise StudyError(f"{path}.name", "'summed_gaussian' needs the study's route 'secure_sum'")
+    if route is not None and not summed:
+        raise StudyError(f"{path}.name", "the route 'secure_sum' needs 'summed_gaussian'")
+    if question["mechanism"].get("cells") is not None and question["ask"] != "number":
+        raise StudyError(f"{path}.cells", "is for questions that ask a number")
 
 
 def _check_record(question: "dict[str, Any]", path: str) -> None:

@@ -45,6 +45,7 @@ LOGISTIC = {
     "response": {"id": "affair", "ask": "yes_no"},
     "model": {"name": "logistic_regression"},
 }
+NORMAL = {**AGE, "id": "weight", "mechanism": {"name": "gaussian", "epsilon": "1", "delta": "1e-6"}}
 ALL = [NUMBER, AGE, CHOICE, ONE_OF, YES_NO, LINEAR, LOGISTIC]
 
 ANSWERS: dict[str, Any] = {
@@ -56,6 +57,15 @@ ANSWERS: dict[str, Any] = {
     "rating": {"age": 30, "years": 4, "rate": 4},
     "risk": {"age": 30, "years": 4, "affair": False},
 }
+# What the browser's port does not know yet.
+NEWER = [
+    NORMAL,
+    *[
+        {**CHOICE, "id": name, "choices": {"count": 40}, "mechanism": {"name": name, "epsilon": "1"}}
+        for name in ("sue", "subset_selection", "olh", "hadamard")
+    ],
+]
+NEWER_ANSWERS = {"weight": 30, "sue": 7, "subset_selection": 7, "olh": 7, "hadamard": 7}
 
 
 def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:

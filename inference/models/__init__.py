@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.models import choice, number, regression
+from inference.models import choice, number, regression, summed
 from inference.models.base import Model
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
+from schemas.errors import InputError
 from summaries import QuestionSummary
 
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
@@ -20,8 +21,34 @@ MODELS: dict[str, Build] = {
     "linear_regression": regression.linear,
     "logistic_regression": regression.logistic,
 }
+# Whose reports each model has a likelihood for.
+READS = {
+    "normal": ("laplace",),
+    "exponential": ("laplace",),
+    "bernoulli": ("randomized_response",),
+    "multinomial": ("randomized_response", "oue", "sue"),
+    "linear_regression": ("gaussian_statistics",),
+    "logistic_regression": ("gaussian_statistics",),
+}
+
+# A secure sum's total is another statistic than reports; its records' are the same, with less noise.
+SUMMED: dict[str, Build] = {
+    "normal": summed.normal,
+    "exponential": summed.exponential,
+    "bernoulli": summed.bernoulli,
+    "multinomial": summed.multinomial,
+}
 
 
 def model_for(question: Question, summary: QuestionSummary) -> Model:
-    """The model that a study's question names, conditioned on its summary."""
-    return MODELS[question.model.name](question, mechanism_for(question), summary)
+    """The model that a study's question names, conditioned on its summary.
+
+    Raises InputError where the model has no likelihood for the mechanism's reports.
+    """
+    mechanism, model = question.mechanism.name, question.model.name
+    if question.route is not None and model in SUMMED:
+        return SUMMED[model](question, mechanism_for(question), summary)
+    if question.route is None and mechanism not in READS[model]:
+        known = ", ".join(READS[model])
+        raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
+    return MODELS[model](question, mechanism_for(question), summary)

@@ -11,6 +11,8 @@ WORK_BITS = 128
 CDF_BITS = 256
 # The sampled normal is truncated at 16 standard deviations: total variation below 2**-188 a coordinate.
 TRUNCATION_BITS = 188
+# More hash values than these would bring nothing: at such an epsilon there is no noise left.
+MOST_HASHES = 1 << 16
 LARGEST_RADIUS = 64 << NOISE_BITS
 
 
@@ -37,8 +39,33 @@ def unary_threshold(epsilon: Rational) -> int:
 
 def truth_threshold(epsilon: Rational, choices: int) -> int:
     """T = ⌊2**b e**ε / (e**ε + k − 1)⌋: the true one of k choices is reported with probability T / 2**b."""
+    return truth_threshold_of_weights(epsilon, 1, choices - 1)
+
+
+def truth_threshold_of_weights(epsilon: Rational, often: int, seldom: int) -> int:
+    """⌊2**b often·e**ε / (often·e**ε + seldom)⌋: `often` reports support the truth, `seldom` do not."""
+    growth = often * exp_epsilon_below(epsilon)
+    return (growth << CHOICE_BITS) // (growth + (seldom << WORK_BITS))
+
+
+def subset_size(epsilon: Rational, choices: int) -> int:
+    """The best size of a subset, max(1, round(k / (1 + e**ε))). Any size is private: this is for accuracy."""
+    whole = (1 << WORK_BITS) + exp_epsilon_below(epsilon)
+    return max(1, ((choices << (WORK_BITS + 1)) + whole) // (2 * whole))
+
+
+def hash_range(epsilon: Rational) -> int:
+    """The best number of hash values, round(e**ε) + 1, 2 at least. Any number is private."""
+    return min((exp_epsilon_below(epsilon) + (1 << (WORK_BITS - 1)) >> WORK_BITS) + 1, MOST_HASHES)
+
+
+def hadamard_blocks(epsilon: Rational, choices: int) -> int:
+    """The largest power of two below min(e**ε, 2k), or 1. Any number of blocks is private."""
     growth = exp_epsilon_below(epsilon)
-    return (growth << CHOICE_BITS) // (growth + ((choices - 1) << WORK_BITS))
+    blocks = 1
+    while 2 * blocks << WORK_BITS < growth and blocks < choices:
+        blocks *= 2
+    return blocks
 
 
 def gaussian_radius(epsilon: Rational, delta: Rational, dimension: int) -> int:

@@ -27,6 +27,17 @@ def random_bits(bits: int, random: "Source") -> int:
     return int.from_bytes(random(bits // 8), "big")
 
 
+def truth_or_other(truth: int, count: int, threshold: int, random: "Source") -> int:
+    """`truth` with probability threshold / 2**32, else another of 0..count−1, equally.
+
+    Draws the coin and the other one whether or not it needs them.
+    """
+    truthful = random_bits(32, random) < threshold
+    other = uniform_below(count - 1, random)
+    other += other >= truth
+    return truth if truthful else other
+
+
 def uniform_below(limit: int, random: "Source") -> int:
     """A uniform integer in 0..limit−1, limit ≤ 2**32, by rejection."""
     ceiling = (1 << 32) - (1 << 32) % limit

@@ -74,8 +74,9 @@ export async function parseStudy(source) {
   check(!(opens > closes), "closes", "is before opens");
   questions.forEach((asked, index) => {
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
-    if (asked.ask === "record") checkRecord(asked, `questions[${index}]`);
-    checkPrior(asked, `questions[${index}]`);
+    asked.path = `questions[${index}]`;
+    if (asked.ask === "record") checkRecord(asked, asked.path);
+    checkPrior(asked, asked.path);
   });
   const canonical = canonicalJson(document);
   return { ...study, document, canonical, digest: await sha256(canonical) };

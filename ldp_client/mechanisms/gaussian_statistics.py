@@ -9,7 +9,7 @@ from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm, signed_units
 from ldp_client.core.sensitivity import outer_product_sensitivity
-from ldp_client.core.strips import normal
+from ldp_client.core.strips import NORMAL_REACH, normal
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 from schemas.errors import AnswerError, StudyError
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from schemas.study import Question
 
 MULTIPLIER_BITS = 60
-# Beyond ±16 sd the sampled normal has no mass; rounding adds at most 1.
-NOISE_REACH = (16 << NOISE_BITS) + 1
 
 
 class GaussianStatistics(Mechanism):
@@ -48,10 +46,13 @@ class GaussianStatistics(Mechanism):
         self.weight = isqrt(self.radius * self.radius // 2)
         self.coordinates = self._released_pairs()
         self.payload_size = 4 * len(self.coordinates)
-        stated = question.mechanism
-        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
+        self.distance = self._hidden_distance(question)
         self._set_grid()
         self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
+
+    def _hidden_distance(self, question: "Question") -> int:
+        stated = question.mechanism
+        return gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
 
     def _released_pairs(self) -> "list[tuple[int, int]]":
         last = len(self.features) + 1
@@ -67,13 +68,11 @@ class GaussianStatistics(Mechanism):
         room = self.distance - isqrt(len(self.coordinates) - 1) - 1
         diameter = outer_product_sensitivity(self.radius * self.radius + 2 * self.weight * self.weight)
         if room < 1:
-            raise StudyError(
-                f"{self.field}.mechanism", "epsilon or delta is too small for a record of this size"
-            )
+            raise StudyError(self.where, "epsilon or delta is too small for a record of this size")
         self.diagonal = (room << MULTIPLIER_BITS) // diameter
         self.off_diagonal = isqrt(2 * self.diagonal * self.diagonal)
         largest = self.off_diagonal * self.radius * self.radius
-        self.largest = (largest >> MULTIPLIER_BITS) + 1 + NOISE_REACH
+        self.largest = (largest >> MULTIPLIER_BITS) + 1 + NORMAL_REACH
 
     @property
     def grid(self) -> float:
@@ -133,7 +132,10 @@ class GaussianStatistics(Mechanism):
             multiplier = self.diagonal if i == j else self.off_diagonal
             exact = quantised[i] * quantised[j] * multiplier
             sums.append(((exact + half) >> MULTIPLIER_BITS) + disturbance)
-        return pack_signed(sums)
+        return self._pack(sums)
+
+    def _pack(self, values: "list[int]") -> bytes:
+        return pack_signed(values)
 
     def in_words(self) -> str:
         """The clipping, the number of products and their noise."""

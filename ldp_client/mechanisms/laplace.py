@@ -31,9 +31,7 @@ class Laplace(Mechanism):
         self.scale = 1 << NOISE_BITS
         self.levels = laplace_levels(question.mechanism.epsilon)
         if self.levels < 1:
-            raise StudyError(
-                f"{question.id}.mechanism.epsilon", f"is below 2**-{NOISE_BITS}, the least possible"
-            )
+            raise StudyError(f"{self.where}.epsilon", f"is below 2**-{NOISE_BITS}, the least possible")
         self.privacy = Privacy(Rational(self.levels, self.scale), Rational(0))
 
     def quantise(self, answer: "Any") -> int:

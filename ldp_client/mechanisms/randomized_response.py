@@ -1,7 +1,8 @@
 """Randomized response: the true choice, or any other (Warner 1965; k-ary: Kairouz et al. 2014)."""
 
 from ldp_client.core.calibration import truth_threshold
-from ldp_client.core.randomness import random_bits, uniform_below
+from ldp_client.core.integers import bytes_below
+from ldp_client.core.randomness import truth_or_other
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas.rational import Rational
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 class RandomizedResponse(ChoiceMechanism):
     """The true one of k choices with probability threshold / 2**bits, else one of the others, equally.
 
-    A payload is the index of the reported choice, big-endian, in as few bytes as k needs.
+    S is the reported choice. A payload is its index, big-endian, in as few bytes as k needs.
     """
 
     name = "randomized_response"
@@ -27,18 +28,20 @@ class RandomizedResponse(ChoiceMechanism):
         self._state_odds(self.threshold * others, whole - self.threshold)
         self.p = Rational(self.threshold, whole)
         self.q = Rational(whole - self.threshold, whole * others)
-        self.payload_size = 1 if self.choices <= 1 << 8 else 2
+        self.payload_size = bytes_below(self.choices)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """Draws the coin and the other choice whether or not it needs them."""
-        truthful = random_bits(self.bits, random) < self.threshold
-        other = uniform_below(self.choices - 1, random)
-        other += other >= quantised
-        return (quantised if truthful else other).to_bytes(self.payload_size, "big")
+        reported = truth_or_other(quantised, self.choices, self.threshold, random)
+        return reported.to_bytes(self.payload_size, "big")
+
+    def supported(self, payload: bytes, index: int) -> bool:
+        """Whether it is the reported choice."""
+        return int.from_bytes(payload, "big") == index
 
     def in_words(self) -> str:
         """The probability of the truth."""
-        return f"The true answer is sent with probability {float(self.p):.4f}, else another one."
+        return f"The true answer is sent with probability {float(self.p):.4g}, else another one."
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it is the index of a choice."""

@@ -7,13 +7,26 @@ To add one: a file here, and its entry below under the mechanism's name.
 from __future__ import annotations
 
 from summaries.reductions.base import Reduction
-from summaries.reductions.choice import INDEX_COUNTS, UNARY_COUNTS
+from summaries.reductions.choice import (
+    COLUMN_COUNTS,
+    HASH_COUNTS,
+    INDEX_COUNTS,
+    SUBSET_COUNTS,
+    UNARY_COUNTS,
+)
 from summaries.reductions.histogram import HISTOGRAM
 from summaries.reductions.moments import SUMS
+from summaries.reductions.totals import TOTALS
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
+    "gaussian": HISTOGRAM,
     "randomized_response": INDEX_COUNTS,
     "oue": UNARY_COUNTS,
+    "sue": UNARY_COUNTS,
+    "subset_selection": SUBSET_COUNTS,
+    "olh": HASH_COUNTS,
+    "hadamard": COLUMN_COUNTS,
     "gaussian_statistics": SUMS,
+    "summed_gaussian": TOTALS,
 }

@@ -1,4 +1,9 @@
-"""Reports of one choice: counts of what was reported, or of the bits that were set."""
+"""Reports of one choice: counts of what was reported, or of how often each choice was supported.
+
+A report supports a set of choices (METHODS 3.2b). With few choices the sets themselves are counted,
+which loses nothing; with many, the reports that support each choice. Where a report is one of few
+words (a choice, a column of a Hadamard matrix) the words are counted.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +14,43 @@ from numpy.typing import NDArray
 
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.hadamard import Hadamard
+from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
+from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all
 
-# Up to this many choices, unary reports are kept as counts of whole bit patterns.
+# Up to this many choices, supported sets are counted as whole bit patterns.
 MOST_PATTERN_CHOICES = 12
+# Hashes of so many choices and reports are computed at once: a few megabytes.
+HASHES_AT_ONCE = 1 << 18
 
 
 def _choices(mechanism: Mechanism) -> int:
     return cast(ChoiceMechanism, mechanism).choices
 
 
-def _index_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    index = np.zeros(len(payloads), dtype=np.int64)
+def _columns(mechanism: Mechanism) -> int:
+    return cast(Hadamard, mechanism).columns
+
+
+def big_endian(payloads: Payloads) -> Values:
+    """The whole number that each payload's bytes are, shape (n,)."""
+    number = np.zeros(len(payloads), dtype=np.int64)
     for column in payloads.T:
-        index = index * 256 + column
-    return np.bincount(index, minlength=_choices(mechanism)).astype(np.int64)
+        number = number * 256 + column
+    return number
+
+
+def _index_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
+    return np.bincount(big_endian(payloads), minlength=_choices(mechanism)).astype(np.int64)
+
+
+def _column_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
+    return np.bincount(big_endian(payloads), minlength=_columns(mechanism)).astype(np.int64)
 
 
 def keeps_patterns(choices: int) -> bool:
-    """Whether unary reports of so many choices are kept as patterns (exact), not as column sums."""
+    """Whether the sets of so many choices are kept as patterns (exact), not as column sums."""
     return choices <= MOST_PATTERN_CHOICES
 
 
@@ -36,7 +59,7 @@ def pattern_bits(choices: int) -> NDArray[np.float64]:
     return ((np.arange(1 << choices)[:, None] >> np.arange(choices)) & 1).astype(np.float64)
 
 
-def _unary_size(mechanism: Mechanism) -> int:
+def _set_size(mechanism: Mechanism) -> int:
     choices = _choices(mechanism)
     return 1 << choices if keeps_patterns(choices) else choices
 
@@ -52,11 +75,47 @@ def _unary_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
     return np.bincount(pattern, minlength=1 << choices).astype(np.int64)
 
 
-def _unary_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+def _sets_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
     if keeps_patterns(_choices(mechanism)):
         return counts_all(mechanism, n, values)
     return bool((values >= 0).all() and (values <= n).all())
 
 
+def _subset_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    """Every report supports `size` choices."""
+    size, choices = cast(SubsetSelection, mechanism).size, _choices(mechanism)
+    if keeps_patterns(choices):
+        return (
+            counts_all(mechanism, n, values) and not values[pattern_bits(choices).sum(axis=1) != size].any()
+        )
+    return _sets_possible(mechanism, n, values) and int(values.sum()) == n * size
+
+
+def hash_supports(mechanism: Mechanism, payloads: Payloads) -> NDArray[np.bool_]:
+    """Which choices hash to each report's value, shape (n, k)."""
+    olh = cast(Olh, mechanism)
+    seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4").astype(np.int64)
+    hashed = seeds[:, :1] * np.arange(olh.choices) + seeds[:, 1:]
+    hashed %= PRIME
+    hashed %= olh.hashes
+    return np.asarray(hashed == big_endian(payloads[:, SEED_BYTES:])[:, None])
+
+
+def _hash_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
+    choices = _choices(mechanism)
+    total = np.zeros(_set_size(mechanism), dtype=np.int64)
+    step = max(1, HASHES_AT_ONCE // choices)
+    for start in range(0, len(payloads), step):
+        supports = hash_supports(mechanism, payloads[start : start + step])
+        if keeps_patterns(choices):
+            total += np.bincount(supports @ (1 << np.arange(choices)), minlength=len(total))
+        else:
+            total += supports.sum(axis=0)
+    return total
+
+
 INDEX_COUNTS = Reduction(_choices, _index_counts, counts_all)
-UNARY_COUNTS = Reduction(_unary_size, _unary_counts, _unary_possible)
+COLUMN_COUNTS = Reduction(_columns, _column_counts, counts_all)
+UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible)
+SUBSET_COUNTS = Reduction(_set_size, _unary_counts, _subset_possible)
+HASH_COUNTS = Reduction(_set_size, _hash_counts, _sets_possible)

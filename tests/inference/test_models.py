@@ -14,11 +14,18 @@ from ldp_client import mechanism_for
 from ldp_client.mechanisms.base import unpack_signed
 from schemas import Study
 from schemas.catalogue import MODELS as CATALOGUE
+from schemas.errors import InputError
 from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.simulation import collected
 
 RECORDS = [{"age": 20.0 + i, "years": 1.0 * i, "rate": 1 + i % 5} for i in range(20)]
+
+
+def test_a_model_without_a_likelihood_for_the_mechanism_is_refused():
+    study = Study(studies.document(studies.NORMAL))
+    with pytest.raises(InputError, match="weight: 'normal' has no likelihood for 'gaussian'"):
+        model_for(study.questions[0], Summary.empty(study).questions["weight"])
 
 
 def question_of(template):

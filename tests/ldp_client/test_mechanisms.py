@@ -1,9 +1,6 @@
 """Each mechanism's law, by enumeration or against its exact probabilities, and its stated privacy."""
 
-import itertools
 import os
-from collections import Counter
-from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -26,98 +23,6 @@ def mechanism(question, **changes):
     return mechanism_for(Study(studies.document({**question, **changes})).questions[0])
 
 
-def fraction(value):
-    return Fraction(value.numerator, value.denominator)
-
-
-def unary_law(oue, index):
-    """Exact probability of every bit pattern."""
-    p, q = fraction(oue.p), fraction(oue.q)
-    law = {}
-    for bits in itertools.product([0, 1], repeat=oue.choices):
-        chance = Fraction(1)
-        for place, bit in enumerate(bits):
-            on = p if place == index else q
-            chance *= on if bit else 1 - on
-        law[bytes([sum(bit << place for place, bit in enumerate(bits))])] = chance
-    return law
-
-
-def response_law(response, index):
-    p, q = fraction(response.p), fraction(response.q)
-    return {bytes([other]): p if other == index else q for other in range(response.choices)}
-
-
-CHOICES = [(studies.CHOICE, unary_law), (studies.ONE_OF, response_law), (studies.YES_NO, response_law)]
-
-
-@pytest.mark.parametrize(("question", "law"), CHOICES, ids=["oue", "k-ary", "yes-no"])
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "6"])
-def test_choice_privacy_is_the_worst_ratio_of_the_exact_law(question, law, epsilon):
-    m = mechanism(studies.with_epsilon(question, epsilon))
-    laws = [law(m, index) for index in range(m.choices)]
-    assert all(sum(one.values()) == 1 for one in laws)
-    worst = max(one[report] / other[report] for one in laws for other in laws for report in one)
-    assert worst == Fraction(*m.odds)
-    exact = mpmath.log(mpmath.mpf(worst.numerator) / worst.denominator)
-    stated = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
-    assert 0 <= stated - exact < mpmath.mpf(2) ** -99
-    assert exact <= mpmath.mpf(epsilon)
-    assert m.privacy.delta == Rational(0)
-
-
-@pytest.mark.parametrize(("question", "law"), CHOICES, ids=["oue", "k-ary", "yes-no"])
-def test_choice_reports_follow_the_exact_joint_law(question, law):
-    m = mechanism(question)
-    for index in range(m.choices):
-        expected = law(m, index)
-        seen = Counter(m.perturb(m.labels[index]) for _ in range(SAMPLES))
-        assert set(seen) <= set(expected)
-        counts = [seen[report] for report in expected]
-        assert follows(counts, [float(chance) for chance in expected.values()])
-        wrong = law(m, (index + 1) % m.choices)
-        assert not follows(counts, [float(chance) for chance in wrong.values()])
-
-
-def test_randomized_response_flips_exactly_at_its_threshold():
-    m = mechanism(studies.ONE_OF)
-
-    def report(draw):
-        stream = iter([draw.to_bytes(4, "big"), bytes(4)])
-        return m.perturb("teacher", lambda _size: next(stream))
-
-    assert report(m.threshold - 1) == b"\x02"
-    assert report(m.threshold) == b"\x00"
-
-
-def test_oue_compares_exactly_with_its_threshold():
-    """Bytes that spell the threshold's complement, and one less, for the bit of a wrong choice."""
-    m = mechanism(studies.CHOICE)
-
-    def bit_of_first_choice(fraction_value):
-        digits = [1 - (fraction_value >> place & 1) for place in range(32)]
-        stream = bytes([*digits, 0])
-        return m.perturb("teacher", lambda _size: stream)[0] & 1
-
-    assert bit_of_first_choice(m.threshold - 1) == 1
-    assert bit_of_first_choice(m.threshold) == 0
-    assert bit_of_first_choice(0) == 1
-    assert bit_of_first_choice(2**32 - 1) == 0
-
-
-def test_wide_unary_reports_have_the_right_size_and_rates():
-    labels = [str(number) for number in range(1001)]
-    m = mechanism(studies.CHOICE, choices=labels)
-    bits = np.zeros(1001)
-    for _ in range(3000):
-        payload = m.perturb("500")
-        m.check(payload)
-        bits += np.unpackbits(np.frombuffer(payload, np.uint8), bitorder="little")[:1001]
-    assert follows([bits[500], 3000 - bits[500]], [0.5, 0.5])
-    others = bits.sum() - bits[500]
-    assert follows([others, 3_000_000 - others], [float(m.q), 1 - float(m.q)])
-
-
 def rounded_laplace(k, scale):
     """Exact probability that round(scale · Laplace(1)) = k."""
     low, high = (mpmath.mpf(k) - 0.5) / scale, (mpmath.mpf(k) + 0.5) / scale
@@ -128,6 +33,7 @@ def rounded_laplace(k, scale):
 
 
 @pytest.mark.parametrize("epsilon", ["0.05", "1", "20"])
+@mpmath.workprec(900)
 def test_laplace_privacy_is_the_worst_ratio_of_the_exact_law(epsilon):
     m = mechanism(studies.with_epsilon(studies.NUMBER, epsilon))
     points = [-5, -1, 0, 1, m.levels // 2, m.levels - 1, m.levels, m.levels + 1, 3 * m.levels]
@@ -152,10 +58,38 @@ def test_laplace_reports_follow_their_law_around_the_answer():
     assert follows(counts, np.diff(np.concatenate([[0], cdf, [1]])))
 
 
+def test_gaussian_reports_follow_their_law_around_the_answer():
+    from scipy.special import ndtr
+
+    m = mechanism(studies.NORMAL)
+    values = np.asarray([unpack_signed(m.perturb(22.5))[0] for _ in range(SAMPLES)])
+    edges = np.linspace(-4, 4, 41)
+    counts = np.bincount(np.searchsorted(edges, (values - m.levels / 4) / m.scale), minlength=42)
+    assert follows(counts, np.diff(np.concatenate([[0], ndtr(edges), [1]])))
+    assert not follows(counts, np.diff(np.concatenate([[0], ndtr(edges / 0.9), [1]])))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("1", "1e-6"), ("8", "1e-3")])
+@mpmath.workprec(200)
+def test_gaussian_noise_hides_the_whole_range_and_no_step_more(epsilon, delta):
+    """The analytic Gaussian mechanism's curve (Balle & Wang 2018), without the calibration's code."""
+    stated = {"name": "gaussian", "epsilon": epsilon, "delta": delta}
+    m = mechanism({**studies.NORMAL, "mechanism": stated})
+
+    def spent(distance):
+        mu, e = mpmath.mpf(distance) / m.scale, mpmath.mpf(epsilon)
+        return mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+
+    assert spent(m.levels) <= mpmath.mpf(delta) < spent(m.levels + 1)
+    assert (m.privacy.epsilon, m.privacy.delta) == (Rational.parse(epsilon), Rational.parse(delta))
+    assert m.quantise(float("inf")) == m.levels
+
+
 def test_noise_does_not_depend_on_the_answer():
     """One byte stream on two inputs: the same number of bytes, outputs apart by exactly the shift."""
     for question, low, high in [
         (studies.NUMBER, 0, 12),
+        (studies.NORMAL, 15, 45),
         (studies.LINEAR, {"age": 17.5, "years": 0, "rate": 1}, {"age": 42, "years": 3, "rate": 5}),
         (
             studies.LOGISTIC,
@@ -317,6 +251,8 @@ def test_yes_and_no_may_be_words_or_booleans():
 
 IMPOSSIBLE = [
     (studies.NUMBER, b"\x80\x00\x00\x00"),
+    (studies.NORMAL, b"\x02\x00\x00\x00"),
+    (studies.NORMAL, b"\xfe\xff\xff\xfe"),
     (studies.ONE_OF, b"\x03"),
     (studies.YES_NO, b"\x02"),
     (studies.CHOICE, b"\x08"),
@@ -332,11 +268,11 @@ def test_impossible_payloads_are_refused(question, payload):
             m.check(bad)
 
 
-@pytest.mark.parametrize("question", studies.ALL, ids=lambda question: question["id"])
+@pytest.mark.parametrize("question", studies.ALL + studies.NEWER, ids=lambda question: question["id"])
 def test_every_real_payload_is_possible_and_of_one_size(question):
     m = mechanism(question)
     for _ in range(200):
-        payload = m.perturb(studies.ANSWERS[question["id"]])
+        payload = m.perturb({**studies.ANSWERS, **studies.NEWER_ANSWERS}[question["id"]])
         assert len(payload) == m.payload_size
         m.check(payload)
 
@@ -365,7 +301,7 @@ def test_an_epsilon_too_small_to_hold_is_refused():
 
 def test_the_catalogue_and_the_mechanisms_agree():
     assert set(MECHANISMS) == set(CATALOGUE)
-    for question in studies.ALL:
+    for question in studies.ALL + studies.NEWER:
         m = mechanism(question)
         assert m.name == question["mechanism"]["name"]
         assert m.in_words()

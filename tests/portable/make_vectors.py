@@ -43,9 +43,18 @@ STUDY_TEXT = (
 def build() -> dict[str, dict[str, Any]]:
     """{file name: its document}."""
     files = {
-        "laplace": _mechanism_file(_laplace_studies(), _laplace_draws()),
+        "laplace": _mechanism_file(
+            _laplace_studies(), _number_draws("laplace", _laplace_studies(), _laplace_heads())
+        ),
         "randomized_response": _mechanism_file(_response_studies(), _choice_draws(_response_studies())),
         "oue": _mechanism_file(_oue_studies(), _choice_draws(_oue_studies())),
+        "sue": _mechanism_file(_sue_studies(), _choice_draws(_sue_studies())),
+        "subset_selection": _mechanism_file(_subset_studies(), _choice_draws(_subset_studies())),
+        "olh": _mechanism_file(_large_studies("olh"), _choice_draws(_large_studies("olh"))),
+        "hadamard": _mechanism_file(_large_studies("hadamard"), _choice_draws(_large_studies("hadamard"))),
+        "gaussian": _mechanism_file(
+            _gaussian_studies(), _number_draws("gaussian", _gaussian_studies(), _normal_heads())
+        ),
         "gaussian_statistics": _mechanism_file(_record_studies(), _record_draws()),
     }
     files["reports"] = {"about": REPORT_TEXT, "reports": list(_reports())}
@@ -83,19 +92,40 @@ def _laplace_studies() -> dict[str, Any]:
     }
 
 
-LAPLACE_ANSWERS = [0, 12, 3.5, 1e-3, -7, 1e300, None, "NaN", "Infinity", "-Infinity"]
+NUMBER_ANSWERS = [0, 12, 3.5, 1e-3, -7, 1e300, None, "NaN", "Infinity", "-Infinity"]
 
 
-def _laplace_draws() -> Iterator[dict[str, Any]]:
-    for study in _laplace_studies():
-        for answer in LAPLACE_ANSWERS:
+def _number_draws(name: str, questions: dict[str, Any], heads: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+    for study in questions:
+        for answer in NUMBER_ANSWERS:
             for seed in SEEDS:
-                yield _draw(study, answer, f"laplace {seed}")
+                yield _draw(study, answer, f"{name} {seed}")
     for answer in (True, "3", [3]):
-        yield _draw("plain", answer, "laplace refused")
-    for head in _laplace_heads():
+        yield _draw("plain", answer, f"{name} refused")
+    for head in heads:
         for answer in (0, 12):
-            yield _draw("plain", answer, "laplace head", head)
+            yield _draw("plain", answer, f"{name} head", head)
+
+
+def _gaussian_studies() -> dict[str, Any]:
+    def study(epsilon: str, delta: str, *bounds: str) -> dict[str, Any]:
+        stated = {"name": "gaussian", "epsilon": epsilon, "delta": delta}
+        return {**studies.NUMBER, "bounds": list(bounds), "mechanism": stated}
+
+    return {
+        "plain": study("1", "1e-6", "0", "12"),
+        "fractions": study("0.1", "1e-30", "-5.5", "17.25"),
+        "wide": study("64", "0.5", "-1e-3", "1e6"),
+    }
+
+
+def _normal_heads() -> Iterator[bytes]:
+    for strip, kept in UNDECIDED:
+        yield crafted.one_draw(*crafted.undecided(NORMAL_STRIPS, strip, kept))
+    for word in (crafted.rejected_word(NORMAL_STRIPS, 40), crafted.tail_word(NORMAL_STRIPS)):
+        yield crafted.one_draw(word, 0xFFFFFFFF)
+    yield bytes(12)
+    yield b"\xff" * 12
 
 
 def _laplace_heads() -> Iterator[bytes]:
@@ -131,9 +161,41 @@ def _oue_studies() -> dict[str, Any]:
     }
 
 
+def _of(name: str, epsilon: str, choices: Any) -> dict[str, Any]:
+    return {**studies.CHOICE, "choices": choices, "mechanism": {"name": name, "epsilon": epsilon}}
+
+
+def _sue_studies() -> dict[str, Any]:
+    return {
+        "three": _of("sue", "1", studies.CHOICE["choices"]),
+        "thirteen": _of("sue", "0.5", {"count": 13}),
+        "many": _of("sue", "3", {"count": 1024}),
+    }
+
+
+def _subset_studies() -> dict[str, Any]:
+    return {
+        "three": _of("subset_selection", "1", studies.CHOICE["choices"]),
+        "thirteen": _of("subset_selection", "0.5", {"count": 13}),
+        "many": _of("subset_selection", "4", {"count": 1000}),
+    }
+
+
+def _large_studies(name: str) -> dict[str, Any]:
+    return {
+        "three": _of(name, "0.5", studies.CHOICE["choices"]),
+        "hundred": _of(name, "2", {"count": 100}),
+        "million": _of(name, "4", {"count": 1_000_000}),
+        "most": _of(name, "64", {"count": 1 << 20}),
+    }
+
+
 def _choice_answers(question: dict[str, Any]) -> list[Any]:
     if question["ask"] == "yes_no":
         return ["no", "yes", True, False]
+    if isinstance(question["choices"], dict):
+        last = question["choices"]["count"] - 1
+        return [0, 1, last // 2, str(last)]
     labels = question["choices"]
     return [labels[0], labels[len(labels) // 2], labels[-1]]
 
@@ -145,7 +207,8 @@ def _choice_draws(questions: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield _draw(study, answer, f"choice {seed}")
             for head in (bytes(64), b"\xff" * 8, b"\xff" * 64):
                 yield _draw(study, answer, "choice head", head)
-        for answer in ("nobody", None, 1):
+        numbered = isinstance(question.get("choices"), dict)
+        for answer in ("nobody", None, -1, 1 << 20, "01234567", True) if numbered else ("nobody", None, 1):
             yield _draw(study, answer, "choice refused")
 
 
@@ -216,7 +279,11 @@ def _study_texts() -> Iterator[dict[str, Any]]:
     texts.update(_odd_texts())
     for name, text in texts.items():
         entry: dict[str, Any] = {"name": name, "text": text, **study_outcome(text)}
-        yield {**entry, "needs_strict_json": True} if name in NEEDS_STRICT_JSON else entry
+        if name in NEEDS_STRICT_JSON:
+            entry["needs_strict_json"] = True
+        if name in NOT_IN_JAVASCRIPT:
+            entry["not_in_javascript"] = True
+        yield entry
 
 
 NEEDS_STRICT_JSON = {
@@ -226,6 +293,15 @@ NEEDS_STRICT_JSON = {
     "title-lone-surrogate",
     "escaped-surrogate-pair",
 }
+# Studies that ask for what the browser's port does not know yet.
+NOT_IN_JAVASCRIPT = {
+    "count-one",
+    "count-too-large",
+    "count-unknown-field",
+    "many-choices",
+    "noise-too-large-for-number",
+    "too-many-bits",
+}
 
 
 def _odd_texts() -> dict[str, str]:
@@ -234,7 +310,11 @@ def _odd_texts() -> dict[str, str]:
     tiny = studies.document(studies.with_epsilon(studies.NUMBER, "1e-9"))
     crowd = studies.with_epsilon(studies.ONE_OF, "1e-12")
     faint = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "epsilon": "1e-6", "delta": "1e-30"}}
+    gaussian = {"name": "gaussian", "epsilon": "1e-9", "delta": "1e-30"}
     return {
+        "many-choices": json.dumps(studies.document(_of("olh", "1", {"count": 1_000_000}))),
+        "too-many-bits": json.dumps(studies.document(studies.YES_NO, _of("oue", "1", {"count": 65_537}))),
+        "noise-too-large-for-number": json.dumps(studies.document({**studies.NUMBER, "mechanism": gaussian})),
         "escapes": json.dumps({**plain, "title": 'tab\t quote" back\\ bell\x07 ü'}),
         "escaped-surrogate-pair": json.dumps({**plain, "title": "𝄞"}),
         "escapes-in-utf-8": json.dumps({**plain, "title": "tab\t / ü 𝄞"}, ensure_ascii=False, indent=3),

@@ -94,7 +94,7 @@ async function studyOutcome(text) {
 
 async function studyFailures({ studies }) {
   const failures = [];
-  for (const entry of studies) {
+  for (const entry of studies.filter((one) => !one.not_in_javascript)) {
     const found = await studyOutcome(entry.text);
     if (differs(entry, found)) failures.push(`${entry.name}: found ${JSON.stringify(found)}`);
   }

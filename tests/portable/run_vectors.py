@@ -12,18 +12,24 @@ from schemas.errors import AnswerError, StudyError
 from schemas.study import Study
 from tests.portable.stream import Stream
 
-MECHANISMS = ("laplace", "randomized_response", "oue", "gaussian_statistics")
+# {mechanism: the integers that decide its law}
+MECHANISMS = {
+    "laplace": ("levels",),
+    "gaussian": ("levels",),
+    "randomized_response": ("threshold",),
+    "oue": ("threshold",),
+    "sue": ("threshold",),
+    "subset_selection": ("threshold", "size"),
+    "olh": ("threshold", "hashes"),
+    "hadamard": ("threshold", "blocks", "width"),
+    "gaussian_statistics": ("radius", "weight", "distance", "diagonal", "off_diagonal"),
+}
 SPECIAL_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
 
 def integers(mechanism):
     """The integers that decide a mechanism's law, as decimal strings."""
-    if mechanism.name == "laplace":
-        return {"levels": str(mechanism.levels)}
-    if mechanism.name != "gaussian_statistics":
-        return {"threshold": str(mechanism.threshold)}
-    names = ("radius", "weight", "distance", "diagonal", "off_diagonal")
-    return {name: str(getattr(mechanism, name)) for name in names}
+    return {name: str(getattr(mechanism, name)) for name in MECHANISMS[mechanism.name]}
 
 
 def decoded(answer):

@@ -5,8 +5,8 @@ import { viewOf } from "../randomness.js";
 
 const LARGEST = 2 ** 31 - 1;
 
-export function tooSmall({ id }, what) {
-  fail("study", "is too small", `${id}.${what}`);
+export function tooSmall({ path }, what) {
+  fail("study", "is too small", `${path}.${what}`);
 }
 
 /** Signed 32-bit big-endian integers; beyond their range they saturate (post-processing). */

@@ -1,0 +1,88 @@
+"""Optimized local hashing (Wang et al. 2017): randomized response on a hash of the choice."""
+
+import struct
+
+from ldp_client.core.calibration import hash_range, truth_threshold
+from ldp_client.core.integers import bytes_below
+from ldp_client.core.randomness import random_bits, truth_or_other
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+# A prime above every choice; a·x + b stays below 2**53, which JavaScript's numbers hold exactly.
+PRIME = (1 << 31) - 1
+SEED_BYTES = 8
+
+
+class Olh(ChoiceMechanism):
+    """The hash ((a·x + b) mod PRIME) mod hashes of the choice, by randomized response, with its a and b.
+
+    S is the set of choices that hash to the reported value. A payload is a and b (4 bytes each), drawn
+    uniformly below PRIME, then the value in as few bytes as `hashes` needs; all big-endian. Over a
+    and b the hashes of two choices are independent, which makes q exact; privacy holds for each of them.
+    """
+
+    name = "olh"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.hashes = hash_range(question.mechanism.epsilon)
+        self.threshold = truth_threshold(question.mechanism.epsilon, self.hashes)
+        whole, others = 1 << self.bits, self.hashes - 1
+        self._state_odds(self.threshold * others, whole - self.threshold)
+        self.p = Rational(self.threshold, whole)
+        self.q = self._other_probability()
+        self.value_size = bytes_below(self.hashes)
+        self.payload_size = SEED_BYTES + self.value_size
+
+    def _other_probability(self) -> Rational:
+        """Another choice's hash is the true one's with probability c, else any other, equally."""
+        whole, others = 1 << self.bits, self.hashes - 1
+        smaller, larger_ones = PRIME // self.hashes, PRIME % self.hashes
+        collisions = larger_ones * (smaller + 1) ** 2 + (self.hashes - larger_ones) * smaller**2
+        same = collisions * others * self.threshold
+        different = (PRIME * PRIME - collisions) * (whole - self.threshold)
+        return Rational(same + different, PRIME * PRIME * whole * others)
+
+    def hash(self, a: int, b: int, index: int) -> int:
+        """The hash of a choice, 0..hashes−1."""
+        return (a * index + b) % PRIME % self.hashes
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """Draws the hash function, the coin and the other value, whatever the answer."""
+        a, b = _below_prime(random), _below_prime(random)
+        value = truth_or_other(self.hash(a, b, quantised), self.hashes, self.threshold, random)
+        return struct.pack(">II", a, b) + value.to_bytes(self.value_size, "big")
+
+    def supported(self, payload: bytes, index: int) -> bool:
+        """Whether the choice hashes to the reported value."""
+        a, b = struct.unpack(">II", payload[:SEED_BYTES])
+        return self.hash(a, b, index) == int.from_bytes(payload[SEED_BYTES:], "big")
+
+    def in_words(self) -> str:
+        """The groups and the probability of the truth."""
+        return (
+            f"The {self.choices} choices are dealt at random into {self.hashes} groups, anew for each "
+            f"device, and the true one's group is sent with probability {float(self.p):.4f}, else another."
+        )
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError unless a, b and the value are in their ranges."""
+        super().check(payload)
+        a, b = struct.unpack(">II", payload[:SEED_BYTES])
+        if a >= PRIME or b >= PRIME:
+            raise self.impossible("has a seed that is never drawn")
+        if int.from_bytes(payload[SEED_BYTES:], "big") >= self.hashes:
+            raise self.impossible(f"is not one of {self.hashes} groups")
+
+
+def _below_prime(random: "Source") -> int:
+    """A uniform integer below PRIME, by rejection of the one word of 31 bits that is not."""
+    while True:
+        word = random_bits(32, random) >> 1
+        if word < PRIME:
+            return word

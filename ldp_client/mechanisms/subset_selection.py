@@ -1,0 +1,75 @@
+"""Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set of choices, the true one likely in it."""
+
+import struct
+
+from ldp_client.core.calibration import subset_size, truth_threshold_of_weights
+from ldp_client.core.randomness import random_bits, uniform_below
+from ldp_client.mechanisms.unary import UnaryMechanism
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+WORD = 1 << 32
+
+
+class SubsetSelection(UnaryMechanism):
+    """`size` choices: the true one with probability threshold / 2**bits, the rest uniform among the others.
+
+    A payload is a bit for each choice, `size` of them 1.
+    """
+
+    name = "subset_selection"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        epsilon, k = question.mechanism.epsilon, self.choices
+        self.size = subset_size(epsilon, k)
+        self.threshold = truth_threshold_of_weights(epsilon, self.size, k - self.size)
+        whole, rest = 1 << self.bits, k - self.size
+        # Given the truth, C(k−1, size−1) sets are equally likely; without it, C(k−1, size).
+        self._state_odds(self.threshold * rest, (whole - self.threshold) * self.size)
+        self.p = Rational(self.threshold, whole)
+        self.q = Rational(whole * self.size - self.threshold, whole * (k - 1))
+        # Words below the ceiling are uniform modulo the number of choices left.
+        self._ceilings = [WORD - WORD % (k - 1 - place) for place in range(self.size)]
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """Draws `size` other choices in random order, and lets the truth take the first one's place.
+
+        It draws all of them whether or not the truth is in. What it reads, and the places it touches
+        until the others are renamed around the truth, depend on random bytes only.
+        """
+        truthful = random_bits(self.bits, random) < self.threshold
+        others = self._draw_others(random)
+        others = [other + (other >= quantised) for other in others]
+        others[0] = quantised if truthful else others[0]
+        bits = bytearray(self.payload_size)
+        for other in others:
+            bits[other >> 3] |= 1 << (other & 7)
+        return bytes(bits)
+
+    def _draw_others(self, random: "Source") -> "list[int]":
+        """`size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early."""
+        deck = list(range(self.choices - 1))
+        words = struct.unpack(f"<{self.size}I", random(4 * self.size))
+        for place, word in enumerate(words):
+            left = len(deck) - place
+            chosen = place + (word % left if word < self._ceilings[place] else uniform_below(left, random))
+            deck[place], deck[chosen] = deck[chosen], deck[place]
+        return deck[: self.size]
+
+    def in_words(self) -> str:
+        """The size of the set and the probability of the truth."""
+        return (
+            f"{self.size} of {self.choices} choices are sent: the true one is among them with probability "
+            f"{float(self.p):.4f}, each other with probability {float(self.q):.4f}."
+        )
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError unless exactly `size` choices are in the set."""
+        super().check(payload)
+        if bin(int.from_bytes(payload, "little")).count("1") != self.size:
+            raise self.impossible(f"must name {self.size} choices")

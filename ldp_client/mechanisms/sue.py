@@ -1,0 +1,40 @@
+"""Symmetric unary encoding (basic RAPPOR; Wang et al. 2017): one bit for each choice, each flipped alike."""
+
+from ldp_client.core.calibration import unary_threshold
+from ldp_client.mechanisms.unary import UnaryMechanism, biased_bits
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+
+class Sue(UnaryMechanism):
+    """The true choice's bit is 1, the others' are 0; each is flipped with probability threshold / 2**bits.
+
+    Two answers differ in two bits, so e^ε = ((2**bits − threshold) / threshold)².
+    """
+
+    name = "sue"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        stated = question.mechanism.epsilon
+        self.threshold = unary_threshold(Rational(stated.numerator, 2 * stated.denominator))
+        whole = 1 << self.bits
+        kept = whole - self.threshold
+        self._state_odds(kept * kept, self.threshold * self.threshold)
+        self.p = Rational(kept, whole)
+        self.q = Rational(self.threshold, whole)
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """The true choice's bits xor the flips. The time does not depend on the answer."""
+        return self.pack((1 << quantised) ^ biased_bits(self.threshold, self.payload_size, random))
+
+    def in_words(self) -> str:
+        """The two bit probabilities."""
+        return (
+            f"One bit for each of {self.choices} choices is sent: the true one is 1 with probability "
+            f"{float(self.p):.4f}, each other with probability {float(self.q):.4f}."
+        )

@@ -1,0 +1,59 @@
+"""What mechanisms that send one bit for each choice share."""
+
+from ldp_client.core.calibration import CHOICE_BITS
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas.errors import StudyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+# Beyond this a report would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
+MOST_CHOICES = 1 << 16
+
+
+class UnaryMechanism(ChoiceMechanism):
+    """S is the set of choices whose bit is 1.
+
+    A payload has ⌈k/8⌉ bytes; choice j is bit j % 8 (lowest first) of byte j // 8; spare bits are 0.
+    """
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        if self.choices > MOST_CHOICES:
+            raise StudyError(
+                f"{self.where}.name",
+                f"{self.name!r} sends a bit for each choice, for at most {MOST_CHOICES} choices; "
+                "'olh' or 'hadamard' would fit",
+            )
+        self.payload_size = (self.choices + 7) // 8
+
+    def pack(self, bits: int) -> bytes:
+        """The payload of an integer's lowest k bits."""
+        return (bits & ((1 << self.choices) - 1)).to_bytes(self.payload_size, "little")
+
+    def supported(self, payload: bytes, index: int) -> bool:
+        """Whether the choice's bit is 1."""
+        return bool(payload[index >> 3] >> (index & 7) & 1)
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError unless its spare bits are 0."""
+        super().check(payload)
+        if int.from_bytes(payload, "little") >> self.choices:
+            raise self.impossible("has a bit set beyond the last choice")
+
+
+def biased_bits(threshold: int, size: int, random: "Source") -> int:
+    """8 × size independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly.
+
+    Bit-sliced: compares as many random fractions with the threshold at once, lowest digit first, in
+    a time that depends on nothing but size and threshold.
+    """
+    buffer = random(size * CHOICE_BITS)
+    below = 0
+    for digit in range(CHOICE_BITS):
+        fresh = int.from_bytes(buffer[digit * size : (digit + 1) * size], "little")
+        below = below | fresh if threshold >> digit & 1 else below & fresh
+    # `fresh` holds the complement of a fraction's digit, so `below` says fraction < threshold.
+    return below

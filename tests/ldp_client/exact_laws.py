@@ -1,0 +1,77 @@
+"""The exact law of a choice mechanism's sampler, by running it on every stream of random bytes that matters.
+
+A mechanism reads random bytes a few times. For each read this lists the values that lead to different
+reports, with their exact probabilities; every combination of them is fed to the real sampler.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from math import prod
+
+Read = list[tuple[bytes, Fraction]]
+Law = Mapping[bytes, Fraction]
+WHOLE = 1 << 32
+
+
+def fraction(value) -> Fraction:
+    return Fraction(value.numerator, value.denominator)
+
+
+def coin(threshold: int) -> Read:
+    """A word below the threshold, and one that is not."""
+    return [(bytes(4), Fraction(threshold, WHOLE)), (b"\xff" * 4, 1 - Fraction(threshold, WHOLE))]
+
+
+def uniform(count: int, step: int = 1) -> Read:
+    """Big-endian words that stand for 0..count−1: each is as likely as any other."""
+    return [((step * value).to_bytes(4, "big"), Fraction(1, count)) for value in range(count)]
+
+
+def biased(m) -> Read:
+    """32 digits for k ≤ 8 bits at once: a fraction of 0, below the threshold, or the largest one."""
+    below = Fraction(m.threshold, WHOLE)
+    return [
+        (bytes([bits]) * 32, prod(below if bits >> place & 1 else 1 - below for place in range(m.choices)))
+        for bits in range(1 << m.choices)
+    ]
+
+
+def words(m) -> Read:
+    """The words of a shuffle that stops early."""
+    counts = [m.choices - 1 - place for place in range(m.size)]
+    return [
+        (struct.pack(f"<{m.size}I", *chosen), Fraction(1, prod(counts)))
+        for chosen in itertools.product(*map(range, counts))
+    ]
+
+
+READS: dict[str, Callable[..., list[Read]]] = {
+    "randomized_response": lambda m: [coin(m.threshold), uniform(m.choices - 1)],
+    "oue": lambda m: [biased(m), [(bytes([byte]), Fraction(1, 256)) for byte in range(256)]],
+    "sue": lambda m: [biased(m)],
+    "subset_selection": lambda m: [coin(m.threshold), words(m)],
+    # `prime` is the prime that the test has put in the place of the real one.
+    "olh": lambda m, prime: [uniform(prime, 2)] * 2 + [coin(m.threshold), uniform(m.hashes - 1)],
+    "hadamard": lambda m: [coin(m.threshold), uniform(2 * m.blocks - 1), uniform(m.width)],
+}
+
+
+def law_of(m, index: int, reads: Iterable[Read]) -> Law:
+    """{payload: exact probability} for one answer."""
+    law: dict[bytes, Fraction] = defaultdict(Fraction)
+    for combination in itertools.product(*reads):
+        stream = iter([chunk for chunk, _ in combination])
+        payload = m.randomise(index, lambda size: _sized(next(stream), size))  # noqa: B023
+        assert next(stream, None) is None
+        law[payload] += prod(chance for _, chance in combination)
+    return law
+
+
+def _sized(chunk: bytes, size: int) -> bytes:
+    assert len(chunk) == size
+    return chunk

@@ -1,0 +1,327 @@
+"""Each choice mechanism is the law that it states: P(report | x) = c·e^ε where S has x, else c."""
+
+from collections import Counter
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.mechanisms import MECHANISMS, hadamard, olh
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.hadamard import Hadamard
+from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.subset_selection import SubsetSelection
+from ldp_client.mechanisms.sue import Sue
+from schemas import Rational, Study
+from schemas.errors import AnswerError, ReportError, StudyError
+from tests import studies
+from tests.ldp_client.exact_laws import READS, fraction, law_of
+from tests.statistics import follows, share_is
+
+PRIME = 13
+SAMPLES = 15_000
+NAMES = sorted(name for name, kind in MECHANISMS.items() if issubclass(kind, ChoiceMechanism))
+
+
+def question(name, choices, epsilon):
+    mechanism = {"name": name, "epsilon": epsilon}
+    return {**studies.CHOICE, "choices": choices, "mechanism": mechanism}
+
+
+def mechanism(name, choices, epsilon):
+    return mechanism_for(Study(studies.document(question(name, choices, epsilon))).questions[0])
+
+
+def laws_of(m):
+    """The exact law for each choice. Local hashing's 2**62 hash functions are tried as 13² instead."""
+    reads = READS[m.name](m, PRIME) if m.name == "olh" else READS[m.name](m)
+    return [law_of(m, index, reads) for index in range(m.choices)]
+
+
+@pytest.fixture
+def small_prime(monkeypatch):
+    monkeypatch.setattr(olh, "PRIME", PRIME)
+
+
+def worst_ratio(laws):
+    payloads = {payload for law in laws for payload in law}
+    return max(max(law[payload] for law in laws) / min(law[payload] for law in laws) for payload in payloads)
+
+
+def faults(m, laws):
+    """What of the stated law the exact one breaks."""
+    found = set()
+    payloads = {payload for law in laws for payload in law}
+    if any(sum(law.values()) != 1 for law in laws):
+        found.add("sum")
+    often, seldom = m.odds
+    for payload in payloads:
+        weights = [often if m.supported(payload, index) else seldom for index in range(m.choices)]
+        if len({law[payload] / weight for law, weight in zip(laws, weights)}) != 1:
+            found.add("odds")
+    for true, law in enumerate(laws):
+        for index in range(m.choices):
+            chance = sum(law[payload] for payload in payloads if m.supported(payload, index))
+            if chance != fraction(m.support_probability(true, index)):
+                found.add("p" if true == index else "q")
+    return found
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5"])
+@pytest.mark.parametrize("choices", [2, 5])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("small_prime")
+def test_the_exact_law_is_the_stated_one(name, choices, epsilon):
+    m = mechanism(name, {"count": choices}, epsilon)
+    laws = laws_of(m)
+    assert not faults(m, laws)
+    for payload in laws[0]:
+        m.check(payload)
+    assert worst_ratio(laws) == Fraction(*m.odds)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "6", "17"])
+@pytest.mark.parametrize("choices", [2, 3, 1000])
+@pytest.mark.parametrize("name", NAMES)
+def test_stated_epsilon_is_that_of_the_odds_rounded_up_and_never_above_the_studys(name, choices, epsilon):
+    m = mechanism(name, {"count": choices}, epsilon)
+    with mpmath.workprec(300):
+        exact = mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1])
+        stated = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
+        assert 0 <= stated - exact < mpmath.mpf(2) ** -99
+        assert exact <= mpmath.mpf(epsilon)
+    assert float(exact) == pytest.approx(float(epsilon), rel=1e-4, abs=1e-6)
+    assert m.privacy.delta == Rational(0)
+
+
+class ForgetfulSubset(SubsetSelection):
+    """Adds the truth without taking another one out, so that its size gives it away."""
+
+    def randomise(self, quantised, random):
+        return self.pack(int.from_bytes(super().randomise(quantised, random), "little") | 1 << quantised)
+
+
+class LopsidedHadamard(Hadamard):
+    """Takes the other half of a block by flipping the lowest bit, whatever the row."""
+
+    def randomise(self, quantised, random):
+        payload = super().randomise(quantised, random)
+        return bytes([payload[0] ^ (quantised & 1)])
+
+
+class SharedBitSue(Sue):
+    """Uses one random bit for two choices."""
+
+    def randomise(self, quantised, random):
+        bits = super().randomise(quantised, random)[0]
+        return bytes([bits & ~2 | bits << 1 & 2])
+
+
+class LazyResponse(RandomizedResponse):
+    """The other choice may be the true one."""
+
+    def randomise(self, quantised, random):
+        truthful = int.from_bytes(random(4), "big") < self.threshold
+        other = int.from_bytes(random(4), "big")
+        return bytes([quantised if truthful else other])
+
+
+@pytest.mark.parametrize("fault", [ForgetfulSubset, LopsidedHadamard, SharedBitSue, LazyResponse])
+def test_a_planted_fault_is_found(fault):
+    m = fault(Study(studies.document(question(fault.name, {"count": 5}, "1"))).questions[0])
+    assert faults(m, laws_of(m))
+
+
+@pytest.mark.usefixtures("small_prime")
+def test_a_threshold_that_is_too_large_is_found():
+    for name in NAMES:
+        m = mechanism(name, {"count": 5}, "1")
+        m.threshold += -1000 if name in ("oue", "sue") else 1000
+        assert "odds" in faults(m, laws_of(m))
+        assert worst_ratio(laws_of(m)) > Fraction(*m.odds)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"olh"}))
+def test_reports_follow_the_exact_joint_law(name):
+    m = mechanism(name, studies.CHOICE["choices"], "1")
+    laws = laws_of(m)
+    for index in range(3):
+        seen = Counter(m.perturb(m.labels[index]) for _ in range(SAMPLES))
+        assert set(seen) <= set(laws[index])
+        counts = [seen[payload] for payload in laws[index]]
+        assert follows(counts, [float(chance) for chance in laws[index].values()])
+        wrong = laws[(index + 1) % 3]
+        assert not follows(counts, [float(wrong[payload]) for payload in laws[index]])
+
+
+@pytest.mark.parametrize("name", ["subset_selection", "olh", "hadamard"])
+def test_reports_of_many_choices_support_the_truth_and_others_as_often_as_stated(name):
+    m = mechanism(name, {"count": 500}, "2")
+    true, others = 77, (0, 78, 499)
+    payloads = [m.perturb(true) for _ in range(SAMPLES)]
+    for index in (true, *others):
+        supporting = sum(m.supported(payload, index) for payload in payloads)
+        assert share_is(supporting, SAMPLES, float(fraction(m.support_probability(true, index))))
+        assert not share_is(supporting, SAMPLES, 0.8 * float(m.p if index == true else m.q))
+
+
+@pytest.mark.parametrize("name", ["olh", "hadamard"])
+def test_a_million_choices_fit_in_sixteen_bytes(name):
+    m = mechanism(name, {"count": 1_000_000}, "4")
+    for answer in (0, 999_999, "500000"):
+        payload = m.perturb(answer)
+        m.check(payload)
+        assert len(payload) == m.payload_size <= 16
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_time_and_bytes_do_not_depend_on_the_answer(name):
+    """One stream on every answer: as many bytes are read."""
+    m = mechanism(name, {"count": 40}, "1")
+    for seed in range(30):
+        taken = set()
+        for index in range(m.choices):
+            random = np.random.default_rng(seed)
+            sizes = []
+            m.randomise(index, lambda size: (sizes.append(size), random.bytes(size))[1])  # noqa: B023
+            taken.add(tuple(sizes))
+        assert len(taken) == 1
+
+
+def sylvester(width):
+    matrix = np.ones((1, 1), dtype=int)
+    while len(matrix) < width:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix
+
+
+@pytest.mark.parametrize(("choices", "epsilon", "blocks", "width"), [(20, "0.5", 1, 32), (20, "2.5", 8, 4)])
+def test_hadamard_columns_are_those_of_sylvesters_matrix(choices, epsilon, blocks, width):
+    """Blocks as Acharya, Sun & Zhang 2019: B the largest power of two below min(e^ε, 2k), b ≥ k/B + 1."""
+    m = mechanism("hadamard", {"count": choices}, epsilon)
+    assert (m.blocks, m.width) == (blocks, width)
+    matrix = sylvester(width)
+    for index in range(choices):
+        block, row = index // (width - 1), index % (width - 1) + 1
+        for column in range(blocks * width):
+            payload = column.to_bytes(m.payload_size, "big")
+            expected = column // width == block and matrix[row, column % width] == 1
+            assert m.supported(payload, index) == expected
+
+
+@pytest.mark.parametrize("word", [0, 1, 2, 0x80000000, 0xFFFFFFFF, 0x12345678])
+def test_parity(word):
+    assert hadamard.parity(word) == bin(word).count("1") % 2
+
+
+def test_hash_functions_are_drawn_below_the_prime():
+    """The one word that is not below it is drawn again."""
+    m = mechanism("olh", {"count": 100}, "1")
+    stream = iter([b"\xff\xff\xff\xff", b"\x00\x00\x00\x03", b"\x00\x00\x00\x04", bytes(4), bytes(4)])
+    payload = m.perturb(9, lambda _size: next(stream))
+    assert payload == bytes([0, 0, 0, 1, 0, 0, 0, 2, (9 + 2) % m.hashes])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "choices", "size"),
+    [("0.5", 100, 38), ("1", 5, 1), ("1", 6, 2), ("5", 100, 1), ("1e-5", 3, 1)],
+)
+def test_subsets_have_the_best_size(epsilon, choices, size):
+    assert mechanism("subset_selection", {"count": choices}, epsilon).size == size
+
+
+@pytest.mark.parametrize(("epsilon", "hashes"), [("0.01", 2), ("1", 4), ("2.5", 13), ("30", 1 << 16)])
+def test_hashes_have_the_best_range(epsilon, hashes):
+    assert mechanism("olh", {"count": 100}, epsilon).hashes == hashes
+
+
+def test_randomized_response_flips_exactly_at_its_threshold():
+    m = mechanism("randomized_response", studies.CHOICE["choices"], "1")
+
+    def report(draw):
+        stream = iter([draw.to_bytes(4, "big"), bytes(4)])
+        return m.perturb("teacher", lambda _size: next(stream))
+
+    assert report(m.threshold - 1) == b"\x02"
+    assert report(m.threshold) == b"\x00"
+
+
+@pytest.mark.parametrize("name", ["oue", "sue"])
+def test_unary_bits_compare_exactly_with_their_threshold(name):
+    """Bytes that spell the threshold's complement, and one less, for the bit of a wrong choice."""
+    m = mechanism(name, studies.CHOICE["choices"], "1")
+
+    def bit_of_first_choice(fraction_value):
+        digits = bytes([1 - (fraction_value >> place & 1) for place in range(32)])
+        return m.perturb("teacher", lambda size: digits if size == 32 else bytes(size))[0] & 1
+
+    assert bit_of_first_choice(m.threshold - 1) == 1
+    assert bit_of_first_choice(m.threshold) == 0
+    assert bit_of_first_choice(0) == 1
+    assert bit_of_first_choice(2**32 - 1) == 0
+
+
+@pytest.mark.parametrize("name", ["oue", "sue"])
+def test_wide_unary_reports_have_the_right_size_and_rates(name):
+    m = mechanism(name, [str(number) for number in range(1001)], "1")
+    bits = np.zeros(1001)
+    for _ in range(3000):
+        payload = m.perturb("500")
+        m.check(payload)
+        bits += np.unpackbits(np.frombuffer(payload, np.uint8), bitorder="little")[:1001]
+    assert follows([bits[500], 3000 - bits[500]], [float(m.p), 1 - float(m.p)])
+    others = bits.sum() - bits[500]
+    assert follows([others, 3_000_000 - others], [float(m.q), 1 - float(m.q)])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("answer", [-1, 9, "9", "-1", "03.0", "", "x", None, True, 1.0, [1], "00000001"])
+def test_numbered_answers_outside_the_count_are_refused_before_any_noise(name, answer):
+    def no_noise(_size):
+        raise AssertionError("noise was drawn")
+
+    with pytest.raises(AnswerError, match="whole number from 0 to 8"):
+        mechanism(name, {"count": 9}, "1").perturb(answer, no_noise)
+
+
+def test_numbered_answers_may_be_text():
+    m = mechanism("olh", {"count": 1000}, "1")
+    assert [m.quantise(answer) for answer in (0, "0", 999, "999", "007")] == [0, 0, 999, 999, 7]
+
+
+IMPOSSIBLE = [
+    ("sue", b"\x20"),
+    ("subset_selection", b"\x00"),
+    ("subset_selection", b"\x07"),
+    ("subset_selection", b"\x20"),
+    ("olh", b"\x7f\xff\xff\xff" + bytes(5)),
+    ("olh", bytes(4) + b"\xff\xff\xff\xff" + b"\x00"),
+    ("olh", bytes(8) + b"\x04"),
+    ("hadamard", b"\x10"),
+    ("randomized_response", b"\x05"),
+]
+
+
+@pytest.mark.parametrize(("name", "payload"), IMPOSSIBLE)
+def test_impossible_payloads_are_refused(name, payload):
+    m = mechanism(name, {"count": 5}, "1")
+    for bad in (payload, payload + b"\x00", b""):
+        with pytest.raises(ReportError, match="occupation"):
+            m.check(bad)
+
+
+@pytest.mark.parametrize("name", ["oue", "sue", "subset_selection"])
+def test_a_bit_for_each_of_very_many_choices_is_refused_with_advice(name):
+    with pytest.raises(StudyError, match="olh") as caught:
+        mechanism(name, {"count": 65_537}, "1")
+    assert caught.value.field == "questions[0].mechanism.name"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_epsilon_too_small_is_refused_where_the_study_states_it(name):
+    document = studies.document(studies.NUMBER, question(name, {"count": 60_000}, "1e-12"))
+    with pytest.raises(StudyError, match="too small") as caught:
+        mechanism_for(Study(document).questions[1])
+    assert caught.value.field == "questions[1].mechanism.epsilon"

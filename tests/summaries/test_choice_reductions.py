@@ -1,0 +1,109 @@
+"""Bulk counting of choice reports says what the mechanisms themselves say of each report."""
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.mechanisms import MECHANISMS
+from ldp_client.mechanisms.base import pack_signed
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas import Study
+from summaries.reductions import REDUCTIONS
+from summaries.reductions.choice import keeps_patterns
+from summaries.reductions.histogram import REACH, histogram_edges
+from tests import studies
+
+SETS = ["oue", "sue", "subset_selection", "olh"]
+CHOICES = [n for n, kind in MECHANISMS.items() if issubclass(kind, ChoiceMechanism)]
+N = 300
+
+
+def mechanism(name, count):
+    question = {**studies.CHOICE, "choices": {"count": count}, "mechanism": {"name": name, "epsilon": "1"}}
+    return mechanism_for(Study(studies.document(question)).questions[0])
+
+
+def payloads_of(m):
+    return [m.perturb(index % m.choices) for index in range(N)]
+
+
+def stacked(payloads):
+    return np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
+
+
+def supports(m, payloads):
+    return np.asarray([[m.supported(payload, index) for index in range(m.choices)] for payload in payloads])
+
+
+@pytest.mark.parametrize("count", [4, 12, 13, 75])
+@pytest.mark.parametrize("name", SETS)
+def test_sets_are_counted_as_patterns_or_column_sums(name, count):
+    m = mechanism(name, count)
+    payloads = payloads_of(m)
+    sets = supports(m, payloads)
+    if keeps_patterns(count):
+        expected = np.bincount(sets @ (1 << np.arange(count)), minlength=1 << count)
+    else:
+        expected = sets.sum(axis=0)
+    reduction = REDUCTIONS[name]
+    values = reduction.reduce(m, stacked(payloads))
+    assert values.tolist() == expected.tolist()
+    assert len(values) == reduction.size(m)
+    assert reduction.possible(m, N, values)
+
+
+@pytest.mark.parametrize("name", ["randomized_response", "hadamard"])
+@pytest.mark.parametrize("count", [4, 300, 70_000])
+def test_words_are_counted(name, count):
+    m = mechanism(name, count)
+    payloads = payloads_of(m)
+    values = REDUCTIONS[name].reduce(m, stacked(payloads))
+    assert len(values) == REDUCTIONS[name].size(m) == (m.columns if name == "hadamard" else count)
+    expected = np.bincount([int.from_bytes(payload, "big") for payload in payloads], minlength=len(values))
+    assert values.tolist() == expected.tolist()
+    assert REDUCTIONS[name].possible(m, N, values)
+
+
+def test_hashes_are_counted_in_parts(monkeypatch):
+    m = mechanism("olh", 75)
+    payloads = stacked(payloads_of(m))
+    whole = REDUCTIONS["olh"].reduce(m, payloads)
+    monkeypatch.setattr("summaries.reductions.choice.HASHES_AT_ONCE", 200)
+    assert REDUCTIONS["olh"].reduce(m, payloads).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("count", [6, 75])
+@pytest.mark.parametrize("name", CHOICES)
+def test_impossible_counts_are_seen(name, count):
+    m = mechanism(name, count)
+    reduction = REDUCTIONS[name]
+    values = reduction.reduce(m, stacked(payloads_of(m)))
+    assert not reduction.possible(m, 1, values)
+    negative = values.copy()
+    negative[-1] = -1
+    assert not reduction.possible(m, N, negative)
+
+
+@pytest.mark.parametrize("count", [6, 75])
+def test_subsets_of_another_size_are_seen(count):
+    """One more or one less of a set's choices, in as many reports."""
+    m = mechanism("subset_selection", count)
+    values = REDUCTIONS["subset_selection"].reduce(m, stacked(payloads_of(m)))
+    changed = values.copy()
+    if keeps_patterns(count):
+        changed[0], changed[values.argmax()] = 1, values.max() - 1
+    else:
+        changed[values.argmin()] += 1
+    assert not REDUCTIONS["subset_selection"].possible(m, N, changed)
+
+
+def test_normal_noise_is_counted_beyond_the_bounds():
+    m = mechanism_for(Study(studies.document(studies.NORMAL)).questions[0])
+    edges = histogram_edges(m.levels, REACH["gaussian"])
+    values = [int(edges[0]) - 5, -REACH["gaussian"], -1, 0, m.levels, m.levels + 1, int(edges[-1]) + 5]
+    for value in values:
+        counts = REDUCTIONS["gaussian"].reduce(m, stacked([pack_signed([value])]))
+        assert np.flatnonzero(counts).tolist() == [np.searchsorted(edges, value)]
+        assert len(counts) == len(edges) + 1 == REDUCTIONS["gaussian"].size(m)
+    assert edges[-1] - m.levels > 5.9 * m.scale
+    assert np.diff(edges).max() <= m.scale / 64 + 1
