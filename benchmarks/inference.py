@@ -10,13 +10,15 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks.inference_rows import fits, fresh, literal, summarising
+from benchmarks.inference_rows import fits, fresh, gradients, literal, summarising
 from benchmarks.inference_rows.row import Row
 
 ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "summarise": summarising.rates,
     "literal-normal": literal.normal_numbers,
     "literal-unary": literal.unary_choices,
+    "linear-gradient": gradients.linear_gradients,
+    "accelerator": gradients.accelerator,
     "fits": fits.whole_fits,
     "fresh": fresh.fresh_processes,
     "large": fits.large_fits,
