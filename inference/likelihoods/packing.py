@@ -83,7 +83,9 @@ def _value_and_slopes(probs: Array, excess: Array, rows: Array, counts: Array) -
         return tuple(a + b for a, b in zip(total, terms, strict=True)), None
 
     zero = jnp.zeros((), dtype)
-    (value, slopes, excess_slope), _ = jax.lax.scan(step, (zero, jnp.zeros_like(padded), zero), (rows, counts))
+    (value, slopes, excess_slope), _ = jax.lax.scan(
+        step, (zero, jnp.zeros_like(padded), zero), (rows, counts)
+    )
     return value, slopes[:choices], excess_slope
 
 

@@ -32,8 +32,7 @@ READS = {
 
 # A secure sum's total is another statistic than reports; its records' are the same, with less noise.
 SUMMED: dict[str, Build] = {
-    "normal": summed.normal,
-    "exponential": summed.exponential,
+    **dict.fromkeys(LAWS, summed.number),
     "bernoulli": summed.bernoulli,
     "multinomial": summed.multinomial,
 }

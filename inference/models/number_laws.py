@@ -90,7 +90,10 @@ LAWS: dict[str, NumberLaw] = {
         number_units,
         lambda question: dist.Normal(*priors.normal(question)),
         lambda start: {"mean": start.mean, "sd": math.sqrt(start.variance)},
-        lambda draws, units: {"mean": units.zero + units.unit * draws["mean"], "sd": units.unit * draws["sd"]},
+        lambda draws, units: {
+            "mean": units.zero + units.unit * draws["mean"],
+            "sd": units.unit * draws["sd"],
+        },
     ),
     "exponential": NumberLaw(
         _from_zero,
@@ -102,7 +105,10 @@ LAWS: dict[str, NumberLaw] = {
         _from_zero,
         lambda question: dist.LogNormal(*priors.lognormal(question)),
         _log_normal_start,
-        lambda draws, units: {"log_mean": draws["log_mean"] + math.log(units.unit), "log_sd": draws["log_sd"]},
+        lambda draws, units: {
+            "log_mean": draws["log_mean"] + math.log(units.unit),
+            "log_sd": draws["log_sd"],
+        },
     ),
     "gamma": NumberLaw(
         _from_zero,

@@ -38,7 +38,9 @@ def _number(question: Question, answers: Answers) -> Model:
 
     mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
     start = Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2)
-    return Model(program, {"values": values, "counts": counts}, law.start(start), partial(law.own, units=units))
+    return Model(
+        program, {"values": values, "counts": counts}, law.start(start), partial(law.own, units=units)
+    )
 
 
 def _distinct(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
