@@ -15,6 +15,8 @@ from collector.operator.overview import Recent, recent_studies
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.writer import Writer
+from collector.secure_sum.node import Node
+from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
 from collector.storage.database import Database
 from collector.storage.migrating import migrate
@@ -42,6 +44,7 @@ class Collector:
     studies: Recent[list[StudyOverview]]
     today: Callable[[], date]
     token_hash: bytes | None
+    node: Node | None
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
@@ -56,7 +59,13 @@ class Collector:
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
-        return cls(settings, database, rules, writer, limits, metrics, studies, today, token_hash)
+        node = None if settings.node_key is None else Node(NodeKeys.load(settings.node_key), database)
+        return cls(settings, database, rules, writer, limits, metrics, studies, today, token_hash, node)
+
+    def node_part(self) -> Node:
+        """What makes this server a node of secure sums."""
+        assert self.node is not None, "the routes of a node belong to nodes"
+        return self.node
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

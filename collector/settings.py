@@ -27,7 +27,8 @@ class Settings:
     and inflated. busy_timeout: how long a write waits for a locked database, in seconds. late_days:
     how many days after a study closes its reports are still taken. queue_reports: how many reports
     may wait to be written in one process. upload_rate, study_rate: reports a second that one process
-    takes in all and for each study, 0 for as many as it can.
+    takes in all and for each study, 0 for as many as it can. node_key: a key file; with it the server
+    is a node of secure sums, and nothing else.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
@@ -38,6 +39,7 @@ class Settings:
     queue_reports: int = 100_000
     upload_rate: float = 0.0
     study_rate: float = 0.0
+    node_key: str | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None and not self.token.strip():

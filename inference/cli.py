@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.cli import load_study
+from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
@@ -26,6 +26,12 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     fit.add_argument("reports", metavar="REPORTS_OR_SUMMARY")
     fit.add_argument("--out", required=True, metavar="DIR")
     fit.add_argument("--seed", type=int, default=0, metavar="N")
+    fit.add_argument(
+        "--method",
+        choices=["nuts", "laplace"],
+        default="nuts",
+        help="nuts (default), or a fast Gaussian approximation that says when it is poor",
+    )
     fit.set_defaults(run=run_fit)
 
     demo = subparsers.add_parser("demo", help="the whole pipeline on real data; ends with a report page")
@@ -60,7 +66,8 @@ def run_fit(arguments: argparse.Namespace) -> int:
     from inference.results.folder import save_report, whole_folder
 
     with whole_folder(Path(arguments.out)) as folder:
-        posteriors = fit(study, load_summary(study, arguments.reports), arguments.seed, tell)
+        summary = load_summary(study, arguments.reports)
+        posteriors = fit(study, summary, arguments.seed, tell, method=arguments.method)
         save_report(study, posteriors, folder)
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")

@@ -1,20 +1,21 @@
-"""Drawing from a model with NUTS."""
+"""Drawing from a model with NUTS, and from its prior."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from math import gcd
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
-from numpyro.distributions import biject_to
-from numpyro.infer import MCMC, NUTS, Predictive, init_to_uniform
+from numpyro import handlers
+from numpyro.infer.hmc import HMCState, hmc
 
 from inference.models.base import Draws, Model
+from inference.space import Arrays, Space, as_arrays, space_of
 
 CHAINS = 4
 WARMUP = 1000
@@ -28,10 +29,11 @@ PRIOR_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Sampled:
-    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws)."""
+    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them."""
 
     sites: Draws
     diverging: NDArray[np.bool_]
+    reasons: tuple[str, ...] = ()
 
 
 def sample(
@@ -46,53 +48,70 @@ def sample(
     While what was drawn is not `enough`, the chains go on for `kept` draws more, three times at most.
     """
     with jax.enable_x64(True):
-        mcmc = _chains(model, warmup, kept)
-        mcmc.run(jax.random.key(seed), **model.data)
-        rounds = [_last_round(mcmc)]
-        while len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites):
-            mcmc.post_warmup_state = mcmc.last_state
-            mcmc.run(mcmc.last_state.rng_key, **model.data)
-            rounds.append(_last_round(mcmc))
+        space, data = space_of(model), as_arrays(model.data)
+        chains = Chains(space, warmup, length=gcd(warmup, kept))
+        keys = jax.random.split(jax.random.key(seed), CHAINS)
+        state = chains.begin(keys, as_arrays(model.initial, float), data)
+        for _ in range(warmup // chains.length):
+            state, _, _ = chains.advance(state, data)
+        rounds: list[Sampled] = []
+        while not rounds or (len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites)):
+            parts = []
+            for _ in range(kept // chains.length):
+                state, sites, diverging = chains.advance(state, data)
+                parts.append(Sampled(_arrays(sites), np.asarray(diverging)))
+            rounds.append(_joined(parts))
     # Every model is compiled anew; what is compiled would stay in memory.
     jax.clear_caches()
     return _joined(rounds)
 
 
-def _chains(model: Model, warmup: int, kept: int) -> MCMC:
-    kernel = NUTS(
-        model.program,
-        init_strategy=partial(_start_nearby, dict(model.initial)),
-        target_accept_prob=TARGET_ACCEPTANCE,
-        dense_mass=True,
-    )
-    return MCMC(
-        kernel,
-        num_warmup=warmup,
-        num_samples=kept,
-        num_chains=CHAINS,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
+class Chains:
+    """NUTS on one model as two compiled programs, side by side for all chains.
 
-
-def _start_nearby(values: dict[str, object], site: dict[str, Any] | None = None) -> Any:
-    """NumPyro's init strategy: each chain starts near the moment estimate, in unbounded space.
-
-    Chains that start at one point could not show that there are two modes.
+    begin: (keys, initial values, data) -> state. advance: (state, data) -> (state, sites and diverging of
+    `length` draws for each chain). Warm-up and kept draws are the same program: it is compiled once, and,
+    as the data are its arguments, again only for another study.
     """
-    if site is None:
-        return partial(_start_nearby, values)
-    if site["type"] != "sample" or site["is_observed"] or site["name"] not in values:
-        return init_to_uniform(site)
-    unbounded = biject_to(site["fn"].support)
-    middle = unbounded.inv(jnp.asarray(values[site["name"]], dtype=float))
-    shift = jax.random.uniform(site["kwargs"]["rng_key"], middle.shape, minval=-NEARBY, maxval=NEARBY)
-    return unbounded(middle + shift)
 
+    def __init__(self, space: Space, warmup: int, length: int) -> None:
+        self.length = length
+        self._space = space
+        self._warmup = warmup
+        self._init, self._step = hmc(potential_fn_gen=self._potential, algo="NUTS")
+        self.begin = jax.jit(jax.vmap(self._begin, in_axes=(0, None, None)))
+        self.advance = jax.jit(jax.vmap(self.advance_one, in_axes=(0, None)))
 
-def _last_round(mcmc: MCMC) -> Sampled:
-    diverging = mcmc.get_extra_fields(group_by_chain=True)["diverging"]
-    return Sampled(_arrays(mcmc.get_samples(group_by_chain=True)), np.asarray(diverging))
+    def _potential(self, data: Arrays) -> Callable[[Array], Array]:
+        return lambda vector: self._space.potential(vector, data)
+
+    def _begin(self, key: Array, initial: Arrays, data: Arrays) -> HMCState:
+        nearby, key = jax.random.split(key)
+        middle = self._space.start(initial, data)
+        # Chains that start at one point could not show that there are two modes.
+        shift = jax.random.uniform(nearby, middle.shape, minval=-NEARBY, maxval=NEARBY)
+        return self.begin_at(key, middle + shift, data)
+
+    def begin_at(self, key: Array, vector: Array, data: Arrays) -> HMCState:
+        """The state of one chain that starts at a vector of the model's space."""
+        return self._init(
+            vector,
+            self._warmup,
+            dense_mass=True,
+            target_accept_prob=TARGET_ACCEPTANCE,
+            model_kwargs={"data": data},
+            rng_key=key,
+        )
+
+    def advance_one(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
+        """`length` transitions of one chain: new state, {site: (length, …)}, diverging (length,)."""
+
+        def step(state: HMCState, _: None) -> tuple[HMCState, tuple[Array, Array]]:
+            state = self._step(state, model_kwargs={"data": data})
+            return state, (state.z, state.diverging)
+
+        state, (vectors, diverging) = jax.lax.scan(step, state, length=self.length)
+        return state, jax.vmap(self._space.sites, in_axes=(0, None))(vectors, data), diverging
 
 
 def _joined(rounds: list[Sampled]) -> Sampled:
@@ -100,12 +119,23 @@ def _joined(rounds: list[Sampled]) -> Sampled:
     return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
 
 
-def sample_prior(model: Model, seed: int) -> Draws:
+def sample_prior(model: Model, seed: int, draws: int = PRIOR_DRAWS) -> Draws:
     """Independent draws of a model's parameters before any data: {site: (draws, …)}."""
     with jax.enable_x64(True):
-        draws = Predictive(model.program, num_samples=PRIOR_DRAWS)(jax.random.key(seed), **model.data)
-        return _arrays({name: value for name, value in draws.items() if name != "reports"})
+        keys = jax.random.split(jax.random.key(seed), draws)
+        program = jax.jit(jax.vmap(lambda key, data: prior_sites(model, key, data), in_axes=(0, None)))
+        return _arrays(program(keys, as_arrays(model.data)))
 
 
-def _arrays(sites: Mapping[str, jax.Array]) -> Draws:
+def prior_sites(model: Model, key: Array, data: Arrays) -> dict[str, Array]:
+    """One draw of every site from the prior."""
+    trace: dict[str, Any] = handlers.trace(handlers.seed(model.program, key)).get_trace(**data)
+    return {
+        name: site["value"]
+        for name, site in trace.items()
+        if site["type"] == "sample" and not site["is_observed"]
+    }
+
+
+def _arrays(sites: Mapping[str, Array]) -> Draws:
     return {name: np.asarray(value, dtype=np.float64) for name, value in sites.items()}

@@ -4,13 +4,14 @@ A name never changes meaning. To add a mechanism: one entry here, one file in
 ldp_client/mechanisms, one likelihood in inference.
 """
 
-from schemas.fields import Constant, Decimal, Record
+from schemas.fields import Constant, Decimal, Integer, Record
 from schemas.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
+ASKS = ("number", "choice", "yes_no", "record")
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
 
@@ -18,10 +19,16 @@ DELTA = Decimal(above="0", below="1")
 class Entry:
     """One name: the parameters it takes and the kinds of question (`asks`) it fits."""
 
-    def __init__(self, name: str, asks: "tuple[str, ...]", **parameters: "Any") -> None:
+    def __init__(
+        self,
+        name: str,
+        asks: "tuple[str, ...]",
+        optional: "Optional[dict[str, Any]]" = None,
+        **parameters: "Any",
+    ) -> None:
         self.name = name
         self.asks = asks
-        self.shape = Record(_named(name, parameters))
+        self.shape = Record(_named(name, parameters), optional)
 
 
 def _named(name: str, parameters: "dict[str, Any]") -> "dict[str, Any]":
@@ -51,6 +58,7 @@ MECHANISMS = _by_name(
     Entry("olh", ("choice",), epsilon=EPSILON),
     Entry("hadamard", ("choice",), epsilon=EPSILON),
     Entry("gaussian_statistics", ("record",), epsilon=EPSILON, delta=DELTA),
+    Entry("summed_gaussian", ASKS, {"cells": Integer(2, 4096)}, epsilon=EPSILON, delta=DELTA),
 )
 
 _FEATURES: "dict[str, Any]" = {
@@ -79,5 +87,3 @@ MODELS = _by_name(
     _model("linear_regression", "record", sd=POSITIVE, **_FEATURES),
     _model("logistic_regression", "record", **_FEATURES),
 )
-
-ASKS = ("number", "choice", "yes_no", "record")

@@ -72,6 +72,20 @@ REPORT_CONFLICT = Kind(
 )
 STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
 REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", "Drop the report.")
+STUDY_OPEN = Kind("study-open", 409, "The study is still open", "Close it first.")
+SET_CONFLICT = Kind(
+    "set-conflict",
+    409,
+    "The node is bound to another set",
+    "Ask for the sum over its set.",
+)
+SET_INVALID = Kind(
+    "set-invalid",
+    422,
+    "The node cannot sum this set",
+    "Send the ids that every node has.",
+)
+STATEMENT_INVALID = Kind("statement-invalid", 422, "The request is not valid", "Correct the field.")
 BODY_TOO_LARGE = Kind("body-too-large", 413, "The body is too large", "Send fewer reports in one request.")
 MEDIA_TYPE_UNSUPPORTED = Kind(
     "media-type-unsupported",

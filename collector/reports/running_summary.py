@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from collector.exports.exporting import Export, open_export, page_limit
+from collector.exports.exporting import Export, Source, open_export, page_limit
 from collector.reports.packing import PackedReport
 from collector.storage import queries
 from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
@@ -16,9 +15,6 @@ from collector.studies.publishing import unknown_study
 from collector.studies.rules import Rules
 from schemas import Study
 from summaries import Summary
-
-if TYPE_CHECKING:
-    from collector.context import Collector
 
 FindRules = Callable[[str, int], Rules]
 
@@ -39,20 +35,20 @@ def take_back_reports(
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
-def read_summary(collector: Collector, study_id: str, version: int | None = None) -> Summary:
+def read_summary(source: Source, study_id: str, version: int | None = None) -> Summary:
     """The summary of one version's reports, the current one's unless `version` says otherwise.
 
     Raises ProblemError for a study or version that is not published.
     """
-    with collector.database.read() as session:
+    with source.database.read() as session:
         document = queries.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
-        tally = collector.rules.find(study_id, document.version).tally
+        tally = source.rules.find(study_id, document.version).tally
         if tally.is_kept:
             return tally.summary(read_sums(session, document.study, document.version, tally.size))
     # Behind the transaction: SQLite's write-ahead log would grow for as long as one lasts.
-    return tally.summary(_count_export(open_export(collector, study_id), document.version))
+    return tally.summary(_count_export(open_export(source, study_id), document.version))
 
 
 def build_sums(session: Session) -> None:

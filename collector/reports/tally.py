@@ -34,8 +34,9 @@ class Tally:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the sums are small enough to be kept up to date as reports arrive."""
-        return self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES
+        """Whether the sums are kept up to date as reports arrive: small ones, of what is no secret share."""
+        small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES
+        return small and self._study.route is None
 
     def count(self, payloads: Sequence[bytes]) -> Sums:
         """The sums of reports, given as their packed payloads."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -73,3 +73,25 @@ class SumsRow(Base):
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     sums: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class PosteriorRow(Base):
+    """What was last fitted to a version's summary: see operator/posteriors.py. minute: since 1970, UTC."""
+
+    __tablename__ = "posteriors"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    minute: Mapped[int]
+    fitted: Mapped[str] = mapped_column(Text)
+
+
+class SecureSumRow(Base):
+    """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
+
+    __tablename__ = "secure_sums"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    ids: Mapped[bytes] = mapped_column(LargeBinary)
+    total: Mapped[bytes | None] = mapped_column(LargeBinary)

@@ -49,8 +49,9 @@ class StudyState(NamedTuple):
 
 
 class StudyOverview(NamedTuple):
-    """A study as an operator sees it in a list."""
+    """A study as an operator sees it in a list. number: its key in other tables."""
 
+    number: int
     id: str
     version: int
     closed: bool
@@ -63,7 +64,14 @@ def study_overviews(session: Session) -> list[StudyOverview]:
     """Every study with how many reports it has, withdrawn ones not counted, by id."""
     counted = select(REPORTS.c.study, func.count().label("reports")).where(REPORTS.c.payloads != b"")
     counts = counted.group_by(REPORTS.c.study).subquery()
-    columns = (StudyRow.id, StudyRow.version, StudyRow.closed, StudyRow.opens, StudyRow.closes)
+    columns = (
+        StudyRow.number,
+        StudyRow.id,
+        StudyRow.version,
+        StudyRow.closed,
+        StudyRow.opens,
+        StudyRow.closes,
+    )
     statement = select(*columns, func.coalesce(counts.c.reports, 0))
     rows = session.execute(
         statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)

@@ -13,6 +13,7 @@ from collector.storage import queries
 from collector.studies import publishing
 from collector.studies.rules import Rules
 from schemas import Study
+from schemas.errors import StudyError
 from schemas.study import MAX_BYTES
 
 studies = Blueprint("studies", __name__, url_prefix="/v1/studies")
@@ -25,7 +26,11 @@ def publish() -> Response:
     """201 for a new study or version, 200 for one that is published already."""
     study = Study(json_body(MAX_BYTES))
     Rules.of(study)
-    is_new = current_collector().writer.act(lambda session: publishing.publish(session, study))
+    collector = current_collector()
+    if collector.node is None and study.route is not None:
+        raise StudyError("route", "belongs to the nodes that it names: publish the study there")
+    publish_here = publishing.publish if collector.node is None else collector.node.publish
+    is_new = collector.writer.act(lambda session: publish_here(session, study))
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)

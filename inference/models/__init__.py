@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.models import choice, number, regression
+from inference.models import choice, number, regression, summed
 from inference.models.base import Model
 from inference.models.number_laws import LAWS
 from ldp_client import Mechanism, mechanism_for
@@ -30,6 +30,14 @@ READS = {
     "logistic_regression": ("gaussian_statistics",),
 }
 
+# A secure sum's total is another statistic than reports; its records' are the same, with less noise.
+SUMMED: dict[str, Build] = {
+    "normal": summed.normal,
+    "exponential": summed.exponential,
+    "bernoulli": summed.bernoulli,
+    "multinomial": summed.multinomial,
+}
+
 
 def model_for(question: Question, summary: QuestionSummary) -> Model:
     """The model that a study's question names, conditioned on its summary.
@@ -37,7 +45,9 @@ def model_for(question: Question, summary: QuestionSummary) -> Model:
     Raises InputError where the model has no likelihood for the mechanism's reports.
     """
     mechanism, model = question.mechanism.name, question.model.name
-    if mechanism not in READS[model]:
+    if question.route is not None and model in SUMMED:
+        return SUMMED[model](question, mechanism_for(question), summary)
+    if question.route is None and mechanism not in READS[model]:
         known = ", ".join(READS[model])
         raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
-    return MODELS[question.model.name](question, mechanism_for(question), summary)
+    return MODELS[model](question, mechanism_for(question), summary)

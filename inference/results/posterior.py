@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ class Posterior:
     """The posterior of one question.
 
     draws: {parameter: (chains, draws)} in the question's own units. n: reports used. prior_sd: {parameter:
-    sd before the data}. study: digest of the study document. seed: of the sampler.
+    sd before the data}. study: digest of the study document. seed: of the sampler. method: "nuts" or
+    "laplace". prior: as a study states it, with numbers for decimals.
     """
 
     question: str
@@ -38,6 +39,8 @@ class Posterior:
     diagnostics: Diagnostics
     study: str
     seed: int
+    method: str = "nuts"
+    prior: Mapping[str, Any] = field(default_factory=dict)
 
     def summary(self) -> dict[str, dict[str, float]]:
         """{parameter: mean, sd, 5 %, 50 % and 95 % quantiles, R-hat, bulk and tail ESS}."""
@@ -78,6 +81,8 @@ class Posterior:
         found = self.diagnostics
         return {
             "model": self.model,
+            "method": self.method,
+            "prior": self.prior,
             "n": self.n,
             "ok": found.ok,
             "reasons": list(found.reasons),

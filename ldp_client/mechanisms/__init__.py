@@ -13,6 +13,7 @@ from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.sue import Sue
+from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ MECHANISMS: "dict[str, type[Mechanism]]" = {
         Olh,
         Hadamard,
         GaussianStatistics,
+        SummedMechanism,
     )
 }
 
@@ -41,4 +43,6 @@ def mechanism_for(question: "Question") -> Mechanism:
 
     Raises StudyError where ε or δ is too small for the question.
     """
+    if question.route is not None:
+        return summed_gaussian(question)
     return MECHANISMS[question.mechanism.name](question)

@@ -16,6 +16,7 @@ from summaries.reductions.choice import (
 )
 from summaries.reductions.histogram import HISTOGRAM
 from summaries.reductions.moments import SUMS
+from summaries.reductions.totals import TOTALS
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
@@ -27,4 +28,5 @@ REDUCTIONS: dict[str, Reduction] = {
     "olh": HASH_COUNTS,
     "hadamard": COLUMN_COUNTS,
     "gaussian_statistics": SUMS,
+    "summed_gaussian": TOTALS,
 }

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from ldp_client import cli
+from ldp_client.device_cli import split_settings
 from ldp_client.wording import odds
 from schemas import Study
 from schemas.errors import InputError
@@ -78,7 +79,7 @@ def test_perturb_writes_reports(tmp_path, study_file):
 def test_a_mistyped_setting_is_not_repeated():
     for setting in ("ever:yes", "yes", "yes=ever"):
         with pytest.raises(InputError) as caught:
-            cli.split_settings(Study(studies.document(studies.YES_NO)), [setting])
+            split_settings(Study(studies.document(studies.YES_NO)), [setting])
         assert "yes" not in str(caught.value)
 
 
@@ -120,5 +121,5 @@ def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extr
 def test_help_lists_every_command():
     done = run("--help")
     assert done.returncode == 0
-    for command in ("study", "perturb", "answer", "serve", "export", "summarize", "fit", "demo"):
+    for command in ("study", "perturb", "answer", "withdraw", "serve", "export", "summarize", "fit", "demo"):
         assert command in done.stdout

@@ -35,7 +35,7 @@ def stored(server):
 
 
 def test_phone(server, tmp_path):
-    source = code("python", "fetch_study").replace("https://collector.example", server.url)
+    source = code("python", "device.fetch").replace("https://collector.example", server.url)
     names = {"FOLDER": tmp_path}
     exec(source, names)
     assert names["outcome"].sent == 1
