@@ -88,7 +88,9 @@ def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[
     lines.append("  epsilon " + "".join(f"{n:>12,}" for n in found.devices) + "  devices")
     for epsilon, widths in found.half_widths.items():
         lines.append(f"  {epsilon:>7} " + "".join(f"{value:>12.4g}" for value in widths[:, place]))
-    for epsilon, widths in found.half_widths.items() if width is not None else ():
+    if width is None:
+        return lines
+    for epsilon, widths in found.half_widths.items():
         needed = rounded_up(devices_for(width, found.devices, widths[:, place]))
         lines.append(f"  ± {width:g} at epsilon {epsilon}: about {needed:,} devices")
     return lines

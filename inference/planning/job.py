@@ -33,10 +33,10 @@ TAILS = (0.05, 0.95)
 
 @dataclass(frozen=True)
 class Plan:
-    """half_widths: {epsilon: (devices, parameters)}, the median over simulated studies of half a 90 % interval.
+    """half_widths: {epsilon: (devices, parameters)}: medians over simulated studies of half a 90 % interval.
 
     devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
-    it was given, else empty: truths were drawn from the prior. ok: {epsilon: whether chains were long enough}.
+    it was given; what is not given was drawn from the prior.
     """
 
     question: str
@@ -70,7 +70,9 @@ def plan(
     seed: int = 0,
     progress: Progress = lambda _message: None,
 ) -> Plan:
-    """Expected posterior widths of one question. epsilons: decimals; by default half, once and twice the study's.
+    """Expected posterior widths of one question.
+
+    epsilons: decimals; by default half, once and twice the study's.
 
     Raises InputError for numbers of devices that make no sense and for an unknown parameter in `truth`,
     StudyError for an epsilon that the mechanism cannot have.

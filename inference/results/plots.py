@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from inference.results.posterior import Posterior
+from inference.results.predictive import Predictive
 
 matplotlib.rcParams["svg.hashsalt"] = "ldpkit"
 matplotlib.rcParams["font.size"] = 9
@@ -79,6 +80,7 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, name in zip(axes, names, strict=False):
         _density(axis, posterior.draws[name], PRIVATE)
+        _prior_density(axis, posterior.prior_draws.get(name))
         if raw is not None:
             _density(axis, raw[name], RAW)
         axis.set_title(wrapped(name), parse_math=False, fontsize=7)
@@ -92,6 +94,34 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
 
 def _density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64], colour: str) -> None:
     axis.hist(draws.ravel(), bins=60, density=True, color=colour, alpha=0.55, histtype="stepfilled")
+
+
+def _prior_density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64] | None) -> None:
+    """The prior's density where the posterior is, as a line."""
+    if draws is None:
+        return
+    low, high = axis.get_xlim()
+    heights, edges = np.histogram(draws, bins=12, range=(low, high))
+    axis.stairs(heights / (len(draws) * np.diff(edges)), edges, color=PRIOR, linewidth=1.2)
+    axis.set_xlim(low, high)
+
+
+def predictive_plot(found: Predictive) -> Figure:
+    """Simulated and observed entries of the summary, for each report: prior above, posterior below."""
+    figure = Figure(figsize=(INCHES_WIDE, 3.2), layout="constrained")
+    panels = zip(
+        ("before the reports", "after"), (found.prior, found.posterior), (PRIOR, PRIVATE), strict=True
+    )
+    for axis, (label, simulated, colour) in zip(figure.subplots(2, 1, sharex=True), panels, strict=True):
+        place = np.arange(len(found.observed))
+        low, high = np.quantile(simulated, INTERVAL, axis=0)
+        axis.vlines(place, low, high, color=colour, linewidth=5, alpha=0.6, label=f"expected {label} (90 %)")
+        axis.plot(place, found.observed, "o", color=RAW, markersize=3, label="observed")
+        axis.legend(frameon=False, fontsize=6)
+        axis.tick_params(labelsize=6)
+        axis.spines[["right", "top"]].set_visible(False)
+    axis.set_xlabel("groups of reports, in the summary's order", fontsize=7)
+    return figure
 
 
 def trace_plot(posterior: Posterior) -> Figure:
