@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 from numpyro.distributions import Dirichlet, biject_to, constraints
-from numpyro.distributions.transforms import ParameterFreeTransform, StickBreakingTransform, Transform
+from numpyro.distributions.transforms import StickBreakingTransform, Transform
 
 
 def breaking_order(shares: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -49,6 +50,41 @@ class OrderedSimplex(constraints.Constraint):
     __hash__ = None  # type: ignore[assignment]
 
 
+@jax.custom_vjp
+def break_sticks(x: Array) -> tuple[Array, Array]:
+    """Shares (..., k) of x (..., k - 1) as NumPyro's StickBreakingTransform has them, and its log-determinant.
+
+    The gradient is written by hand: two running sums, without a logarithm.
+    """
+    return _break_sticks(x)[0]
+
+
+def _break_sticks(x: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """(shares, log-determinant), and what the gradient needs: parts broken off and shares."""
+    z = x - jnp.log(jnp.arange(x.shape[-1], 0, -1, dtype=x.dtype))
+    small = jnp.exp(-jnp.abs(z))
+    part = jnp.where(z > 0, 1.0, small) / (1 + small)
+    log_rest = -(jnp.maximum(z, 0.0) + jnp.log1p(small))
+    log_left = jnp.cumsum(log_rest, -1)
+    left = jnp.exp(log_left)
+    before = jnp.concatenate([jnp.ones_like(x[..., :1]), left[..., :-1]], -1)
+    shares = jnp.concatenate([part * before, left[..., -1:]], -1)
+    return (shares, jnp.sum(z + log_rest + log_left, -1)), (part, shares)
+
+
+def _break_sticks_back(saved: tuple[Array, Array], slopes: tuple[Array, Array]) -> tuple[Array]:
+    part, shares = saved
+    of_shares, of_determinant = slopes
+    weights = of_shares * shares
+    after = jnp.cumsum(weights[..., ::-1], -1)[..., ::-1][..., 1:]
+    later = jnp.arange(part.shape[-1], 0, -1, dtype=part.dtype)
+    through_shares = weights[..., :-1] * (1 - part) - part * after
+    return (through_shares + of_determinant[..., None] * (1 - part * (1 + later)),)
+
+
+break_sticks.defvjp(_break_sticks, _break_sticks_back)
+
+
 class OrderedStickBreaking(Transform):
     """Stick breaking of shares[order[0]]."""
 
@@ -56,26 +92,30 @@ class OrderedStickBreaking(Transform):
 
     def __init__(self, order: Array) -> None:
         self.order = jnp.asarray(order)
-        self._sticks: ParameterFreeTransform = StickBreakingTransform()
 
     @property
     def codomain(self) -> constraints.Constraint:
         return OrderedSimplex(self.order)
 
     def __call__(self, x: Array) -> Array:
-        return self._sticks(x)[..., self.order[1]]
+        return self.call_with_intermediates(x)[0]
+
+    def call_with_intermediates(self, x: Array) -> tuple[Array, Array]:
+        """The shares, and the log-determinant."""
+        shares, log_determinant = break_sticks(x)
+        return shares[..., self.order[1]], log_determinant
 
     def _inverse(self, y: Array) -> Array:
-        return self._sticks.inv(y[..., self.order[0]])
+        return StickBreakingTransform().inv(y[..., self.order[0]])
 
     def log_abs_det_jacobian(self, x: Array, y: Array, intermediates: Any = None) -> Array:
-        return self._sticks.log_abs_det_jacobian(x, y[..., self.order[0]], intermediates)
+        return break_sticks(x)[1] if intermediates is None else intermediates
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return self._sticks.forward_shape(shape)
+        return StickBreakingTransform().forward_shape(shape)
 
     def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return self._sticks.inverse_shape(shape)
+        return StickBreakingTransform().inverse_shape(shape)
 
     def tree_flatten(self) -> tuple[tuple[Array], tuple[tuple[str], dict[str, Any]]]:
         return (self.order,), (("order",), {})
