@@ -70,7 +70,9 @@ class ClippedLaw(Distribution):
         below = self.tilted_masses(jnp.concatenate([low, origin], -1), tilt, origin)[..., 0]
         above = self.tilted_masses(jnp.concatenate([origin, high], -1), -tilt, origin)[..., 0]
         log_low, log_high = self.log_atoms()
-        atoms = jnp.exp(log_low + (self.low - inside) / scale) + jnp.exp(log_high + (inside - self.high) / scale)
+        atoms = jnp.exp(log_low + (self.low - inside) / scale) + jnp.exp(
+            log_high + (inside - self.high) / scale
+        )
         return jnp.log((atoms + below + above) / (2 * scale)) - jnp.abs(z - inside) / scale
 
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:

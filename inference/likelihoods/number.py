@@ -67,7 +67,9 @@ class Perturbed(Distribution):
         shape = self.shape(sample_shape)
         keys = jax.random.split(key)
         expanded = [part.expand(self.batch_shape) for part in (self.base, self.noise)]
-        return sum(part.sample(k, sample_shape).reshape(shape) for part, k in zip(expanded, keys, strict=True))
+        return sum(
+            part.sample(k, sample_shape).reshape(shape) for part, k in zip(expanded, keys, strict=True)
+        )
 
     @validate_sample
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:

@@ -56,5 +56,6 @@ def randomise_many(mechanism: "Mechanism", quantised: "Quantised", random: "Sour
 
 
 def _one_by_one(mechanism: "Mechanism", quantised: "Sequence[Any]", random: "Source") -> "Payloads":
-    together = b"".join([mechanism.randomise(value, random) for value in quantised])
+    each = quantised.tolist() if isinstance(quantised, np.ndarray) else quantised
+    together = b"".join([mechanism.randomise(value, random) for value in each])
     return np.frombuffer(together, np.uint8).reshape(len(quantised), mechanism.payload_size)
