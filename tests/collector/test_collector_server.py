@@ -8,7 +8,9 @@ import os
 import re
 import signal
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -134,3 +136,19 @@ def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, ki
     client.request("PUT", path, chunks, headers, encode_chunked=True)
     assert client.getresponse().status == 413
     client.close()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_clients_that_do_not_hang_up_stop_no_others(start_server, kind):
+    """Each keeps its end open after an answer that closes the connection."""
+    server = start_server("--server", kind)
+    parts = urlsplit(server.url)
+    with ExitStack() as held:
+        for _ in range(20):
+            client = held.enter_context(socket.create_connection((parts.hostname, parts.port)))
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        # Until the server is about to close them all.
+        time.sleep(0.5)
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"200" in other.recv(4096)
