@@ -1,26 +1,33 @@
-"""Drawing from a model with NUTS."""
+"""Drawing from a model with NUTS, and from its prior."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from math import gcd
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
-from numpyro.distributions import biject_to
-from numpyro.infer import MCMC, NUTS, Predictive, init_to_uniform
+from numpyro import handlers
+from numpyro.infer.hmc import HMCState, hmc
 
 from inference.models.base import Draws, Model
+from inference.space import Arrays, Space, as_arrays, space_of
 
 CHAINS = 4
 WARMUP = 1000
 KEPT = 1000
 MOST_ROUNDS = 4
 TARGET_ACCEPTANCE = 0.9
+# Models of more dimensions have a diagonal mass matrix, and a processor for each chain: side by side, all
+# chains would wait for the longest of their trajectories.
+MOST_DENSE = 128
 # How far chains start from the moment estimate, in unbounded space.
 NEARBY = 0.2
 PRIOR_DRAWS = 1000
@@ -28,10 +35,11 @@ PRIOR_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Sampled:
-    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws)."""
+    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them."""
 
     sites: Draws
     diverging: NDArray[np.bool_]
+    reasons: tuple[str, ...] = ()
 
 
 def sample(
@@ -46,53 +54,103 @@ def sample(
     While what was drawn is not `enough`, the chains go on for `kept` draws more, three times at most.
     """
     with jax.enable_x64(True):
-        mcmc = _chains(model, warmup, kept)
-        mcmc.run(jax.random.key(seed), **model.data)
-        rounds = [_last_round(mcmc)]
-        while len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites):
-            mcmc.post_warmup_state = mcmc.last_state
-            mcmc.run(mcmc.last_state.rng_key, **model.data)
-            rounds.append(_last_round(mcmc))
+        space, data = space_of(model), as_arrays(model.data)
+        chains = Chains(space, warmup, length=gcd(warmup, kept))
+        keys = jax.random.split(jax.random.key(seed), CHAINS)
+        state = chains.begin(keys, as_arrays(model.initial, float), data)
+        for _ in range(warmup // chains.length):
+            state, _, _ = chains.advance(state, data)
+        rounds: list[Sampled] = []
+        while not rounds or (len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites)):
+            parts = []
+            for _ in range(kept // chains.length):
+                state, sites, diverging = chains.advance(state, data)
+                parts.append(Sampled(_arrays(sites), np.asarray(diverging)))
+            rounds.append(_joined(parts))
     # Every model is compiled anew; what is compiled would stay in memory.
     jax.clear_caches()
     return _joined(rounds)
 
 
-def _chains(model: Model, warmup: int, kept: int) -> MCMC:
-    kernel = NUTS(
-        model.program,
-        init_strategy=partial(_start_nearby, dict(model.initial)),
-        target_accept_prob=TARGET_ACCEPTANCE,
-        dense_mass=True,
-    )
-    return MCMC(
-        kernel,
-        num_warmup=warmup,
-        num_samples=kept,
-        num_chains=CHAINS,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
+class Chains:
+    """NUTS on one model as two compiled programs for all chains: side by side, or in threads for wide models.
 
-
-def _start_nearby(values: dict[str, object], site: dict[str, Any] | None = None) -> Any:
-    """NumPyro's init strategy: each chain starts near the moment estimate, in unbounded space.
-
-    Chains that start at one point could not show that there are two modes.
+    begin: (keys, initial values, data) -> state. advance: (state, data) -> (state, sites and diverging of
+    `length` draws for each chain). Warm-up and kept draws are the same program: it is compiled once, and,
+    as the data are its arguments, again only for another study.
     """
-    if site is None:
-        return partial(_start_nearby, values)
-    if site["type"] != "sample" or site["is_observed"] or site["name"] not in values:
-        return init_to_uniform(site)
-    unbounded = biject_to(site["fn"].support)
-    middle = unbounded.inv(jnp.asarray(values[site["name"]], dtype=float))
-    shift = jax.random.uniform(site["kwargs"]["rng_key"], middle.shape, minval=-NEARBY, maxval=NEARBY)
-    return unbounded(middle + shift)
+
+    def __init__(self, space: Space, warmup: int, length: int, tree_depth: int = 10) -> None:
+        self.length = length
+        self._tree_depth = tree_depth
+        self._space = space
+        self._warmup = warmup
+        self._init, self._step = hmc(potential_fn_gen=self._potential, algo="NUTS")
+        self._wide = space.dimension > MOST_DENSE
+        if self._wide:
+            self.begin, self.advance = in_threads(self._begin), in_threads(self._advance)
+        else:
+            self.begin = jax.jit(jax.vmap(self._begin, in_axes=(0, None, None)))
+            self.advance = jax.jit(jax.vmap(self._advance, in_axes=(0, None)))
+
+    def _potential(self, data: Arrays) -> Callable[[Array], Array]:
+        return lambda vector: self._space.potential(vector, data)
+
+    def _begin(self, key: Array, initial: Arrays, data: Arrays) -> HMCState:
+        nearby, key = jax.random.split(key)
+        middle = self._space.start(initial, data)
+        # Chains that start at one point could not show that there are two modes.
+        shift = jax.random.uniform(nearby, middle.shape, minval=-NEARBY, maxval=NEARBY)
+        return self._init(
+            middle + shift,
+            self._warmup,
+            dense_mass=not self._wide,
+            target_accept_prob=TARGET_ACCEPTANCE,
+            max_tree_depth=self._tree_depth,
+            model_kwargs={"data": data},
+            rng_key=key,
+        )
+
+    def _advance(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
+        state, vectors, diverging = self._scan(state, data, self.length)
+        return state, jax.vmap(self._space.sites, in_axes=(0, None))(vectors, data), diverging
+
+    def whole(self, key: Array, initial: Arrays, data: Arrays) -> dict[str, Array]:
+        """Sites (length, …) of one chain after its warm-up: a pure function, for many data sets at once."""
+        state = self._begin(key, initial, data)
+        _, vectors, _ = self._scan(state, data, self._warmup + self.length)
+        return jax.vmap(self._space.sites, in_axes=(0, None))(vectors[self._warmup :], data)
+
+    def _scan(self, state: HMCState, data: Arrays, length: int) -> tuple[HMCState, Array, Array]:
+        """`length` transitions of one chain: new state, vectors (length, dimension), diverging (length,)."""
+
+        def step(state: HMCState, _: None) -> tuple[HMCState, tuple[Array, Array]]:
+            state = self._step(state, model_kwargs={"data": data})
+            return state, (state.z, state.diverging)
+
+        state, (vectors, diverging) = jax.lax.scan(step, state, length=length)
+        return state, vectors, diverging
 
 
-def _last_round(mcmc: MCMC) -> Sampled:
-    diverging = mcmc.get_extra_fields(group_by_chain=True)["diverging"]
-    return Sampled(_arrays(mcmc.get_samples(group_by_chain=True)), np.asarray(diverging))
+def in_threads(one: Callable[..., Any]) -> Callable[..., Any]:
+    """`one` compiled, for each part along its first argument's first axis, on as many processors as there are."""
+    compiled: list[Any] = []
+
+    def call(part: Any, *shared: Any) -> Any:
+        # Precision is a setting of each thread.
+        with jax.enable_x64(True):
+            return jax.block_until_ready(compiled[0](part, *shared))
+
+    def run(first: Any, *shared: Any) -> Any:
+        count = len(jax.tree.leaves(first)[0])
+        parts = [jax.tree.map(lambda leaf, i=i: leaf[i], first) for i in range(count)]
+        if not compiled:
+            compiled.append(jax.jit(one).lower(parts[0], *shared).compile())
+        with ThreadPoolExecutor(min(count, os.cpu_count() or 1)) as pool:
+            results = list(pool.map(lambda part: call(part, *shared), parts))
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
+
+    return run
 
 
 def _joined(rounds: list[Sampled]) -> Sampled:
@@ -100,12 +158,23 @@ def _joined(rounds: list[Sampled]) -> Sampled:
     return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
 
 
-def sample_prior(model: Model, seed: int) -> Draws:
+def sample_prior(model: Model, seed: int, draws: int = PRIOR_DRAWS) -> Draws:
     """Independent draws of a model's parameters before any data: {site: (draws, …)}."""
     with jax.enable_x64(True):
-        draws = Predictive(model.program, num_samples=PRIOR_DRAWS)(jax.random.key(seed), **model.data)
-        return _arrays({name: value for name, value in draws.items() if name != "reports"})
+        keys = jax.random.split(jax.random.key(seed), draws)
+        program = jax.jit(jax.vmap(lambda key, data: prior_sites(model, key, data), in_axes=(0, None)))
+        return _arrays(program(keys, as_arrays(model.data)))
 
 
-def _arrays(sites: Mapping[str, jax.Array]) -> Draws:
+def prior_sites(model: Model, key: Array, data: Arrays) -> dict[str, Array]:
+    """One draw of every site from the prior."""
+    trace: dict[str, Any] = handlers.trace(handlers.seed(model.program, key)).get_trace(**data)
+    return {
+        name: site["value"]
+        for name, site in trace.items()
+        if site["type"] == "sample" and not site["is_observed"]
+    }
+
+
+def _arrays(sites: Mapping[str, Array]) -> Draws:
     return {name: np.asarray(value, dtype=np.float64) for name, value in sites.items()}

@@ -21,6 +21,7 @@ from schemas.fields import (
 )
 from schemas.priors import check_prior, given_priors
 from schemas.rational import Rational
+from schemas.route import ROUTE, Route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ STUDY = Record(
         "title": Text(200),
         "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
     },
-    {"purpose": Text(5000), "opens": Day(), "closes": Day(), "ask_one": Boolean()},
+    {"purpose": Text(5000), "opens": Day(), "closes": Day(), "ask_one": Boolean(), "route": ROUTE},
 )
 
 
@@ -117,6 +118,7 @@ class Mechanism:
         self.name: str = parsed["name"]
         self.epsilon: Rational = parsed["epsilon"]
         self.delta: Rational = parsed.get("delta") or Rational(0)
+        self.cells: "Optional[int]" = parsed.get("cells")
         self.response_share: "Optional[Rational]" = parsed.get("response_share")
         self.of: str = parsed.get("of") or ""
         self.instantaneous_epsilon: "Optional[Rational]" = parsed.get("instantaneous_epsilon")
@@ -134,14 +136,14 @@ class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
     ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
-    "record" (features, norm, response). choices: labels, or range(count)
-    where they are `numbered`. path: where it stands in
-    the document, such as "questions[0]".
+    "record" (features, norm, response). choices: labels, or range(count) where they are `numbered`.
+    path: where it stands in the document, such as "questions[0]". route: the study's, if it has one.
     """
 
-    def __init__(self, parsed: "dict[str, Any]", path: str) -> None:
+    def __init__(self, parsed: "dict[str, Any]", path: str, route: "Optional[Route]" = None) -> None:
         self.path = path
         self.id: str = parsed["id"]
+        self.route = route
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
@@ -174,9 +176,13 @@ class Study:
         self.purpose: str = parsed["purpose"] or ""
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
+        self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None
         self.ask_one: bool = bool(parsed["ask_one"])
         self.questions: "tuple[Question, ...]" = tuple(
-            [Question(item, f"questions[{index}]") for index, item in enumerate(parsed["questions"])]
+            [
+                Question(item, f"questions[{index}]", self.route)
+                for index, item in enumerate(parsed["questions"])
+            ]
         )
         self._canonical = canonical_json(document)
         self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
@@ -251,11 +257,28 @@ def _check_together(parsed: "dict[str, Any]") -> None:
     """The rules that join several fields."""
     if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
         raise StudyError("closes", f"{parsed['closes']} is before opens, {parsed['opens']}")
+    route = parsed["route"]
+    if route is not None and route["clients"] - route["tolerate"] < 3:
+        raise StudyError("route.tolerate", "must leave 3 clients or more: clients − tolerate ≥ 3")
+    if route is not None and parsed["ask_one"]:
+        raise StudyError("ask_one", "does not go with a secure sum, which counts every device in each answer")
     for index, question in enumerate(parsed["questions"]):
+        _check_route(parsed["route"], question, f"questions[{index}].mechanism")
         _check_memoized(question, f"questions[{index}].mechanism")
         if question["ask"] == "record":
             _check_record(question, f"questions[{index}]")
         check_prior(question, f"questions[{index}]", StudyError)
+
+
+def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
+    """Noise that is shared among devices protects nobody unless only their sum is ever seen."""
+    summed = question["mechanism"]["name"] == "summed_gaussian"
+    if summed and route is None:
+        raise StudyError(f"{path}.name", "'summed_gaussian' needs the study's route 'secure_sum'")
+    if route is not None and not summed:
+        raise StudyError(f"{path}.name", "the route 'secure_sum' needs 'summed_gaussian'")
+    if question["mechanism"].get("cells") is not None and question["ask"] != "number":
+        raise StudyError(f"{path}.cells", "is for questions that ask a number")
 
 
 def _check_memoized(question: "dict[str, Any]", path: str) -> None:

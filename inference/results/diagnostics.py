@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,10 +68,14 @@ def diagnose(
     prior_sd: Mapping[str, float],
     n: int = 1,
     notes: tuple[str, ...] = (),
+    reasons: Sequence[str] = (),
 ) -> Diagnostics:
-    """Judge draws of shape (chains, draws) for each parameter, from n reports; notes are the model's own."""
+    """Judge draws of shape (chains, draws) for each parameter, from n reports.
+
+    notes are the model's own; reasons those for which the method itself does not trust its draws.
+    """
     found = mixing(parameters)
-    reasons = found.reasons()
+    reasons = [*reasons, *found.reasons()]
     divergences = int(diverging.sum())
     if divergences:
         reasons.append(f"{divergences} transitions diverged: {REMEDY}")

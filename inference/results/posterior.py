@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from xarray import DataTree
 
 from inference.results.diagnostics import Diagnostics
+from inference.results.predictive import Predictive
 from ldp_client.files import replacing
 
 RESULT = "posterior.json"
@@ -27,7 +28,9 @@ class Posterior:
     """The posterior of one question.
 
     draws: {parameter: (chains, draws)} in the question's own units. n: reports used. prior_sd: {parameter:
-    sd before the data}. study: digest of the study document. seed: of the sampler.
+    sd before the data}. study: digest of the study document. seed: of the sampler. method: "nuts" or
+    "laplace". prior: as a study states it, with numbers for decimals. prior_draws: {parameter: (draws,)}.
+    predictive: simulated reports beside the observed ones.
     """
 
     question: str
@@ -38,6 +41,10 @@ class Posterior:
     diagnostics: Diagnostics
     study: str
     seed: int
+    method: str = "nuts"
+    prior: Mapping[str, Any] = field(default_factory=dict)
+    prior_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    predictive: Predictive | None = None
 
     def summary(self) -> dict[str, dict[str, float]]:
         """{parameter: mean, sd, 5 %, 50 % and 95 % quantiles, R-hat, bulk and tail ESS}."""
@@ -78,6 +85,8 @@ class Posterior:
         found = self.diagnostics
         return {
             "model": self.model,
+            "method": self.method,
+            "prior": self.prior,
             "n": self.n,
             "ok": found.ok,
             "reasons": list(found.reasons),

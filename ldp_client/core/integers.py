@@ -25,14 +25,7 @@ def isqrt(value: int) -> int:
 
 def bit_length(value: int) -> int:
     """The number of bits of a non-negative integer (MicroPython has no int.bit_length)."""
-    length = 0
-    while value >= 1 << 64:
-        value >>= 64
-        length += 64
-    while value:
-        value >>= 1
-        length += 1
-    return length
+    return len(bin(value)) - 2 if value else 0
 
 
 def bytes_below(limit: int) -> int:

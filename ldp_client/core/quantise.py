@@ -25,13 +25,11 @@ def position(value: "Any", bounds: "tuple[Rational, Rational]", field: str) -> f
     """
     number = _as_float(value, field)
     low, high = float(bounds[0]), float(bounds[1])
-    if number != number:
-        return 0.5
-    if number <= low:
-        return 0.0
-    if number >= high:
-        return 1.0
-    return min(max((number - low) / (high - low), 0.0), 1.0)
+    # The same steps for every answer: their time must not tell where it lies.
+    share = min(max((number - low) / (high - low), 0.0), 1.0)
+    beyond = 1.0 if number >= high else share
+    inside = 0.0 if number <= low else beyond
+    return inside if number == number else 0.5
 
 
 def _as_float(value: "Any", field: str) -> float:
@@ -63,9 +61,10 @@ def signed_units(value: "Any", bounds: "tuple[Rational, Rational]", size: int, f
 
 
 def clip_norm(vector: "list[int]", radius: int) -> "list[int]":
-    """The vector shrunk, if it is longer than radius, so that its L2 norm is at most radius. Exact."""
+    """The vector shrunk, if it is longer than radius, so that its L2 norm is at most radius. Exact.
+
+    A shorter one goes through the same steps, with radius for its length.
+    """
     square = sum([entry * entry for entry in vector])
-    if square <= radius * radius:
-        return vector
-    length = isqrt(square - 1) + 1
+    length = max(isqrt(max(square, 1) - 1) + 1, radius)
     return [entry * radius // length if entry >= 0 else -(-entry * radius // length) for entry in vector]

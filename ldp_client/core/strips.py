@@ -52,13 +52,13 @@ class Strips:
         """2**bits × exp(−curve) from below."""
         return exp_bounds(-self.curve(point, point_bits, bits) - 1, bits)[0]
 
-    def _high(self, point: int, point_bits: int, bits: int) -> int:
+    def above(self, point: int, point_bits: int, bits: int) -> int:
         """2**bits × exp(−curve) from above."""
         return exp_bounds(-self.curve(point, point_bits, bits), bits)[1]
 
     def _weigh(self) -> "list[int]":
         """Integer weights that sum to 2**TOTAL_BITS, and the height that is surely under the curve."""
-        upper = [self._high(edge, STRIP_BITS, CURVE_BITS) for edge in range(STRIPS)]
+        upper = [self.above(edge, STRIP_BITS, CURVE_BITS) for edge in range(STRIPS)]
         lower = [self._low(edge, STRIP_BITS, CURVE_BITS) for edge in range(1, STRIPS + 1)]
         if self.tail:
             upper[-1] <<= STRIP_BITS
@@ -100,9 +100,10 @@ class Strips:
     def draw(self, count: int, random: "Source") -> "list[int]":
         """`count` independent signed integers round(2**NOISE_BITS × X)."""
         words = struct.unpack(f"<{count}Q{count}I", random(DRAW_BYTES * count))
-        return [self._draw_one(words[i], words[count + i], random) for i in range(count)]
+        return [self.draw_from(words[i], words[count + i], random) for i in range(count)]
 
-    def _draw_one(self, word: int, point: int, random: "Source") -> int:
+    def draw_from(self, word: int, point: int, random: "Source") -> int:
+        """One draw that begins with these random digits and takes more where it needs them."""
         base = 0
         while True:
             column = word >> COLUMN_BITS
@@ -134,7 +135,7 @@ class Strips:
         while True:
             if (height + 1) * self.total <= self.scale * self._low(high_point, point_bits, bits) << stretch:
                 return True
-            if height * self.total >= self.scale * self._high(low_point, point_bits, bits) << stretch:
+            if height * self.total >= self.scale * self.above(low_point, point_bits, bits) << stretch:
                 return False
             height = (height << 64) | random_bits(64, random)
             bits += 64
@@ -155,15 +156,18 @@ def _identity(point: int, point_bits: int, bits: int) -> int:
 _tables: "dict[str, Strips]" = {}
 
 
+def table_of(law: str) -> Strips:
+    """The table of the standard "normal" or "laplace", made at first use."""
+    if law not in _tables:
+        _tables[law] = Strips(_identity, tail=True) if law == "laplace" else Strips(_half_square, tail=False)
+    return _tables[law]
+
+
 def normal(count: int, random: "Source") -> "list[int]":
     """`count` draws of round(2**20 × N(0, 1)), the normal truncated at ±16."""
-    if "normal" not in _tables:
-        _tables["normal"] = Strips(_half_square, tail=False)
-    return _tables["normal"].draw(count, random)
+    return table_of("normal").draw(count, random)
 
 
 def laplace(count: int, random: "Source") -> "list[int]":
     """`count` draws of round(2**20 × Laplace(1)), untruncated."""
-    if "laplace" not in _tables:
-        _tables["laplace"] = Strips(_identity, tail=True)
-    return _tables["laplace"].draw(count, random)
+    return table_of("laplace").draw(count, random)

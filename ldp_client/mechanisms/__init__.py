@@ -15,6 +15,7 @@ from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.sue import Sue
+from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
         Olh,
         Hadamard,
         GaussianStatistics,
+        SummedMechanism,
     )
 }
 MECHANISMS["gaussian_record"] = gaussian_record
@@ -47,4 +49,6 @@ def mechanism_for(question: "Question") -> Mechanism:
 
     Raises StudyError where ε or δ is too small for the question.
     """
+    if question.route is not None:
+        return summed_gaussian(question)
     return MECHANISMS[question.mechanism.name](question)

@@ -8,6 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy import uint8
+    from numpy.typing import NDArray
+
     from ldp_client.core.randomness import Source
     from schemas.study import Question
 
@@ -45,6 +48,16 @@ class Mechanism:
     def perturb(self, answer: "Any", random: "Source" = urandom) -> bytes:
         """One noisy payload for one answer. Raises AnswerError, without the answer, if it does not fit."""
         return self.randomise(self.quantise(answer), random)
+
+    def perturb_many(self, answers: "Any", random: "Source" = urandom) -> "NDArray[uint8]":
+        """One noisy payload for each of many answers: a NumPy array of n rows of payload_size bytes.
+
+        answers: an array of numbers (missing: NaN), booleans, labels or numbered choices; for a record
+        {field: array}; or a sequence of answers. Needs NumPy. Same law as `perturb`. Raises AnswerError.
+        """
+        from ldp_client.bulk import perturb_many
+
+        return perturb_many(self, answers, random)
 
     def quantise(self, answer: "Any") -> "Any":
         """The answer as integers within the mechanism's domain. Raises AnswerError."""

@@ -43,10 +43,13 @@ class GaussianStatistics(RecordMechanism):
         self.weight = isqrt(self.radius * self.radius // 2)
         self.coordinates = self._released_pairs()
         self.payload_size = 4 * len(self.coordinates)
-        stated = question.mechanism
-        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
+        self.distance = self._hidden_distance(question)
         self._set_grid()
         self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
+
+    def _hidden_distance(self, question: "Question") -> int:
+        stated = question.mechanism
+        return gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
 
     def _released_pairs(self) -> "list[tuple[int, int]]":
         last = len(self.features) + 1
@@ -100,7 +103,10 @@ class GaussianStatistics(RecordMechanism):
             multiplier = self.diagonal if i == j else self.off_diagonal
             exact = quantised[i] * quantised[j] * multiplier
             sums.append(((exact + half) >> MULTIPLIER_BITS) + disturbance)
-        return pack_signed(sums)
+        return self._pack(sums)
+
+    def _pack(self, values: "list[int]") -> bytes:
+        return pack_signed(values)
 
     def in_words(self) -> str:
         """The clipping, the number of products and their noise."""

@@ -18,6 +18,7 @@ from summaries.reductions.histogram import HISTOGRAM
 from summaries.reductions.memoized import MEMOIZED
 from summaries.reductions.moments import SUMS
 from summaries.reductions.records import RECORDS
+from summaries.reductions.totals import TOTALS
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
@@ -31,4 +32,5 @@ REDUCTIONS: dict[str, Reduction] = {
     "memoized": MEMOIZED,
     "gaussian_statistics": SUMS,
     "gaussian_record": RECORDS,
+    "summed_gaussian": TOTALS,
 }

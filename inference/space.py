@@ -1,0 +1,60 @@
+"""A model's parameters as one vector of unbounded numbers, where samplers and optimisers work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.flatten_util import ravel_pytree
+from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
+
+from inference.models.base import Model
+
+Arrays = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Pure functions of a model that JAX can transform; the data are arguments, not part of the program.
+
+    potential: (vector, data) -> −log joint density. sites: (vector, data) -> {site: value}.
+    start: (initial values, data) -> vector, at the moment estimate. dimension: length of a vector.
+    """
+
+    potential: Callable[[Array, Arrays], Array]
+    sites: Callable[[Array, Arrays], dict[str, Array]]
+    start: Callable[[Arrays, Arrays], Array]
+    dimension: int
+
+
+def space_of(model: Model) -> Space:
+    """The unbounded space of a model. Call it, and what it gives, in one setting of JAX's precision."""
+    program = model.program
+
+    def unbounded(initial: Arrays, data: Arrays) -> dict[str, Array]:
+        # A prior may leave out what the moments say.
+        values = unconstrain_fn(program, (), dict(data), dict(initial))
+        return jax.tree.map(lambda value: jnp.where(jnp.isfinite(value), value, 0.0), values)
+
+    shapes = jax.eval_shape(unbounded, as_arrays(model.initial, float), as_arrays(model.data))
+    flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+
+    def potential(vector: Array, data: Arrays) -> Array:
+        return potential_energy(program, (), dict(data), unravel(vector))
+
+    def sites(vector: Array, data: Arrays) -> dict[str, Array]:
+        return constrain_fn(program, (), dict(data), unravel(vector))
+
+    def start(initial: Arrays, data: Arrays) -> Array:
+        return ravel_pytree(unbounded(initial, data))[0]
+
+    return Space(potential, sites, start, len(flat))
+
+
+def as_arrays(values: Mapping[str, object], dtype: type | None = None) -> dict[str, Array]:
+    """A model's data or initial values as what compiled programs take."""
+    return {name: jnp.asarray(np.asarray(value), dtype=dtype) for name, value in values.items()}

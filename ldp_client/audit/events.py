@@ -1,0 +1,80 @@
+"""A lower bound on ε: events are found on one half of the samples and tested on the other."""
+
+from math import exp, sqrt
+
+from ldp_client.audit.batches import Batch
+from ldp_client.audit.binomial import lower_share, upper_share
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.audit.claims import Claim
+    from ldp_client.audit.views import AnyView, Family
+
+# Events are chosen by bounds of this many standard errors; the test itself uses exact bounds.
+CAUTION = 5.0
+TIE_BREAK = exp(-20)
+
+
+class Event:
+    """A set of labels of one view: all payloads that it labels so."""
+
+    def __init__(self, view: "AnyView", labels: "frozenset[int]") -> None:
+        self.view = view
+        self.labels = labels
+
+    def count(self, batch: Batch) -> int:
+        """How many payloads of the batch belong to it."""
+        counts = self.view.counts(batch)
+        return sum([counts.get(label, 0) for label in self.labels])
+
+
+class Evidence:
+    """What one event, on samples that did not choose it, says about a claim.
+
+    seen: its counts under the two answers, of `samples` each. refutes: whether Clopper–Pearson bounds
+    of both shares, together wrong with at most the given probability, break the claim. epsilon: the
+    evidence in nats.
+    """
+
+    def __init__(self, event: Event, claim: "Claim", one: Batch, other: Batch, false_alarm: float) -> None:
+        self.name = event.view.name
+        self.samples = one.n
+        self.seen = (event.count(one), event.count(other))
+        low = lower_share(self.seen[0], one.n, false_alarm / 2)
+        high = upper_share(self.seen[1], other.n, false_alarm / 2)
+        value = claim.evidence(low, high)
+        self.refutes = value > claim.limit
+        self.epsilon = claim.as_epsilon(value)
+
+
+def best_event(family: "Family", one: Batch, other: Batch) -> Event:
+    """The event of a family that promises most, judged on these samples alone."""
+    found = [_best_of(view, family.claim, one, other) for view in family.views]
+    return max(found, key=lambda scored: scored[0])[1]
+
+
+def _best_of(view: "AnyView", claim: "Claim", one: Batch, other: Batch) -> "tuple[float, Event]":
+    """The labels that speak most for the first answer, as many as serve the claim's evidence best."""
+    here, there = view.counts(one), view.counts(other)
+    ratios = {label: (here[label] + 0.5) / (there.get(label, 0) + 0.5) for label in here}
+    labels = sorted(here, key=None if view.ordered else lambda label: ratios[label], reverse=True)
+    best, cut, first, second = -1.0, 0, 0, 0
+    for place, label in enumerate(labels):
+        first, second = first + here[label], second + there.get(label, 0)
+        score = _promise(first / one.n, second / other.n, one.n, claim)
+        if score > best:
+            best, cut = score, place + 1
+    return best, Event(view, frozenset(labels[:cut]))
+
+
+def _promise(p: float, q: float, n: int, claim: "Claim") -> float:
+    """Evidence from cautious shares; the plain distance breaks ties."""
+    low, high = _wilson(p, n, -CAUTION), _wilson(q, n, CAUTION)
+    return claim.evidence(low, high) + TIE_BREAK * (p - q)
+
+
+def _wilson(share: float, n: int, z: float) -> float:
+    """Wilson's score bound, above for z > 0, below for z < 0."""
+    middle = share + z * z / (2 * n)
+    spread = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return min(max((middle + spread) / (1 + z * z / n), 0.0), 1.0)

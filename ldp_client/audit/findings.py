@@ -1,0 +1,70 @@
+"""What an audit found, for programs and for people."""
+
+from math import inf
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Check:
+    """One thing that was tried: its name, whether the mechanism stood it, and what was seen."""
+
+    def __init__(self, name: str, passed: bool, detail: str) -> None:
+        self.name = name
+        self.passed = passed
+        self.detail = detail
+
+    def to_dict(self) -> "dict[str, Any]":
+        return {"name": self.name, "passed": self.passed, "detail": self.detail}
+
+
+class Audit:
+    """All checks of one question. bound: the largest lower bound on ε found, in nats (∞ is possible)."""
+
+    def __init__(self, question: str, mechanism: str, epsilon: float, delta: float) -> None:
+        self.question = question
+        self.mechanism = mechanism
+        self.epsilon, self.delta = epsilon, delta
+        self.bound = 0.0
+        self.checks: "list[Check]" = []
+
+    @property
+    def passed(self) -> bool:
+        return all([check.passed for check in self.checks])
+
+    def to_dict(self) -> "dict[str, Any]":
+        """For JSON; decimals as strings, as in all documents."""
+        return {
+            "question": self.question,
+            "mechanism": self.mechanism,
+            "epsilon": repr(self.epsilon),
+            "delta": repr(self.delta),
+            "lower_bound": "infinite" if self.bound == inf else repr(self.bound),
+            "passed": self.passed,
+            "checks": [check.to_dict() for check in self.checks],
+        }
+
+
+def table(audits: "list[Audit]") -> "list[str]":
+    """One line for each question, then one for each of its checks."""
+    rows = [("question", "mechanism", "stated ε", "found ε ≥", "verdict")]
+    for audit in audits:
+        delta = f", δ {audit.delta:g}" if audit.delta else ""
+        verdict = "passed" if audit.passed else "FAILED"
+        rows.append(
+            (audit.question, audit.mechanism, f"{audit.epsilon:.6g}{delta}", f"{audit.bound:.4g}", verdict)
+        )
+    widths = [max([len(row[column]) for row in rows]) for column in range(len(rows[0]))]
+    lines = []
+    for place, row in enumerate(rows):
+        lines.append("  ".join([cell.ljust(width) for cell, width in zip(row, widths)]).rstrip())
+        if place:
+            lines += [
+                f"    {_mark(check)} {check.name}: {check.detail}" for check in audits[place - 1].checks
+            ]
+    return lines
+
+
+def _mark(check: Check) -> str:
+    return "ok  " if check.passed else "FAIL"

@@ -1,0 +1,106 @@
+"""The answers that an audit compares: those of one question that are hardest to hide from each other."""
+
+from random import Random
+
+from ldp_client.audit.streams import Stream, words_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.mechanisms import Mechanism
+    from schemas.study import Question
+
+    Answers = dict[str, Any]
+
+RECORD_PAIRS = 2
+FAR = 1000.0
+SOME = 30
+
+
+def answers_for(question: "Question") -> "Answers":
+    """Named answers: extremes, values beyond them, and a missing one."""
+    makers = {"number": _numbers, "choice": _choices, "yes_no": _yes_no, "record": _records}
+    return makers[question.ask](question)
+
+
+def pairs_of(mechanism: "Mechanism", question: "Question", answers: "Answers") -> "list[tuple[str, str]]":
+    """The pairs of names to compare; of records those whose exact statistics lie furthest apart."""
+    if question.ask != "record":
+        first, *others = answers
+        return [(first, other) for other in others]
+    silent = {name: words_of(mechanism, answers[name], Stream(0)) for name in answers}
+    names = list(answers)
+    pairs = [(one, other) for index, one in enumerate(names) for other in names[index + 1 :]]
+    pairs.sort(key=lambda pair: _square_distance(silent[pair[0]], silent[pair[1]]))
+    return pairs[-RECORD_PAIRS:]
+
+
+def _square_distance(one: "list[int]", other: "list[int]") -> int:
+    return sum([(a - b) ** 2 for a, b in zip(one, other)])
+
+
+def _numbers(question: "Question") -> "Answers":
+    assert question.bounds is not None
+    low, high = (float(bound) for bound in question.bounds)
+    return {
+        "far below": low - FAR * (high - low),
+        "high": high,
+        "far above": high + FAR * (high - low),
+        # An odd place on most grids, where noise on a coarser grid than the answers' would show.
+        "a third": low + (high - low) / 3,
+        "missing": None,
+    }
+
+
+def _yes_no(question: "Question") -> "Answers":  # noqa: ARG001
+    return {"no": False, "yes": True}
+
+
+def _choices(question: "Question") -> "Answers":
+    """The first choice against the second, one of another byte, one in the middle and the last."""
+    count = len(question.choices)
+    places = sorted({0, 1, min(8, count - 1), count // 2, count - 1})
+    return {f"choice {place}": question.choices[place] for place in places}
+
+
+def _records(question: "Question") -> "Answers":
+    """Features in opposite and orthogonal directions, at and far beyond their bounds; both responses."""
+    count = len(question.features)
+    shapes = {
+        "all high": [1.0] * count,
+        "all low": [-1.0] * count,
+        "high-low": [(-1.0) ** place for place in range(count)],
+        "first": [1.0] + [0.0] * (count - 1),
+        "last": [0.0] * (count - 1) + [1.0],
+        "far": [FAR] * count,
+    }
+    assert question.response is not None
+    answers: "Answers" = {}
+    for name, places in shapes.items():
+        record = {field.id: _place(field.bounds, place) for field, place in zip(question.features, places)}
+        bounds = question.response.bounds
+        responses = (False, True) if bounds is None else (_place(bounds, -FAR), _place(bounds, FAR))
+        for word, response in zip(("no", "yes") if bounds is None else ("low", "high"), responses):
+            answers[f"{name}, {word}"] = {**record, question.response.id: response}
+    return answers
+
+
+def random_answers(question: "Question") -> "list[Any]":
+    """Some answers to a number or record question, inside its bounds and beyond; the same at every call."""
+    random = Random(question.id)
+    if question.bounds is not None:
+        return [_place(question.bounds, random.uniform(-3, 3)) for _ in range(SOME)]
+    assert question.response is not None
+    fields = [*question.features, question.response]
+    return [{field.id: _any_value(field.bounds, random) for field in fields} for _ in range(SOME)]
+
+
+def _any_value(bounds: "Any", random: Random) -> "float | bool":
+    return random.random() < 0.5 if bounds is None else _place(bounds, random.uniform(-3, 3))
+
+
+def _place(bounds: "Any", place: float) -> float:
+    """The number at −1 (low bound) … 1 (high bound), or beyond."""
+    low, high = float(bounds[0]), float(bounds[1])
+    return low + (place + 1) / 2 * (high - low)

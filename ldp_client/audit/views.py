@@ -1,0 +1,182 @@
+"""Ways to look at payloads. A view gives each payload a label; an event is a set of a view's labels.
+
+Each family of views is searched for its best event (events.py), so that a fault that shows only in
+joint distributions (two bits, a whole byte, bytes against each other) is looked for as well.
+"""
+
+import struct
+from bisect import bisect_right
+from collections import Counter
+from math import frexp
+
+from ldp_client.audit.batches import Batch, ones
+from ldp_client.audit.claims import Claim, GaussianClaim
+from ldp_client.audit.exact import is_unary
+from ldp_client.audit.streams import Stream, words_of
+from ldp_client.mechanisms.choice import ChoiceMechanism
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Union
+
+    from ldp_client.mechanisms import Mechanism
+
+    AnyView = Union["View", "BitPair"]
+
+ALL_PAIRS_UP_TO = 48
+FOCUS = 6
+CELLS = 200
+LOWEST = (1 << 8) - 1
+MOST_WORDS = 8
+
+
+class View:
+    """One way to look; `counts` says how often each label comes in a batch.
+
+    ordered: whether greater labels speak for the first answer, so that only thresholds are tried.
+    """
+
+    def __init__(self, name: str, labels: "Callable[[Batch], Sequence[int]]", ordered: bool = False) -> None:
+        self.name = name
+        self.labels = labels
+        self.ordered = ordered
+
+    def counts(self, batch: Batch) -> "dict[int, int]":
+        return Counter(self.labels(batch))
+
+
+class BitPair:
+    """Two bits together, counted without a loop over payloads: label 2 × first + second."""
+
+    ordered = False
+
+    def __init__(self, first: int, second: int) -> None:
+        self.name = f"bits {first} and {second}"
+        self.first, self.second = first, second
+
+    def counts(self, batch: Batch) -> "dict[int, int]":
+        one, other = batch.bit(self.first), batch.bit(self.second)
+        both, first, second = ones(one & other), ones(one), ones(other)
+        return {3: both, 2: first - both, 1: second - both, 0: batch.n - first - second + both}
+
+
+class Pair:
+    """Two answers of one question, by which families of views are aimed."""
+
+    def __init__(self, mechanism: "Mechanism", one: "Any", other: "Any") -> None:
+        self.mechanism = mechanism
+        self.one, self.other = one, other
+        self.numeric = not isinstance(mechanism, ChoiceMechanism)
+        self.unary = not self.numeric and is_unary(mechanism)
+
+
+class Family:
+    """Views of one kind, and the claim that their events are held against."""
+
+    def __init__(self, name: str, claim: Claim, views: "Sequence[AnyView]") -> None:
+        self.name = name
+        self.claim = claim
+        self.views = views
+
+
+def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
+    """All families for one pair of answers; those that learn anything learn it from these batches."""
+    claim = Claim(pair.mechanism.privacy)
+    size, focus = one.size, _focus_bits(one, other)
+    yield Family("bytes", claim, [_byte(place) for place in range(size)])
+    yield Family("pairs of bits", claim, list(_bit_pairs(8 * size, focus)))
+    if size > 1:
+        views = [_mixed(focus[0] // 8, place) for place in range(size)]
+        yield Family("parity of bytes", claim, views)
+    if size <= 2:
+        yield Family("whole payloads", claim, [View("payload", _as_integers)])
+    if not pair.numeric:
+        yield Family("supported choices", claim, [support_view(pair)])
+    if pair.numeric:
+        exact = GaussianClaim(pair.mechanism.privacy) if claim.delta else claim
+        yield Family("numbers", exact, [_projection(pair, one, other)])
+        yield Family("lowest bits", claim, list(_lowest_bits(pair, size // 4)))
+    if pair.numeric and size % 8 == 0:
+        yield Family("floats", claim, [_float_grid(place) for place in range(0, min(size, 64), 8)])
+
+
+def _as_integers(batch: Batch) -> "list[int]":
+    return [int.from_bytes(payload, "big") for payload in batch.payloads]
+
+
+def _byte(place: int) -> View:
+    return View(f"byte {place}", lambda batch: batch.byte(place))
+
+
+def _mixed(one: int, other: int) -> View:
+    return View(f"byte {one} xor byte {other}", lambda batch: batch.mixed(one, other))
+
+
+def _focus_bits(one: Batch, other: Batch) -> "list[int]":
+    """The bits whose own distributions differ most: what joint events are built around."""
+    gaps = [(abs(ones(one.bit(b)) - ones(other.bit(b))), b) for b in range(8 * one.size)]
+    return [b for _, b in sorted(gaps, reverse=True)[:FOCUS]]
+
+
+def _bit_pairs(bits: int, focus: "list[int]") -> "Iterator[BitPair]":
+    for first in range(bits) if bits <= ALL_PAIRS_UP_TO else focus:
+        for second in range(first + 1, bits) if bits <= ALL_PAIRS_UP_TO else range(bits):
+            yield BitPair(first, second)
+
+
+def support_view(pair: Pair) -> View:
+    """Whether each of the two answers is in the report's set of supported choices."""
+    mechanism: "Any" = pair.mechanism
+    one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
+
+    def labels(batch: Batch) -> "list[int]":
+        return [2 * mechanism.supported(p, one) + mechanism.supported(p, other) for p in batch.payloads]
+
+    return View("support of the two answers", labels)
+
+
+def shift_of(pair: Pair) -> "list[int]":
+    """How far apart the two answers' integers are, on the same randomness."""
+    both = [words_of(pair.mechanism, answer, Stream(0)) for answer in (pair.one, pair.other)]
+    return [a - b for a, b in zip(*both)]
+
+
+def _projection(pair: Pair, one: Batch, other: Batch) -> View:
+    """The integers along the line that joins the two answers, in cells of equal counts."""
+    shift = shift_of(pair)
+
+    def along(batch: Batch) -> "list[int]":
+        return [sum([s * w for s, w in zip(shift, words)]) for words in batch.words()]
+
+    together = sorted(along(one) + along(other))
+    edges = [together[len(together) * cell // CELLS] for cell in range(1, CELLS)]
+    return View(
+        "threshold", lambda batch: [bisect_right(edges, value) for value in along(batch)], ordered=True
+    )
+
+
+def _lowest_bits(pair: Pair, words: int) -> "Iterator[View]":
+    """Residues of integers, and the powers of 2 that divide them: what a coarser noise grid would show."""
+    most_shifted = sorted(range(words), key=lambda place: -abs(shift_of(pair)[place]))
+
+    def residues(place: int) -> View:
+        return View(f"number {place} mod {LOWEST + 1}", lambda b: [w[place] & LOWEST for w in b.words()])
+
+    def divisors(place: int) -> View:
+        return View(f"powers of 2 in number {place}", lambda b: [w[place] & -w[place] for w in b.words()])
+
+    for place in most_shifted[:MOST_WORDS]:
+        yield residues(place)
+        yield divisors(place)
+
+
+def _float_grid(place: int) -> View:
+    """The lowest set bit of a float: some outputs lie on the grid of one answer only (Mironov 2012)."""
+
+    def lowest_bit(payload: bytes) -> int:
+        mantissa, exponent = frexp(struct.unpack_from(">d", payload, place)[0])
+        whole = int(mantissa * (1 << 53)) if mantissa == mantissa and abs(mantissa) <= 1 else 0
+        return exponent * 64 + (whole & -whole).bit_length()
+
+    return View(f"grid of the float at byte {place}", lambda b: [lowest_bit(p) for p in b.payloads])

@@ -1,0 +1,119 @@
+"""Choice mechanisms on arrays of indices. Each function is the mechanism's `randomise` for many answers."""
+
+import numpy as np
+
+from ldp_client.bulk.randomness import below, biased_bits, big_endian, truth_or_other, words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ldp_client.core.randomness import Source
+
+    Integers = NDArray[np.int64]
+    Payloads = NDArray[np.uint8]
+
+# Subset selection shuffles a deck of all choices for each report: so many cards at once.
+CARDS = 1 << 20
+
+
+def randomized_response(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+    truths = np.asarray(indices, np.int64)
+    reported = truth_or_other(truths, mechanism.choices, mechanism.threshold, random)
+    return big_endian(reported, mechanism.payload_size)
+
+
+def oue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+    """Noisy bits for all choices, then a fair coin in the true place."""
+    noisy, rows, places, masks = _noisy_bits(mechanism, indices, random)
+    coins = np.frombuffer(random(len(rows)), np.uint8)
+    noisy[rows, places] = (noisy[rows, places] & ~masks) | (coins & masks)
+    return noisy
+
+
+def sue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+    """Flips for all choices, xor the true one's bit."""
+    flips, rows, places, masks = _noisy_bits(mechanism, indices, random)
+    flips[rows, places] ^= masks
+    return flips
+
+
+def _noisy_bits(
+    mechanism: "Any", indices: "Any", random: "Source"
+) -> "tuple[Payloads, Integers, Integers, Payloads]":
+    """Rows of biased bits with spare bits 0; and where the true bits are: row, byte, mask."""
+    truths = np.asarray(indices, np.int64)
+    size = mechanism.payload_size
+    noisy = biased_bits(mechanism.threshold, len(truths) * size, random).reshape(len(truths), size)
+    noisy[:, -1] &= (1 << ((mechanism.choices - 1) % 8 + 1)) - 1
+    masks = np.left_shift(1, truths & 7).astype(np.uint8)
+    return noisy, np.arange(len(truths)), truths >> 3, masks
+
+
+def olh(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+    """A hash function for each answer, and its hash by randomized response."""
+    from ldp_client.mechanisms.olh import PRIME
+
+    truths = np.asarray(indices, np.int64)
+    a, b = _below_prime(len(truths), PRIME, random), _below_prime(len(truths), PRIME, random)
+    hashes = (a * truths + b) % PRIME % mechanism.hashes
+    values = truth_or_other(hashes, mechanism.hashes, mechanism.threshold, random)
+    parts = (big_endian(a, 4), big_endian(b, 4), big_endian(values, mechanism.value_size))
+    return np.hstack(parts)
+
+
+def _below_prime(count: int, prime: int, random: "Source") -> "Integers":
+    """Uniform integers below 2**31 − 1, by rejection of the one word of 31 bits that is not."""
+    drawn = words(count, random) >> 1
+    while (refused := np.flatnonzero(drawn >= prime)).size:
+        drawn[refused] = words(len(refused), random) >> 1
+    return drawn
+
+
+def hadamard(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+    """Halves of blocks by randomized response, then a column of each, uniformly."""
+    truths = np.asarray(indices, np.int64)
+    blocks, rows = truths // (mechanism.width - 1), truths % (mechanism.width - 1) + 1
+    halves = truth_or_other(2 * blocks, 2 * mechanism.blocks, mechanism.threshold, random)
+    columns = words(len(truths), random) & (mechanism.width - 1)
+    columns ^= (rows & -rows) * (_parity(columns & rows) ^ (halves & 1))
+    return big_endian((halves >> 1) * mechanism.width + columns, mechanism.payload_size)
+
+
+def _parity(values: "Integers") -> "Integers":
+    for shift in (16, 8, 4, 2, 1):
+        values = values ^ (values >> shift)
+    return values & 1
+
+
+def subset_selection(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+    """For each answer a shuffle, stopped early, of the other choices."""
+    truths = np.asarray(indices, np.int64)
+    rows = max(1, CARDS // mechanism.choices)
+    parts = [_subsets(mechanism, truths[at : at + rows], random) for at in range(0, len(truths), rows)]
+    return np.concatenate(parts)
+
+
+def _subsets(mechanism: "Any", truths: "Integers", random: "Source") -> "Payloads":
+    count, size = len(truths), mechanism.size
+    truthful = words(count, random) < mechanism.threshold
+    others = _first_cards(count, mechanism.choices - 1, size, random)
+    others += others >= truths[:, None]
+    others[:, 0] = np.where(truthful, truths, others[:, 0])
+    bits = np.zeros((count, 8 * mechanism.payload_size), np.uint8)
+    np.put_along_axis(bits, others, 1, axis=1)
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
+def _first_cards(count: int, cards: int, size: int, random: "Source") -> "Integers":
+    """The first `size` cards of `count` shuffled decks 0..cards−1."""
+    decks = np.tile(np.arange(cards), (count, 1))
+    rows = np.arange(count)
+    for place in range(size):
+        chosen = place + below(cards - place, count, random)
+        picked = decks[rows, chosen]
+        decks[rows, chosen] = decks[:, place]
+        decks[:, place] = picked
+    return decks[:, :size].copy()

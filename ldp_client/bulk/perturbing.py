@@ -1,0 +1,61 @@
+"""perturb_many for every mechanism: quantise all answers, then noise in chunks of bounded memory."""
+
+import numpy as np
+
+from ldp_client.bulk import choices, numbers
+from ldp_client.bulk.quantising import quantise_many
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ldp_client.bulk.quantising import Quantised
+    from ldp_client.core.randomness import Source
+    from ldp_client.mechanisms import Mechanism
+
+    Payloads = NDArray[np.uint8]
+    Randomise = Callable[[Any, Any, Source], Payloads]
+
+# Working memory of a chunk, in bytes of its largest array: it should stay in a processor's cache.
+CHUNK = 1 << 19
+
+# Mechanisms by name; all others go through their scalar form.
+RANDOMISERS: "dict[str, Randomise]" = {
+    "laplace": numbers.laplace,
+    "gaussian": numbers.gaussian,
+    "gaussian_statistics": numbers.gaussian_statistics,
+    "randomized_response": choices.randomized_response,
+    "oue": choices.oue,
+    "sue": choices.sue,
+    "subset_selection": choices.subset_selection,
+    "olh": choices.olh,
+    "hadamard": choices.hadamard,
+}
+
+
+def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source") -> "Payloads":
+    """One noisy payload for each answer: rows of payload_size bytes. Raises AnswerError.
+
+    All answers are checked before any noise is drawn. See quantise_many for their forms.
+    """
+    return randomise_many(mechanism, quantise_many(mechanism, answers), random)
+
+
+def randomise_many(mechanism: "Mechanism", quantised: "Quantised", random: "Source") -> "Payloads":
+    """The noisy payloads of quantised answers: an array, or a list of what `quantise` returns."""
+    randomise: "Randomise" = RANDOMISERS.get(mechanism.name, _one_by_one)
+    step = max(1, CHUNK // max(mechanism.payload_size, 8))
+    payloads = np.empty((len(quantised), mechanism.payload_size), np.uint8)
+    for start in range(0, len(quantised), step):
+        chunk = quantised[start : start + step]
+        payloads[start : start + len(chunk)] = randomise(mechanism, chunk, random)
+    return payloads
+
+
+def _one_by_one(mechanism: "Mechanism", quantised: "Sequence[Any]", random: "Source") -> "Payloads":
+    each = quantised.tolist() if isinstance(quantised, np.ndarray) else quantised
+    together = b"".join([mechanism.randomise(value, random) for value in each])
+    return np.frombuffer(together, np.uint8).reshape(len(quantised), mechanism.payload_size)

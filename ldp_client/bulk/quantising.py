@@ -1,0 +1,118 @@
+"""Many answers onto the study's grid, as `quantise` puts one; arrays without a loop over answers."""
+
+import numpy as np
+
+from ldp_client.core.quantise import UNIT
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from schemas.errors import AnswerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Union
+
+    from numpy.typing import NDArray
+
+    from ldp_client.mechanisms import Mechanism
+    from schemas.rational import Rational
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Quantised = Union[Sequence[Any], Integers]
+
+
+def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
+    """The integers of many answers. Raises AnswerError.
+
+    answers: an array of numbers (missing: NaN), of booleans for a yes/no, of labels or of numbered choices;
+    for a record {field: array, …, response: array}. Anything else is taken as a sequence of what one
+    device may answer.
+    """
+    if isinstance(answers, dict) and isinstance(mechanism, GaussianStatistics):
+        return _records(mechanism, answers)
+    if isinstance(answers, np.ndarray) and answers.ndim == 1:
+        if isinstance(mechanism, ChoiceMechanism):
+            return _choices(mechanism, answers)
+        if answers.dtype.kind in "iuf" and hasattr(mechanism, "bounds") and hasattr(mechanism, "levels"):
+            return _indices(answers, mechanism.bounds, mechanism.levels)
+    each = answers.tolist() if isinstance(answers, np.ndarray) else answers
+    return [mechanism.quantise(answer) for answer in each]
+
+
+def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers | list[int]":
+    """Labels are looked up once each."""
+    if mechanism.boolean and answers.dtype == np.bool_:
+        return answers.astype(np.int64)
+    if mechanism.numbered and answers.dtype.kind in "iu":
+        if answers.size and not (answers.min() >= 0 and answers.max() < mechanism.choices):
+            raise AnswerError(mechanism.field, f"must be whole numbers from 0 to {mechanism.choices - 1}")
+        return answers.astype(np.int64)
+    if answers.dtype.kind != "U":
+        return [mechanism.quantise(answer) for answer in answers.tolist()]
+    labels, where = np.unique(answers, return_inverse=True)
+    return np.asarray([mechanism.quantise(label) for label in labels.tolist()], np.int64)[where]
+
+
+def _positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "Floats":
+    """core/quantise.position for every value: the same operations on the same floats."""
+    numbers = values.astype(np.float64)
+    low, high = float(bounds[0]), float(bounds[1])
+    with np.errstate(all="ignore"):
+        share = np.clip((numbers - low) / (high - low), 0.0, 1.0)
+    share = np.where(numbers >= high, 1.0, share)
+    share = np.where(numbers <= low, 0.0, share)
+    return np.where(np.isnan(numbers), 0.5, share)
+
+
+def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels: int) -> "Integers":
+    return np.minimum((_positions(values, bounds) * levels + 0.5).astype(np.int64), levels)
+
+
+def _signed(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", size: int) -> "Integers":
+    return (_positions(values, bounds) * (2 * size) + 0.5).astype(np.int64) - size
+
+
+def _records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integers":
+    """v of every record, as GaussianStatistics.quantise gives it."""
+    columns = {name: np.asarray(answers[name]) for name in answers}
+    _check_columns(mechanism, columns)
+    features = [_signed(columns[field.id], _bounds(field), UNIT) for field in mechanism.features]
+    response = columns[mechanism.response.id]
+    if mechanism.binary:
+        last = np.where(response, mechanism.weight, -mechanism.weight)
+    else:
+        last = _signed(response, _bounds(mechanism.response), mechanism.weight)
+    clipped = _clip_norm(np.column_stack(features), mechanism.radius)
+    return np.column_stack([np.full(len(last), mechanism.weight), clipped, last])
+
+
+def _bounds(field: "Any") -> "tuple[Rational, Rational]":
+    bounds: "tuple[Rational, Rational]" = field.bounds
+    return bounds
+
+
+def _check_columns(mechanism: GaussianStatistics, columns: "dict[str, NDArray[Any]]") -> None:
+    fields = [*mechanism.features, mechanism.response]
+    for field in fields:
+        name = f"{mechanism.field}.{field.id}"
+        if field.id not in columns:
+            raise AnswerError(name, "is missing")
+        column = columns[field.id]
+        if column.ndim != 1 or len(column) != len(columns[fields[0].id]):
+            raise AnswerError(name, "must be one column, as long as the others")
+        if column.dtype.kind not in ("b" if field.bounds is None else "iuf"):
+            raise AnswerError(name, "must be " + ("booleans" if field.bounds is None else "numbers"))
+    if len(columns) != len(fields):
+        raise AnswerError(mechanism.field, "has a field that the study does not ask for")
+
+
+def _clip_norm(vectors: "Integers", radius: int) -> "Integers":
+    """core/quantise.clip_norm for every row."""
+    squares = np.maximum((vectors * vectors).sum(axis=1), 1) - 1
+    roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    roots -= roots * roots > squares
+    roots += (roots + 1) ** 2 <= squares
+    lengths = np.maximum(roots + 1, radius)[:, None]
+    clipped: "Integers" = np.sign(vectors) * (np.abs(vectors) * radius // lengths)
+    return clipped

@@ -1,0 +1,90 @@
+"""Arrays of uniform integers from a source of random bytes, without bias; read as the scalar functions do."""
+
+import numpy as np
+
+from ldp_client.core.calibration import CHOICE_BITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ldp_client.core.randomness import Source
+
+    Bytes = NDArray[np.uint8]
+    Integers = NDArray[np.int64]
+
+WORD = 1 << 32
+
+
+def words(count: int, random: "Source") -> "Integers":
+    """`count` uniform integers below 2**32, as random_bits(32, …) reads each."""
+    return np.frombuffer(random(4 * count), ">u4").astype(np.int64)
+
+
+def below(limits: "int | Integers", count: int, random: "Source") -> "Integers":
+    """`count` uniform integers in 0..limit−1, limits ≤ 2**32 (one, or one for each), by rejection."""
+    limits = np.broadcast_to(np.asarray(limits, np.int64), count)
+    drawn = words(count, random)
+    ceilings = WORD - WORD % limits
+    while (refused := np.flatnonzero(drawn >= ceilings)).size:
+        drawn[refused] = words(len(refused), random)
+    return drawn % limits
+
+
+def truth_or_other(truths: "Integers", count: int, threshold: int, random: "Source") -> "Integers":
+    """Each truth with probability threshold / 2**32, else another of 0..count−1, equally."""
+    truthful = words(len(truths), random) < threshold
+    others = below(count - 1, len(truths), random)
+    others += others >= truths
+    return np.where(truthful, truths, others)
+
+
+def biased_bits(threshold: int, size: int, random: "Source") -> "Bytes":
+    """`size` bytes of independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly.
+
+    Compares bit-sliced fractions with the threshold, 8 digits at a time and the highest first; the lower
+    digits are drawn only for bytes in which a bit is not decided yet, one in 32, whatever the answers.
+    """
+    return _compare(threshold, CHOICE_BITS, size, random)
+
+
+FIRST_DIGITS = 8
+
+
+def _compare(threshold: int, digits: int, size: int, random: "Source") -> "Bytes":
+    """Bits that say whether fractions of `digits` random binary digits are below threshold."""
+    if digits <= FIRST_DIGITS:
+        return _digits_below(threshold, digits, size, random)[0]
+    rest = digits - FIRST_DIGITS
+    smaller, equal = _digits_below(threshold >> rest, FIRST_DIGITS, size, random)
+    open_bytes = np.flatnonzero(equal)
+    lower = _compare(threshold & ((1 << rest) - 1), rest, len(open_bytes), random)
+    smaller[open_bytes] |= equal[open_bytes] & lower
+    return smaller
+
+
+def _digits_below(threshold: int, digits: int, size: int, random: "Source") -> "tuple[Bytes, Bytes]":
+    """For every bit whether a random number of so many digits is below threshold, and whether it equals it.
+
+    One block of random bytes for each digit, lowest first, holding the digits' complements.
+    """
+    padded = size + -size % 8
+    smaller = np.zeros(padded // 8, np.uint64)
+    equal = ~smaller
+    for digit in range(digits):
+        fresh = np.frombuffer(random(padded), np.uint64)
+        if threshold >> digit & 1:
+            smaller |= fresh
+            equal &= ~fresh
+        else:
+            smaller &= fresh
+            equal &= fresh
+    return smaller.view(np.uint8)[:size], equal.view(np.uint8)[:size]
+
+
+def big_endian(values: "Integers", size: int) -> "Bytes":
+    """Non-negative integers as rows of `size` bytes."""
+    wide: "Any" = values.astype(">u8").view(np.uint8).reshape(-1, 8)
+    return np.ascontiguousarray(wide[:, 8 - size :])

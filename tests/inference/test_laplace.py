@@ -1,0 +1,108 @@
+"""The Gaussian approximation agrees with the exact posterior where it says so, and says where it does not."""
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference import fit, laplace
+from inference.importance import resample, weigh
+from inference.laplace import approximate
+from inference.models import model_for
+from ldp_client import mechanism_for
+from schemas import Study
+from schemas.errors import InputError
+from summaries import QuestionSummary, Summary
+from tests import studies
+
+
+def choice_model(choices, n, seed=1):
+    """A model of unary-encoded reports of 1 + i/k parts of choice i, at epsilon 1."""
+    question = {**studies.CHOICE, "choices": [f"c{i}" for i in range(choices)]}
+    question = Study(studies.document(question)).questions[0]
+    mechanism = mechanism_for(question)
+    shares = np.linspace(1, 2, choices) / np.linspace(1, 2, choices).sum()
+    random = np.random.default_rng(seed)
+    true = random.multinomial(n, shares)
+    counts = random.binomial(true, float(mechanism.p)) + random.binomial(n - true, float(mechanism.q))
+    return model_for(question, QuestionSummary(n, counts)), shares
+
+
+def test_it_is_the_exact_posterior_of_a_yes_no():
+    """At a large epsilon randomized response hardly lies: the posterior is a beta distribution."""
+    study = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20")))
+    summary = QuestionSummary(400, np.asarray([280, 120]))
+    drawn = approximate(model_for(study.questions[0], summary), seed=1)
+    assert drawn.reasons == ()
+    exact = stats.beta(121, 281)
+    found = np.ravel(drawn.sites["p"])
+    assert found.mean() == pytest.approx(exact.mean(), abs=0.002)
+    assert found.std() == pytest.approx(exact.std(), rel=0.06)
+
+
+def test_many_choices():
+    model, shares = choice_model(300, 10**10)
+    drawn = approximate(model, seed=1, draws=1000)
+    assert drawn.reasons == ()
+    mean, sd = drawn.sites["p"].mean(axis=(0, 1)), drawn.sites["p"].std(axis=(0, 1))
+    assert np.abs((mean - shares) / sd).max() < 6
+    assert np.corrcoef(mean, shares)[0, 1] > 0.99
+
+
+def test_it_says_where_it_is_poor():
+    """With few reports the shares pile up at zero, which no Gaussian does."""
+    model, _ = choice_model(100, 10**6)
+    reasons = approximate(model, seed=1).reasons
+    assert len(reasons) == 1
+    assert "Pareto k" in reasons[0]
+    assert "--method nuts" in reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("width", "good"), [(1.0, True), (0.8, True), (1.1, True), (2.5, False), (0.05, False)]
+)
+def test_weights_tell_a_wrong_width(width, good):
+    x = np.random.default_rng(1).normal(size=4000)
+    worth = weigh(stats.norm(0, width).logpdf(x) - stats.norm(0, 1).logpdf(x))
+    assert worth.good == good
+    if good:
+        found = x[resample(worth, 3, 4)]
+        assert found.std() == pytest.approx(width, rel=0.06)
+        assert len(found) % 4 == 0
+
+
+def test_ratios_that_are_not_finite_are_poor():
+    assert not weigh(np.asarray([0.0, np.nan] * 2000)).good
+
+
+def test_a_posterior_without_reports_is_never_ok():
+    for template in (studies.AGE, studies.YES_NO):
+        study = Study(studies.document(template))
+        posterior = next(iter(fit(study, Summary.empty(study), method="laplace").values()))
+        assert not posterior.diagnostics.ok
+        assert all(np.isfinite(draws).all() for draws in posterior.draws.values())
+        assert posterior.to_document()["method"] == "laplace"
+    jax.clear_caches()
+
+
+def test_too_many_parameters_are_refused(monkeypatch):
+    monkeypatch.setattr(laplace, "MOST_DIMENSIONS", 5)
+    model, _ = choice_model(13, 1000)
+    with pytest.raises(InputError, match="at most 5 parameters"):
+        approximate(model, seed=1)
+
+
+def test_an_unknown_method_is_refused():
+    study = Study(studies.document(studies.YES_NO))
+    with pytest.raises(InputError, match="'gibbs' is no method; laplace and nuts are"):
+        fit(study, Summary.empty(study), method="gibbs")
+
+
+def test_priors_in_python_reach_the_posterior():
+    study = Study(studies.document(studies.YES_NO))
+    prior = {"distribution": "beta", "a": 80, "b": 20}
+    found = fit(study, Summary.empty(study), method="laplace", priors={"ever": {"p": prior}})["ever"]
+    assert found.draws["p"].mean() == pytest.approx(0.8, abs=0.01)
+    assert found.to_document()["prior"] == {"p": {"distribution": "beta", "a": 80.0, "b": 20.0}}
+    with pytest.raises(InputError, match="no question 'never'"):
+        fit(study, Summary.empty(study), priors={"never": {"p": prior}})

@@ -1,0 +1,209 @@
+"""Mechanisms with a fault planted in them, each of a kind that real software has had."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+
+from ldp_client.core import strips
+from ldp_client.core.calibration import log_ratio
+from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
+from ldp_client.mechanisms.base import Privacy, pack_signed
+from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
+from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.oue import Oue
+from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from schemas.rational import Rational
+
+
+class QuietLaplace(Laplace):
+    """Noise of 0.8 times the scale it should have."""
+
+    def randomise(self, quantised, random):
+        return pack_signed([quantised + strips.laplace(1, random)[0] * 4 // 5])
+
+
+class CoarseLaplace(Laplace):
+    """Noise on a grid four times coarser than the answers'."""
+
+    def randomise(self, quantised, random):
+        return pack_signed([quantised + strips.laplace(1, random)[0] // 4 * 4])
+
+
+class UnclippedLaplace(Laplace):
+    """Answers beyond the bounds stay there."""
+
+    def quantise(self, answer):
+        if answer is None:
+            return self.levels // 2
+        low, high = float(self.bounds[0]), float(self.bounds[1])
+        return round((answer - low) / (high - low) * self.levels)
+
+
+class NumpyLaplace(Laplace):
+    """The textbook mechanism: NumPy's Laplace noise added to a float."""
+
+    payload_size = 8
+
+    def perturb(self, answer, random=None):  # noqa: ARG002
+        value = min(max(6.0 if answer is None else float(answer), 0.0), 12.0)
+        return struct.pack(">d", value + np.random.default_rng().laplace(scale=12.0))
+
+    def check(self, payload):
+        pass
+
+
+class InversionLaplace(NumpyLaplace):
+    """The same from sound random bytes, by inversion: only the grid of its floats is at fault."""
+
+    def perturb(self, answer, random=urandom):
+        value = min(max(6.0 if answer is None else float(answer), 0.0), 12.0)
+        word = random_bits(64, random)
+        uniform = ((word >> 11) + 0.5) * 2.0**-53
+        noise = -12.0 * math.log(uniform)
+        return struct.pack(">d", value - noise if word & 1 else value + noise)
+
+
+class RepeatedLaplace(Laplace):
+    """Keeps its noise for the next report, as a buffer of random bytes that survives a fork does."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.kept = []
+
+    def randomise(self, quantised, random):
+        self.kept = self.kept[1:] or strips.laplace(1, random) * 3
+        return pack_signed([quantised + self.kept[0]])
+
+
+class SharedNoise(GaussianStatistics):
+    """One normal for all coordinates: each is noisy, their differences are not."""
+
+    def randomise(self, quantised, random):
+        noise = strips.normal(1, random)[0]
+        sums = []
+        for i, j in self.coordinates:
+            multiplier = self.diagonal if i == j else self.off_diagonal
+            sums.append((quantised[i] * quantised[j] * multiplier >> MULTIPLIER_BITS) + noise)
+        return pack_signed(sums)
+
+
+class QuietGaussian(GaussianStatistics):
+    """Noise of 0.8 times the standard deviation it should have."""
+
+    def randomise(self, quantised, random):
+        def disturbed(count, source):
+            return [value * 4 // 5 for value in strips.normal(count, source)]
+
+        return _with_noise(self, quantised, disturbed, random)
+
+
+class UnclippedGaussian(GaussianStatistics):
+    """Features are scaled by their bounds but their norm is not clipped."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.radius *= 8
+
+
+def _with_noise(mechanism, quantised, sampler, random):
+    sums = []
+    for (i, j), noise in zip(mechanism.coordinates, sampler(len(mechanism.coordinates), random)):
+        multiplier = mechanism.diagonal if i == j else mechanism.off_diagonal
+        sums.append((quantised[i] * quantised[j] * multiplier >> MULTIPLIER_BITS) + noise)
+    return pack_signed(sums)
+
+
+class RepeatedBytes(Oue):
+    """Every byte has the same noise (Cobalt): each bit by itself is right. For whole bytes of choices."""
+
+    def randomise(self, quantised, random):
+        noise = 0
+        for place, fresh in enumerate(random(self.bits)):
+            noise = noise | fresh if self.threshold >> place & 1 else noise & fresh
+        report = bytearray([noise] * self.payload_size)
+        own = 1 << quantised % 8
+        report[quantised // 8] = (noise & ~own) | (random(1)[0] & own)
+        return bytes(report)
+
+
+class RoundedUp(Oue):
+    """The threshold is rounded down, so ε is 1e-10 too large, and said so."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.threshold -= 1
+        self._state_odds((1 << self.bits) - self.threshold, self.threshold)
+        self.q = Rational(self.threshold, 1 << self.bits)
+
+
+class RoundedUpSilently(RoundedUp):
+    """The same, and what it says is the ε of the study."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.privacy = Privacy(question.mechanism.epsilon, Rational(0))
+
+
+class OffByOneOue(Oue):
+    """States the right threshold and samples with the one below."""
+
+    def randomise(self, quantised, random):
+        self.threshold -= 1
+        try:
+            return super().randomise(quantised, random)
+        finally:
+            self.threshold += 1
+
+
+class OffByOneResponse(RandomizedResponse):
+    """Tells the truth once in 2**32 times too often."""
+
+    def randomise(self, quantised, random):
+        truthful = random_bits(self.bits, random) <= self.threshold
+        other = uniform_below(self.choices - 1, random)
+        other += other >= quantised
+        return (quantised if truthful else other).to_bytes(self.payload_size, "big")
+
+
+class OftenTruthful(RandomizedResponse):
+    """Tells the truth half as often again as it states."""
+
+    def randomise(self, quantised, random):
+        reported = quantised if random(1)[0] < 64 else truth_or_other(*self._arguments(quantised), random)
+        return reported.to_bytes(self.payload_size, "big")
+
+    def _arguments(self, quantised):
+        return quantised, self.choices, self.threshold
+
+
+class SeldomTruthful(Oue):
+    """Sets the true bit less often than it states: private, but estimates from it would be wrong."""
+
+    def randomise(self, quantised, random):
+        report = super().randomise(quantised, random)
+        keep = random(1)[0] < 192
+        mask = ((1 << 8 * self.payload_size) - 1) ^ (0 if keep else 1 << quantised)
+        return (int.from_bytes(report, "little") & mask).to_bytes(self.payload_size, "little")
+
+
+class WrongOdds(RandomizedResponse):
+    """Odds and ε of a weaker law than p and q have."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.odds = (self.odds[0] - 1, self.odds[1])
+        self.privacy = Privacy(log_ratio(*self.odds), Rational(0))
+
+
+class ThriftyResponse(RandomizedResponse):
+    """Draws the other choice only when it needs it, and only where there is more than one."""
+
+    def randomise(self, quantised, random):
+        other = quantised
+        if random_bits(self.bits, random) >= self.threshold:
+            other = uniform_below(self.choices - 1, random) if quantised else self.choices - 1
+            other += other >= quantised and quantised > 0
+        return other.to_bytes(self.payload_size, "big")

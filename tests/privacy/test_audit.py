@@ -1,0 +1,147 @@
+"""The audit finds planted faults and passes the real mechanisms."""
+
+import json
+
+import pytest
+from scipy import stats
+
+from ldp_client import cli, mechanisms
+from ldp_client.audit import audit_mechanism
+from ldp_client.audit.binomial import lower_share, upper_share
+from ldp_client.audit.gaussian import delta_of, epsilon_of, largest_distance
+from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from schemas import Rational, Study
+from tests import studies
+from tests.privacy import faults
+
+SAMPLES = 8000
+WIDE = {**studies.CHOICE, "choices": [str(number) for number in range(16)]}
+ONE_OF_MANY = {**WIDE, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
+
+
+def audit(question, kind=None, samples=SAMPLES):
+    asked = Study(studies.document(question)).questions[0]
+    kind = kind or mechanisms.MECHANISMS[asked.mechanism.name]
+    return audit_mechanism(kind(asked), asked, samples)
+
+
+def failures(found):
+    return {check.name for check in found.checks if not check.passed}
+
+
+REAL = [
+    *studies.ALL,
+    *studies.NEWER,
+    {**studies.NEWER[-1], "choices": {"count": 1000000}},
+    WIDE,
+    ONE_OF_MANY,
+    studies.with_epsilon(studies.NUMBER, "0.01"),
+    studies.with_epsilon(WIDE, "6"),
+    {**studies.LINEAR, "norm": "0.3"},
+]
+
+
+@pytest.mark.parametrize("question", REAL, ids=lambda q: f"{q['id']}-{q['mechanism']['epsilon']}")
+def test_the_real_mechanisms_pass(question):
+    found = audit(question)
+    assert failures(found) == set()
+    assert found.bound <= found.epsilon
+
+
+@pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.ONE_OF, studies.YES_NO])
+def test_the_bound_comes_close_to_the_truth(question):
+    """An audit that never finds anything would pass everything."""
+    assert audit(question).bound > 0.6
+
+
+PLANTED = [
+    (studies.NUMBER, faults.QuietLaplace, {"bound from numbers", "noise is not too small"}),
+    (studies.LINEAR, faults.QuietGaussian, {"noise is not too small"}),
+    (studies.NUMBER, faults.CoarseLaplace, {"bound from lowest bits"}),
+    (studies.NUMBER, faults.NumpyLaplace, {"bound from floats", "repeats on the same random bytes"}),
+    (studies.NUMBER, faults.InversionLaplace, {"bound from floats"}),
+    (studies.NUMBER, faults.RepeatedLaplace, {"noise is independent"}),
+    (studies.LINEAR, faults.SharedNoise, {"noise is independent"}),
+    (
+        studies.NUMBER,
+        faults.UnclippedLaplace,
+        {"bound from numbers", "no two answers are further apart than the noise hides"},
+    ),
+    (studies.LINEAR, faults.UnclippedGaussian, {"no two answers are further apart than the noise hides"}),
+    (
+        WIDE,
+        faults.RepeatedBytes,
+        {"bound from pairs of bits", "no output of one answer is impossible for another"},
+    ),
+    (WIDE, faults.RoundedUp, {"within the study's epsilon and delta"}),
+    (WIDE, faults.RoundedUpSilently, {"epsilon is not below the logarithm of the odds"}),
+    (WIDE, faults.OffByOneOue, {"the sampler's coin is exactly q"}),
+    (ONE_OF_MANY, faults.WrongOdds, {"odds, p and q are one law"}),
+    (ONE_OF_MANY, faults.OffByOneResponse, {"the sampler's coin is exactly p"}),
+    (ONE_OF_MANY, faults.OftenTruthful, {"bound from supported choices"}),
+    (WIDE, faults.SeldomTruthful, {"supported choices follow the stated law"}),
+    (ONE_OF_MANY, faults.ThriftyResponse, {"takes as many random bytes for either answer"}),
+]
+
+
+@pytest.mark.parametrize(("question", "kind", "expected"), PLANTED, ids=lambda v: getattr(v, "__name__", ""))
+def test_planted_faults_are_found(question, kind, expected):
+    found = audit(question, kind, samples=3 * SAMPLES if kind is faults.QuietLaplace else SAMPLES)
+    assert not found.passed
+    assert expected <= failures(found)
+
+
+def test_correlated_bits_cannot_be_seen_in_single_bytes():
+    """What makes the planted fault a fault of the joint distribution."""
+    assert "bound from bytes" not in failures(audit(WIDE, faults.RepeatedBytes))
+
+
+def test_the_command_tells_and_exits_by_the_verdict(tmp_path, capsys, monkeypatch):
+    path, out = tmp_path / "study.json", tmp_path / "audit.json"
+    path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))
+    command = ["audit", str(path), "--samples", "1000", "--out", str(out)]
+    assert cli.main(command) == 0
+    written = json.loads(out.read_text())
+    assert [entry["question"] for entry in written] == ["hours", "ever"]
+    assert all(entry["passed"] for entry in written)
+    assert "passed" in capsys.readouterr().out
+
+    monkeypatch.setitem(mechanisms.MECHANISMS, "laplace", faults.UnclippedLaplace)
+    assert cli.main([*command, "--question", "hours"]) == 1
+    assert "FAIL" in capsys.readouterr().out
+    assert json.loads(out.read_text())[0]["passed"] is False
+    assert cli.main([*command, "--question", "ever"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"), [(["--samples", "10"], "--samples"), (["--question", "none"], "--question")]
+)
+def test_bad_options_are_one_line(tmp_path, capsys, options, says):
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(studies.document(studies.YES_NO)))
+    assert cli.main(["audit", str(path), *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("false_alarm", [0.05, 1e-9])
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (1, 10), (10, 10), (7, 1000), (9000, 20000)])
+def test_clopper_pearson_bounds_are_those_of_the_beta_quantiles(successes, trials, false_alarm):
+    low, high = lower_share(successes, trials, false_alarm), upper_share(successes, trials, false_alarm)
+    expected_low = stats.beta.ppf(false_alarm, successes, trials - successes + 1) if successes else 0.0
+    expected_high = (
+        stats.beta.isf(false_alarm, successes + 1, trials - successes) if successes < trials else 1.0
+    )
+    assert low == pytest.approx(expected_low, rel=1e-6)
+    assert high == pytest.approx(expected_high, rel=1e-6)
+    assert low <= expected_low * (1 + 1e-12)
+    assert high >= expected_high * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-4"), ("1", "1e-6"), ("8", "1e-9")])
+def test_the_audits_gaussian_curve_agrees_with_the_calibration(epsilon, delta):
+    """Two ways to one radius: floats and erfc here, interval arithmetic on integers there."""
+    radius = gaussian_radius(Rational.parse(epsilon), Rational.parse(delta), 9)
+    allowed = largest_distance(float(epsilon), float(delta))
+    assert radius == pytest.approx(allowed * 2**NOISE_BITS, abs=1.5)
+    assert delta_of(allowed, float(epsilon)) == pytest.approx(float(delta), rel=1e-9)
+    assert epsilon_of(allowed, float(delta)) == pytest.approx(float(epsilon), rel=1e-9)

@@ -1,0 +1,89 @@
+"""The audit of time, with a clock that counts executed instructions: exact on any machine."""
+
+import sys
+
+import pytest
+
+from ldp_client import mechanisms
+from ldp_client.audit.pairs import answers_for, pairs_of
+from ldp_client.audit.timing import slower, time_checks
+from ldp_client.audit.views import Pair
+from ldp_client.core.randomness import random_bits
+from ldp_client.mechanisms.base import pack_signed
+from ldp_client.mechanisms.laplace import Laplace
+from schemas import Study
+from tests import studies
+
+RUNS = 60
+
+
+class InstructionClock:
+    """The number of Python instructions executed while it was switched on."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self):
+        return self.count
+
+    def _trace(self, frame, event, _argument):
+        frame.f_trace_opcodes = True
+        self.count += event == "opcode"
+        return self._trace
+
+    def __enter__(self):
+        self.before = sys.gettrace()
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self.before)
+
+
+def failures(question, kind=None):
+    asked = Study(studies.document(question)).questions[0]
+    mechanism = (kind or mechanisms.MECHANISMS[asked.mechanism.name])(asked)
+    answers = answers_for(asked)
+    first, second = pairs_of(mechanism, asked, answers)[0]
+    pair = Pair(mechanism, answers[first], answers[second])
+    with InstructionClock() as clock:
+        checks = list(time_checks(pair, answers, 1e-6, clock, RUNS))
+    return {check.name for check in checks if not check.passed}
+
+
+class CountingDown(Laplace):
+    """Two-sided geometric noise, step by step: the time of many discrete samplers grows with the noise."""
+
+    def randomise(self, quantised, random):
+        steps = 0
+        while random_bits(8, random) > 8:
+            steps += 1
+        sign = 1 if random_bits(8, random) & 1 else -1
+        return pack_signed([quantised + sign * steps * self.scale // 32])
+
+
+class QuickAtTheBound(Laplace):
+    """Clamps answers by a shorter way than it quantises others."""
+
+    def quantise(self, answer):
+        if answer is not None and answer >= 12:
+            return self.levels
+        return super().quantise(answer)
+
+
+@pytest.mark.parametrize("question", studies.ALL, ids=lambda q: q["id"])
+def test_the_real_mechanisms_take_the_same_steps(question):
+    assert failures(question) == set()
+
+
+def test_planted_leaks_of_time_are_found():
+    assert failures(studies.NUMBER, CountingDown) == {"time does not depend on the noise"}
+    assert failures(studies.NUMBER, QuickAtTheBound) == {"time does not depend on the answer"}
+
+
+def test_times_differ_only_beyond_the_tolerance():
+    times = [1000 + step for step in range(200)]
+    assert not slower([taken * 21 // 20 for taken in times], times, 1e-6)
+    assert slower([taken * 6 // 5 for taken in times], times, 1e-6)
+    assert not slower(times, [taken * 6 // 5 for taken in times], 1e-6)
+    assert not slower([7] * 100, [7] * 100, 1e-6)
