@@ -24,8 +24,8 @@ MODELS: dict[str, Build] = {
 # Whose reports each model has a likelihood for.
 READS = {
     **dict.fromkeys(LAWS, ("laplace", "gaussian")),
-    "bernoulli": ("randomized_response",),
-    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
+    "bernoulli": ("randomized_response", "memoized"),
+    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard", "memoized"),
     "linear_regression": ("gaussian_statistics",),
     "logistic_regression": ("gaussian_statistics",),
 }
