@@ -21,7 +21,7 @@ from inference import priors
 from inference.baselines.unbiased import unbiased_frequencies
 from inference.models.base import Draws, Model
 from inference.models.choice import choice_counts
-from inference.models.number import Scale as NumberScale
+from inference.models.number_laws import own_parameters, zero_between_bounds
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import second_moments
 from ldp_client import Mechanism, mechanism_for
@@ -61,18 +61,18 @@ def _normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) 
         numpyro.factor("reports", jnp.sum(counts * law.log_prob(values)))
 
     initial = {"mean": 0.5, "sd": 0.3}
-    return Model(program, _reports(mechanism, summary), initial, NumberScale(question).normal_parameters)
+    return Model(program, _reports(mechanism, summary), initial, own_parameters(question))
 
 
 def _exponential(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    scale = NumberScale(question)
+    zero = zero_between_bounds(question)
 
     def program(values: Array, counts: Array) -> None:
         rate = priors.exponential(question)
-        above_zero = jnp.maximum(values - scale.zero, 0.0)
+        above_zero = jnp.maximum(values - zero, 0.0)
         numpyro.factor("reports", jnp.sum(counts * (jnp.log(rate) - rate * above_zero)))
 
-    return Model(program, _reports(mechanism, summary), {"rate": 2.0}, scale.exponential_parameters)
+    return Model(program, _reports(mechanism, summary), {"rate": 2.0}, own_parameters(question))
 
 
 def _estimated_counts(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:

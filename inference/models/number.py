@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import cast
 
 import jax.numpy as jnp
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 
 from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.discrete import MOST_POINTS
+from inference.likelihoods.noise import Noise
 from inference.models.base import Model
-from inference.models.number_laws import LAWS, Start
+from inference.models.number_laws import LAWS, Start, own_parameters
 from inference.units import number_units
 from ldp_client import Mechanism
 from ldp_client.mechanisms.gaussian import Gaussian
@@ -24,7 +24,7 @@ from schemas.errors import InputError
 from summaries import QuestionSummary
 from summaries.reductions.histogram import REACH, histogram_edges
 
-NOISE = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
+NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
 
@@ -51,7 +51,7 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
     mean, variance = _moments(summary, edges, noise_scale, _VARIANCE[mechanism.name])
     start = Start(max(shift + stretch * mean, 0.02 * stretch), variance * stretch**2)
     data = {"n": summary.n, "counts": summary.values}
-    return Model(program, data, law.start(start), partial(law.own, units=units))
+    return Model(program, data, law.start(start), own_parameters(question))
 
 
 def _check_bounds(question: Question, bounds: tuple[float, float]) -> None:

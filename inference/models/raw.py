@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.models import regression
 from inference.models.base import Draws, Model
-from inference.models.number_laws import LAWS, Start
+from inference.models.number_laws import LAWS, Start, own_parameters
 from schemas import Question
 
 Answers = Sequence[Any]
@@ -38,7 +37,7 @@ def _number(question: Question, answers: Answers) -> Model:
 
     mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
     start = Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2)
-    return Model(program, {"values": values, "counts": counts}, law.start(start), partial(law.own, units=units))
+    return Model(program, {"values": values, "counts": counts}, law.start(start), own_parameters(question))
 
 
 def _distinct(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

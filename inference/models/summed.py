@@ -16,7 +16,7 @@ from inference import priors
 from inference.likelihoods.base import ClippedExponential, ClippedLaw, ClippedNormal
 from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
 from inference.models.base import Draws, Model
-from inference.models.number import Scale
+from inference.models.number_laws import own_parameters, zero_between_bounds
 from ldp_client import Mechanism
 from ldp_client.mechanisms.summed_gaussian import SQUARE_BOTTOM, SQUARE_TOP, SummedHistogram, SummedMechanism
 from schemas import Question
@@ -33,7 +33,7 @@ Parameters = Callable[[Draws], dict[str, NDArray[np.float64]]]
 def normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """x ~ Normal(mean, sd), clipped to the bounds."""
     mean, sd = _rough(mechanism, summary)
-    parameters = Scale(question).normal_parameters
+    parameters = own_parameters(question)
     return _number(
         mechanism,
         summary,
@@ -45,14 +45,14 @@ def normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
 
 def exponential(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """x ~ Exponential(rate) from 0, clipped to the bounds."""
-    scale = Scale(question)
+    zero = zero_between_bounds(question)
     mean, _ = _rough(mechanism, summary)
-    start: Start = {"rate": 1.0 / max(mean - scale.zero, 0.02)}
+    start: Start = {"rate": 1.0 / max(mean - zero, 0.02)}
 
     def base() -> ClippedLaw:
-        return ClippedExponential(priors.exponential(question), start=scale.zero)
+        return ClippedExponential(priors.exponential(question), start=zero)
 
-    return _number(mechanism, summary, base, start, scale.exponential_parameters)
+    return _number(mechanism, summary, base, start, own_parameters(question))
 
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
