@@ -6,6 +6,7 @@ from .continuous import ClippedContinuous
 from .discrete import ClippedDiscrete
 from .noise import GaussianNoise, LaplaceNoise
 from .number import BinnedPerturbed, Perturbed, clipped
+from .records import PerturbedLinearRecords, PerturbedLogisticRecords
 from .regression import SummedLinearStatistics, SummedLogisticStatistics
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "GaussianNoise",
     "LaplaceNoise",
     "Perturbed",
+    "PerturbedLinearRecords",
+    "PerturbedLogisticRecords",
     "RandomizedResponseCounts",
     "SummedLinearStatistics",
     "SummedLogisticStatistics",

@@ -66,7 +66,7 @@ def kernel(name, scale):
 
 
 def reference_cdf(law, at, noise, scale):
-    """P(clip(X, 0, 1) + noise <= z) = K(z - 1) + integral of F_X(x) k(z - x) dx: F is bounded, ends included."""
+    """P(clip(X, 0, 1) + noise <= z) = K(z - 1) + integral of F_X(x) k(z - x) dx, and F is bounded."""
     density, cdf = kernel(noise, scale)
     x, w = np.polynomial.legendre.leggauss(16)
     ends = 10.0 ** np.arange(-40, -1, 0.5)
@@ -110,8 +110,8 @@ def test_cells_are_their_integrals(name, noise):
 def test_densities_of_reports_are_the_derivative_of_the_cdf(name, noise):
     """Away from the kinks that Laplace noise puts at the bounds and at no other place."""
     build, law, _ = LAWS[name]
+    step = 4e-3
     for scale in (1.0, 0.2):
-        step = 4e-3
         at = np.array([-0.3, 0.3, 0.62, 1.3])
         shifts = step * np.arange(-4, 5)
         table = np.array([reference_cdf(law, z + shifts, noise, scale) for z in at])
@@ -184,7 +184,7 @@ def information(base_of, noise, edges):
 
 
 def test_a_histogram_loses_almost_no_information_under_gaussian_noise():
-    """Cells of a 32nd of the noise's sd, six sd beyond the bounds, against cells eight times finer and wider."""
+    """Cells of a 32nd of the noise's sd, six sd beyond the bounds, against finer and wider ones."""
     base_of, noise = lambda mean: ClippedNormal(mean, 0.2), GaussianNoise(1.0)
     ours = information(base_of, noise, np.linspace(-6, 7, 13 * 32 + 1))
     fine = information(base_of, noise, np.linspace(-8, 9, 17 * 256 + 1))
@@ -291,7 +291,7 @@ def test_lemma_3_2_of_ldpbi():
             return 2 * jnp.log(x) - 3 * x + x**2 - np.log(total)
 
     scale = 0.3
-    # exp(−3x + x² − (z − x)²/2s²) is a normal kernel: precision 1/s² − 2, and its first two moments on [0, 1].
+    # exp(−3x + x² − (z − x)²/2s²) is a normal kernel of precision 1/s² − 2, with moments on [0, 1].
     precision = 1 / scale**2 - 2
     for z in (-0.5, 0.2, 1.3):
         sd, loc = precision**-0.5, (z / scale**2 - 3) / precision
