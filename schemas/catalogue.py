@@ -4,7 +4,7 @@ A name never changes meaning. To add a mechanism: one entry here, one file in
 ldp_client/mechanisms, one likelihood in inference.
 """
 
-from schemas.fields import Constant, Decimal, Integer, Record
+from schemas.fields import Constant, Decimal, Integer, OneOf, Record
 from schemas.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
 
 TYPE_CHECKING = False
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 ASKS = ("number", "choice", "yes_no", "record")
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
+SHARE_OF_BUDGET = Decimal(above="0", below="1")
 
 
 class Entry:
@@ -57,8 +58,16 @@ MECHANISMS = _by_name(
     Entry("subset_selection", ("choice",), epsilon=EPSILON),
     Entry("olh", ("choice",), epsilon=EPSILON),
     Entry("hadamard", ("choice",), epsilon=EPSILON),
+    Entry(
+        "memoized",
+        ("choice", "yes_no"),
+        of=OneOf(("randomized_response", "sue")),
+        epsilon=EPSILON,
+        instantaneous_epsilon=EPSILON,
+    ),
     Entry("gaussian_statistics", ("record",), epsilon=EPSILON, delta=DELTA),
     Entry("summed_gaussian", ASKS, {"cells": Integer(2, 4096)}, epsilon=EPSILON, delta=DELTA),
+    Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
 )
 
 _FEATURES: "dict[str, Any]" = {

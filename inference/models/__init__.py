@@ -25,15 +25,14 @@ MODELS: dict[str, Build] = {
 READS = {
     **dict.fromkeys(LAWS, ("laplace", "gaussian")),
     "bernoulli": ("randomized_response",),
-    "multinomial": ("randomized_response", "oue", "sue"),
+    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
     "linear_regression": ("gaussian_statistics",),
     "logistic_regression": ("gaussian_statistics",),
 }
 
 # A secure sum's total is another statistic than reports; its records' are the same, with less noise.
 SUMMED: dict[str, Build] = {
-    "normal": summed.normal,
-    "exponential": summed.exponential,
+    **dict.fromkeys(LAWS, summed.number),
     "bernoulli": summed.bernoulli,
     "multinomial": summed.multinomial,
 }

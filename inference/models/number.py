@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NamedTuple, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,8 +14,8 @@ from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, 
 from inference.likelihoods.discrete import MOST_POINTS
 from inference.likelihoods.noise import Noise
 from inference.models.base import Model
-from inference.models.number_laws import LAWS, Start, own_parameters
-from inference.units import number_units
+from inference.models.number_laws import LAWS, Start
+from inference.units import Units, number_units
 from ldp_client import Mechanism
 from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.laplace import Laplace
@@ -34,34 +34,51 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
 
     Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over.
     """
+    law, place = LAWS[question.model.name], place_of(question)
+    edges, noise_scale = cell_edges(mechanism)
+    noise = NOISE[mechanism.name](noise_scale * place.stretch)
+    own_edges = place.shift + place.stretch * edges
+
+    def program(n: int, counts: Array) -> None:
+        base = clipped(law.draw(question), *place.bounds)
+        numpyro.sample("reports", BinnedPerturbed(base, noise, own_edges, n), obs=jnp.asarray(counts))
+
+    start = law.start(place.start(*_moments(summary, edges, noise_scale, _VARIANCE[mechanism.name])))
+    data = {"n": summary.n, "counts": summary.values}
+    return Model(program, data, start, lambda draws: law.own(draws, place.units))
+
+
+class Place(NamedTuple):
+    """Where a question's bounds lie in its law's units: at `shift` and `shift` + `stretch`."""
+
+    units: Units
+    shift: float
+    stretch: float
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The bounds in the law's units."""
+        return self.shift, self.shift + self.stretch
+
+    def start(self, mean: float, variance: float) -> Start:
+        """Rough moments in the law's units, from those with the bounds at 0 and 1."""
+        return Start(max(self.shift + self.stretch * mean, 0.02 * self.stretch), variance * self.stretch**2)
+
+
+def place_of(question: Question) -> Place:
+    """Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over."""
     law = LAWS[question.model.name]
     low, width = number_units(question)
     units = law.units(question)
-    # From the bounds at 0 and 1 to where the law computes.
-    shift, stretch = (low - units.zero) / units.unit, width / units.unit
-    edges, noise_scale = _grid(mechanism)
-    noise, bounds = NOISE[mechanism.name](noise_scale * stretch), (shift, shift + stretch)
-    own_edges = shift + stretch * edges
-    _check_bounds(question, bounds)
-
-    def program(n: int, counts: Array) -> None:
-        base = clipped(law.draw(question), *bounds)
-        numpyro.sample("reports", BinnedPerturbed(base, noise, own_edges, n), obs=jnp.asarray(counts))
-
-    mean, variance = _moments(summary, edges, noise_scale, _VARIANCE[mechanism.name])
-    start = Start(max(shift + stretch * mean, 0.02 * stretch), variance * stretch**2)
-    data = {"n": summary.n, "counts": summary.values}
-    return Model(program, data, law.start(start), own_parameters(question))
-
-
-def _check_bounds(question: Question, bounds: tuple[float, float]) -> None:
-    if LAWS[question.model.name].whole and bounds[1] - min(bounds[0], 0.0) > MOST_POINTS:
+    place = Place(units, (low - units.zero) / units.unit, width / units.unit)
+    if law.whole and place.bounds[1] - min(place.shift, 0.0) > MOST_POINTS:
         raise InputError(
             f"{question.id}: a model of whole numbers needs bounds at most {MOST_POINTS} apart and from 0"
         )
+    return place
 
 
-def _grid(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
+def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
     """Cell edges and noise scale, both with the bounds at 0 and 1."""
     number = cast("Laplace | Gaussian", mechanism)
     edges = histogram_edges(number.levels, REACH[mechanism.name])

@@ -35,8 +35,8 @@ class NumberLaw:
     """One family.
 
     units: where the law computes: own = zero + unit × scaled. draw: draws the parameters' sites from their
-    priors and gives the law before clipping. start: {site: value} by moments. own: sites and units ->
-    parameters in the question's own units. whole: whether it is a law on the whole numbers.
+    priors and gives the law before clipping. start: {site: value} by moments. own: sites and unit -> parameters
+    in the question's own units. whole: whether it is a law on the whole numbers.
     """
 
     units: Callable[[Question], Units]
@@ -90,31 +90,37 @@ LAWS: dict[str, NumberLaw] = {
         number_units,
         lambda question: dist.Normal(*priors.normal(question)),
         lambda start: {"mean": start.mean, "sd": math.sqrt(start.variance)},
-        lambda sites, to: {"mean": to.zero + to.unit * sites["mean"], "sd": to.unit * sites["sd"]},
+        lambda draws, units: {
+            "mean": units.zero + units.unit * draws["mean"],
+            "sd": units.unit * draws["sd"],
+        },
     ),
     "exponential": NumberLaw(
         _from_zero,
         lambda question: dist.Exponential(priors.exponential(question)),
         lambda start: {"rate": 1.0 / start.mean},
-        lambda sites, to: {"rate": sites["rate"] / to.unit},
+        lambda draws, units: {"rate": draws["rate"] / units.unit},
     ),
     "lognormal": NumberLaw(
         _from_zero,
         lambda question: dist.LogNormal(*priors.lognormal(question)),
         _log_normal_start,
-        lambda sites, to: {**sites, "log_mean": sites["log_mean"] + math.log(to.unit)},
+        lambda draws, units: {
+            "log_mean": draws["log_mean"] + math.log(units.unit),
+            "log_sd": draws["log_sd"],
+        },
     ),
     "gamma": NumberLaw(
         _from_zero,
         lambda question: dist.Gamma(*priors.gamma(question)),
         _gamma_start,
-        lambda sites, to: {**sites, "mean": sites["mean"] * to.unit},
+        lambda draws, units: {"shape": draws["shape"], "mean": draws["mean"] * units.unit},
     ),
     "weibull": NumberLaw(
         _from_zero,
         lambda question: dist.Weibull(*priors.weibull(question)),
         _weibull_start,
-        lambda sites, to: {**sites, "scale": sites["scale"] * to.unit},
+        lambda draws, units: {"shape": draws["shape"], "scale": draws["scale"] * units.unit},
     ),
     "beta": NumberLaw(
         number_units, lambda question: dist.Beta(*priors.beta(question)), _beta_start, _unchanged
@@ -134,16 +140,3 @@ LAWS: dict[str, NumberLaw] = {
         whole=True,
     ),
 }
-
-
-def own_parameters(question: Question) -> Callable[[Draws], Parameters]:
-    """From the sites of a number's model to its parameters in the question's own units."""
-    law = LAWS[question.model.name]
-    units = law.units(question)
-    return lambda draws: law.own(draws, units)
-
-
-def zero_between_bounds(question: Question) -> float:
-    """Where 0 lies with the bounds at 0 and 1: the origin of an exponential."""
-    low, width = number_units(question)
-    return -low / width

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.models import regression
 from inference.models.base import Draws, Model
-from inference.models.number_laws import LAWS, Start, own_parameters
+from inference.models.number_laws import LAWS, Start
 from schemas import Question
 
 Answers = Sequence[Any]
@@ -37,7 +37,9 @@ def _number(question: Question, answers: Answers) -> Model:
 
     mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
     start = Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2)
-    return Model(program, {"values": values, "counts": counts}, law.start(start), own_parameters(question))
+    return Model(
+        program, {"values": values, "counts": counts}, law.start(start), lambda draws: law.own(draws, units)
+    )
 
 
 def _distinct(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

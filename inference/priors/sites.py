@@ -12,6 +12,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
+from inference.ordered_simplex import OrderedDirichlet
 from inference.priors.defaults import priors_of
 from inference.priors.laws import law, rescaled, simplex_law, vector_law
 from inference.units import RecordUnits, number_units
@@ -70,9 +71,12 @@ def bernoulli(question: Question) -> Array:
     return draw(question, "p")
 
 
-def multinomial(question: Question) -> Array:
-    """Shares of the choices, shape (choices,)."""
-    return numpyro.sample("p", simplex_law(priors_of(question)["p"], len(question.choices)))
+def multinomial(question: Question, order: Array | None = None) -> Array:
+    """Shares of the choices, shape (choices,). order: their `breaking_order`, in which samplers move easily."""
+    law_of_shares = simplex_law(priors_of(question)["p"], len(question.choices))
+    if order is not None:
+        law_of_shares = OrderedDirichlet(law_of_shares.concentration, order)
+    return numpyro.sample("p", law_of_shares)
 
 
 class Regression(NamedTuple):
