@@ -67,7 +67,9 @@ class Perturbed(Distribution):
         shape = self.shape(sample_shape)
         keys = jax.random.split(key)
         expanded = [part.expand(self.batch_shape) for part in (self.base, self.noise)]
-        return sum(part.sample(k, sample_shape).reshape(shape) for part, k in zip(expanded, keys, strict=True))
+        return sum(
+            part.sample(k, sample_shape).reshape(shape) for part, k in zip(expanded, keys, strict=True)
+        )
 
     @validate_sample
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
@@ -132,5 +134,5 @@ class BinnedPerturbed(CellCounts):
 
     @property
     def log_cell_probs(self) -> Array:
-        probs = self.noise.cell_probs(self.base, jnp.asarray(self.edges))
+        probs = self.noise.cell_probs(self.base, self.edges)
         return jnp.log(jnp.maximum(probs, np.finfo(probs.dtype).tiny))
