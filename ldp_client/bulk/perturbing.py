@@ -33,6 +33,8 @@ RANDOMISERS: "dict[str, Randomise]" = {
     "subset_selection": choices.subset_selection,
     "olh": choices.olh,
     "hadamard": choices.hadamard,
+    "memoized": choices.memoized,
+    "gaussian_record": numbers.gaussian_record,
 }
 
 
