@@ -22,6 +22,8 @@ from collector.storage.database import Database
 from collector.storage.migrating import migrate
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import RuleBook
+from collector.studies.signed import load_keys
+from ldp_client.core.public_keys import PublicKey
 
 EXTENSION = "ldpkit"
 
@@ -33,7 +35,7 @@ def utc_today() -> date:
 
 @dataclass(frozen=True)
 class Collector:
-    """One collector. today: the clock, which knows days only."""
+    """One collector. today: the clock, which knows days only. signers: keys that may publish."""
 
     settings: Settings
     database: Database
@@ -44,6 +46,7 @@ class Collector:
     studies: Recent[list[StudyOverview]]
     today: Callable[[], date]
     token_hash: bytes | None
+    signers: tuple[PublicKey, ...]
     node: Node | None
 
     @classmethod
@@ -59,8 +62,10 @@ class Collector:
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
+        signers = load_keys(settings.signing_keys)
         node = None if settings.node_key is None else Node(NodeKeys.load(settings.node_key), database)
-        return cls(settings, database, rules, writer, limits, metrics, studies, today, token_hash, node)
+        held = (settings, database, rules, writer, limits, metrics, studies, today, token_hash)
+        return cls(*held, signers, node)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""

@@ -2,7 +2,7 @@
 
 from binascii import hexlify
 
-from ldp_client.core.randomness import urandom
+from ldp_client.core.randomness import uniform_below, urandom
 from schemas.errors import AnswerError
 from schemas.report import ID_BYTES, Report
 
@@ -34,7 +34,8 @@ def perturb_answers(
 ) -> Report:
     """One report with a fresh id. All answers are checked before any noise is drawn. Raises AnswerError.
 
-    Reads `random` in the order of the study's questions, then for the id.
+    Reads `random` in the order of the study's questions, then for the id. A study that asks one question
+    has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is reported.
     """
     return report_of(study, mechanisms, quantise_answers(study, mechanisms, answers), random)
 
@@ -43,6 +44,7 @@ def report_of(
     study: "Study", mechanisms: "dict[str, Mechanism]", quantised: "list[tuple[str, Any]]", random: "Source"
 ) -> Report:
     """The report of one person's quantised answers."""
-    payloads = {name: mechanisms[name].randomise(value, random) for name, value in quantised}
+    asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
+    payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     report_id = hexlify(random(ID_BYTES)).decode()
     return Report(report_id, study.id, study.version, study.digest, payloads)

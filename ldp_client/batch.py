@@ -33,8 +33,11 @@ def perturb_file(
     """Write one report for each person of an answer file, NDJSON; returns how many.
 
     Nothing is written when any answer is wrong. progress is told how many are done. Uses NumPy where it
-    is installed. Raises InputError with the line.
+    is installed. Raises InputError with the line, and for a study whose reports protect nobody unless
+    they are summed as secret shares.
     """
+    if study.route is not None:
+        raise InputError(f"study {study.id} is a secure sum: its reports leave devices as shares only")
     if os.path.exists(reports_path):
         raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
@@ -61,11 +64,14 @@ def _quantised_people(study: "Study", mechanisms: "Mechanisms", path: str) -> "I
 def perturb_people(
     study: "Study", mechanisms: "Mechanisms", people: "list[Quantised]", random: "Source" = urandom
 ) -> "Iterator[Report]":
-    """One report for each person's quantised answers: in bulk where NumPy is installed."""
+    """One report for each person's quantised answers: in bulk where NumPy is installed and all are asked."""
+    one_by_one = (report_of(study, mechanisms, person, random) for person in people)
+    if study.ask_one:
+        return one_by_one
     try:
         from ldp_client.bulk.reports import reports_of
     except ModuleNotFoundError as missing:
         if missing.name != "numpy":
             raise
-        return iter([report_of(study, mechanisms, person, random) for person in people])
+        return one_by_one
     return reports_of(study, mechanisms, people, random)

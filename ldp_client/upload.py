@@ -64,11 +64,18 @@ def open_url(request: urllib.request.Request) -> "IO[bytes]":
     return opened
 
 
-def put_report(url: str, body: str) -> Outcome:
-    """Send a report once."""
-    return _ask(
-        urllib.request.Request(url, body.encode("utf-8"), {"Content-Type": "application/json"}, method="PUT")
-    )
+def put_report(url: str, body: str, invitation: "Optional[str]" = None) -> Outcome:
+    """Send a report once. invitation: for a study that takes invited reports only."""
+    headers = {"Content-Type": "application/json"}
+    if invitation is not None:
+        headers["LDPKit-Invitation"] = invitation
+    return _ask(urllib.request.Request(url, body.encode("utf-8"), headers, method="PUT"))
+
+
+def put_share(url: str, share: bytes) -> Outcome:
+    """Send a sealed share once."""
+    headers = {"Content-Type": "application/octet-stream"}
+    return _ask(urllib.request.Request(url, share, headers, method="PUT"))
 
 
 def delete_report(url: str) -> Outcome:

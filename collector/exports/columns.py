@@ -55,8 +55,7 @@ def _named(places: pa.Array, names: Sequence[str]) -> pa.Array:
 
 
 def _question_column(question: str, rules: Mapping[int, Rules], page: Sequence[PackedReport]) -> pa.Array:
-    places = {version: one.layout.places.get(question) for version, one in rules.items()}
-    cells = [report.payloads[place] if (place := places[report.version]) else None for report in page]
+    cells = [rules[report.version].layout.find(report.payloads, question) for report in page]
     return pa.array(cells, pa.binary())
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from collector.exports.exporting import Source
+from collector.http.problems import ProblemError
 from collector.operator.posteriors import Fitted, keep_fitted, last_fitted, this_minute
 from collector.reports.running_summary import read_summary
 from collector.storage import queries
@@ -65,7 +66,10 @@ class Fitter:
         for study_id, number in studies:
             start = time.monotonic()
             if start >= self._due.get(study_id, start):
-                self._fit_if_changed(study_id, number)
+                try:
+                    self._fit_if_changed(study_id, number)
+                except ProblemError as problem:
+                    self._keep_problem(study_id, number, problem)
                 end = time.monotonic()
                 self._due[study_id] = end + REST * (end - start)
 
@@ -80,6 +84,13 @@ class Fitter:
             with self._source.database.write() as session:
                 keep_fitted(session, number, summary.version, fitted)
         self._seen[study_id] = text
+
+    def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
+        with self._source.database.write() as session:
+            document = queries.find_document(session, study_id)
+            if document is not None:
+                failure = f"{problem.kind.title}: {problem.detail}"
+                keep_fitted(session, number, document.version, Fitted(this_minute(), {}, failure))
 
     def _is_known(self, number: int, summary: Summary) -> bool:
         """Whether an earlier run of this program has fitted as many reports."""

@@ -12,15 +12,17 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from collector.reports.packing import PackedReport
-from collector.storage.models import DocumentRow, ReportRow, StudyRow
+from collector.storage.models import DocumentRow, ReportRow, SignatureRow, StudyRow
+from schemas.signed import MOST_SIGNATURES, Signature
 
+SIGNATURES = cast(Table, SignatureRow.__table__)
 STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
 # Built once: every commit needs the state of its studies.
-STATE = select(STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes).where(
-    STUDIES.c.id == bindparam("study_id")
-)
+STATE = select(
+    STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes, STUDIES.c.invited
+).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
 NEVER_PUBLISHED = 0
 INSERT_INTO_SQLITE = (
@@ -40,12 +42,16 @@ class PartlyHeldError(Exception):
 
 
 class StudyState(NamedTuple):
-    """What uploads need to know of a study. number: its key in the reports table."""
+    """What uploads need to know of a study. number: its key in the reports table.
+
+    invited: whether a report needs an invitation.
+    """
 
     number: int
     closed: bool
     opens: date | None
     closes: date | None
+    invited: bool
 
 
 class StudyOverview(NamedTuple):
@@ -98,7 +104,7 @@ def locked_study(session: Session, study_id: str) -> StudyRow | None:
 
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     """Like locked_study; a study that is not there is made, with version NEVER_PUBLISHED."""
-    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False}
+    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
     session.execute(insert_new(session, STUDIES, ["id"]).values(**values))
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
 
@@ -132,6 +138,24 @@ def published_versions(session: Session, study_id: str) -> list[int]:
     """Every version of a study that was ever published, the first one first."""
     statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
     return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
+
+
+def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
+    """Keep a signature of a version; one by the same key stays as it is. No more than a device reads."""
+    row = {"study": document.study, "version": document.version, "key": signature.key}
+    row_count = select(func.count()).select_from(SIGNATURES).where(*_signed(document))
+    if session.execute(row_count).scalar_one() < MOST_SIGNATURES:
+        values = {"algorithm": signature.algorithm, "signature": signature.value}
+        session.execute(insert_new(session, SIGNATURES, list(row)).values(**row, **values))
+
+
+def signatures(session: Session, document: DocumentRow) -> list[SignatureRow]:
+    """Every signature of a version, by key."""
+    return list(session.scalars(select(SignatureRow).where(*_signed(document)).order_by(SignatureRow.key)))
+
+
+def _signed(document: DocumentRow) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return SIGNATURES.c.study == document.study, SIGNATURES.c.version == document.version
 
 
 def insert_reports(session: Session, study: int, day: date, reports: Sequence[PackedReport]) -> set[bytes]:

@@ -81,9 +81,9 @@ class ClippedLaw(Distribution):
         at_low, at_high = log_low + log_normal(z, self.low, scale), log_high + log_normal(z, self.high, scale)
         return jnp.logaddexp(jnp.logaddexp(at_low, at_high), self.log_smoothed(z, scale))
 
-    def gaussian_cells(self, edges: Array, scale: Array) -> Array:
+    def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
         """Probabilities (..., K + 2) of the law plus Gaussian noise below, in each cell of, and above `edges`."""
-        batch = max(len(self.batch_shape), scale.ndim)
+        batch = max(len(self.batch_shape), jnp.ndim(scale))
         return density_cells(self.log_with_gaussian, edges, scale, batch)
 
     def log_smoothed(self, z: Array, scale: Array) -> Array:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
+from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
 from .base import ClippedLaw, log_laplace, log_normal
@@ -100,5 +101,5 @@ class ClippedDiscrete(ClippedLaw):
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:
         return log_mixture(*self.points(), log_normal, z, scale)
 
-    def gaussian_cells(self, edges: Array, scale: Array) -> Array:
+    def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
         return mixture_cells(*self.points(), edges, scale)

@@ -25,7 +25,7 @@ class Noise(Protocol):
     def log_density(self, base: ClippedLaw, z: Array) -> Array:
         """Log density of base + noise at z (sample…, batch…)."""
 
-    def cell_probs(self, base: ClippedLaw, edges: Array) -> Array:
+    def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
         """Probabilities (..., K + 2) that base + noise is below, in each of K cells, or above `edges`."""
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
@@ -41,8 +41,8 @@ class LaplaceNoise(Laplace):
     def log_density(self, base: ClippedLaw, z: Array) -> Array:
         return base.log_with_laplace(z, jnp.asarray(self.scale))
 
-    def cell_probs(self, base: ClippedLaw, edges: Array) -> Array:
-        above, below, cells = laplace_flows(base, edges, self.scale)
+    def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
+        above, below, cells = laplace_flows(base, jnp.asarray(edges), self.scale)
         return jnp.concatenate([below[..., :1], cells, above[..., -1:]], axis=-1)
 
 
@@ -55,5 +55,5 @@ class GaussianNoise(Normal):
     def log_density(self, base: ClippedLaw, z: Array) -> Array:
         return base.log_with_gaussian(z, jnp.asarray(self.scale))
 
-    def cell_probs(self, base: ClippedLaw, edges: Array) -> Array:
-        return base.gaussian_cells(edges, jnp.asarray(self.scale))
+    def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
+        return base.gaussian_cells(edges, self.scale)

@@ -134,5 +134,5 @@ class BinnedPerturbed(CellCounts):
 
     @property
     def log_cell_probs(self) -> Array:
-        probs = self.noise.cell_probs(self.base, jnp.asarray(self.edges))
+        probs = self.noise.cell_probs(self.base, self.edges)
         return jnp.log(jnp.maximum(probs, np.finfo(probs.dtype).tiny))

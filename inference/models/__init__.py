@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from inference.models import choice, number, regression, summed
 from inference.models.base import Model
+from inference.models.number_laws import LAWS
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
 from schemas.errors import InputError
@@ -14,8 +15,7 @@ from summaries import QuestionSummary
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
 
 MODELS: dict[str, Build] = {
-    "normal": number.normal,
-    "exponential": number.exponential,
+    **dict.fromkeys(LAWS, number.number_model),
     "bernoulli": choice.bernoulli,
     "multinomial": choice.multinomial,
     "linear_regression": regression.linear,
@@ -23,18 +23,16 @@ MODELS: dict[str, Build] = {
 }
 # Whose reports each model has a likelihood for.
 READS = {
-    "normal": ("laplace",),
-    "exponential": ("laplace",),
+    **dict.fromkeys(LAWS, ("laplace", "gaussian")),
     "bernoulli": ("randomized_response",),
-    "multinomial": ("randomized_response", "oue", "sue"),
+    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
     "linear_regression": ("gaussian_statistics",),
     "logistic_regression": ("gaussian_statistics",),
 }
 
 # A secure sum's total is another statistic than reports; its records' are the same, with less noise.
 SUMMED: dict[str, Build] = {
-    "normal": summed.normal,
-    "exponential": summed.exponential,
+    **dict.fromkeys(LAWS, summed.number),
     "bernoulli": summed.bernoulli,
     "multinomial": summed.multinomial,
 }

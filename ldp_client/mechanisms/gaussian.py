@@ -2,7 +2,7 @@
 
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.quantise import grid_index
-from ldp_client.core.strips import NORMAL_REACH, normal
+from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 from schemas.errors import StudyError
 
@@ -52,5 +52,5 @@ class Gaussian(Mechanism):
     def check(self, payload: bytes) -> None:
         """Raises ReportError where the number is beyond bounds and noise together."""
         super().check(payload)
-        if not -NORMAL_REACH <= unpack_signed(payload)[0] <= self.levels + NORMAL_REACH:
+        if not -NOISE_REACH <= unpack_signed(payload)[0] <= self.levels + NOISE_REACH:
             raise self.impossible("is out of range")
