@@ -45,14 +45,15 @@ def gaussian_statistics(mechanism: "Any", vectors: "Any", random: "Source") -> "
 
 
 def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
-    """One normal on each feature and numeric response; randomized response of a yes/no one."""
+    """A normal on each entry; where the response is a yes/no, randomized response on that one."""
     rows = np.asarray(vectors, np.int64)
     entries = rows[:, :-1] if mechanism.binary else rows
-    noisy = pack_signed(entries + draw("normal", entries.size, random).reshape(entries.shape))
+    noise = draw("normal", entries.size, random).reshape(entries.shape)
+    payloads = pack_signed(entries + noise)
     if not mechanism.binary:
-        return noisy
+        return payloads
     responses = truth_or_other(rows[:, -1], 2, mechanism.threshold, random)
-    return np.hstack([noisy, big_endian(responses, 1)])
+    return np.hstack([payloads, big_endian(responses, 1)])
 
 
 def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":

@@ -27,6 +27,7 @@ RANDOMISERS: "dict[str, Randomise]" = {
     "laplace": numbers.laplace,
     "gaussian": numbers.gaussian,
     "gaussian_statistics": numbers.gaussian_statistics,
+    "gaussian_record": numbers.gaussian_record,
     "randomized_response": choices.randomized_response,
     "oue": choices.oue,
     "sue": choices.sue,
@@ -34,7 +35,6 @@ RANDOMISERS: "dict[str, Randomise]" = {
     "olh": choices.olh,
     "hadamard": choices.hadamard,
     "memoized": choices.memoized,
-    "gaussian_record": numbers.gaussian_record,
 }
 
 
