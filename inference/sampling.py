@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -22,6 +25,9 @@ WARMUP = 1000
 KEPT = 1000
 MOST_ROUNDS = 4
 TARGET_ACCEPTANCE = 0.9
+# Models of more dimensions have a diagonal mass matrix, and a processor for each chain: side by side, all
+# chains would wait for the longest of their trajectories.
+MOST_DENSE = 128
 # How far chains start from the moment estimate, in unbounded space.
 NEARBY = 0.2
 PRIOR_DRAWS = 1000
@@ -67,20 +73,25 @@ def sample(
 
 
 class Chains:
-    """NUTS on one model as two compiled programs, side by side for all chains.
+    """NUTS on one model as two compiled programs for all chains: side by side, or in threads for wide models.
 
     begin: (keys, initial values, data) -> state. advance: (state, data) -> (state, sites and diverging of
     `length` draws for each chain). Warm-up and kept draws are the same program: it is compiled once, and,
     as the data are its arguments, again only for another study.
     """
 
-    def __init__(self, space: Space, warmup: int, length: int) -> None:
+    def __init__(self, space: Space, warmup: int, length: int, tree_depth: int = 10) -> None:
         self.length = length
+        self._tree_depth = tree_depth
         self._space = space
         self._warmup = warmup
         self._init, self._step = hmc(potential_fn_gen=self._potential, algo="NUTS")
-        self.begin = jax.jit(jax.vmap(self._begin, in_axes=(0, None, None)))
-        self.advance = jax.jit(jax.vmap(self.advance_one, in_axes=(0, None)))
+        self._wide = space.dimension > MOST_DENSE
+        if self._wide:
+            self.begin, self.advance = in_threads(self._begin), in_threads(self._advance)
+        else:
+            self.begin = jax.jit(jax.vmap(self._begin, in_axes=(0, None, None)))
+            self.advance = jax.jit(jax.vmap(self._advance, in_axes=(0, None)))
 
     def _potential(self, data: Arrays) -> Callable[[Array], Array]:
         return lambda vector: self._space.potential(vector, data)
@@ -90,28 +101,56 @@ class Chains:
         middle = self._space.start(initial, data)
         # Chains that start at one point could not show that there are two modes.
         shift = jax.random.uniform(nearby, middle.shape, minval=-NEARBY, maxval=NEARBY)
-        return self.begin_at(key, middle + shift, data)
-
-    def begin_at(self, key: Array, vector: Array, data: Arrays) -> HMCState:
-        """The state of one chain that starts at a vector of the model's space."""
         return self._init(
-            vector,
+            middle + shift,
             self._warmup,
-            dense_mass=True,
+            dense_mass=not self._wide,
             target_accept_prob=TARGET_ACCEPTANCE,
+            max_tree_depth=self._tree_depth,
             model_kwargs={"data": data},
             rng_key=key,
         )
 
-    def advance_one(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
-        """`length` transitions of one chain: new state, {site: (length, …)}, diverging (length,)."""
+    def _advance(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
+        state, vectors, diverging = self._scan(state, data, self.length)
+        return state, jax.vmap(self._space.sites, in_axes=(0, None))(vectors, data), diverging
+
+    def whole(self, key: Array, initial: Arrays, data: Arrays) -> dict[str, Array]:
+        """Sites (length, …) of one chain after its warm-up: a pure function, for many data sets at once."""
+        state = self._begin(key, initial, data)
+        _, vectors, _ = self._scan(state, data, self._warmup + self.length)
+        return jax.vmap(self._space.sites, in_axes=(0, None))(vectors[self._warmup :], data)
+
+    def _scan(self, state: HMCState, data: Arrays, length: int) -> tuple[HMCState, Array, Array]:
+        """`length` transitions of one chain: new state, vectors (length, dimension), diverging (length,)."""
 
         def step(state: HMCState, _: None) -> tuple[HMCState, tuple[Array, Array]]:
             state = self._step(state, model_kwargs={"data": data})
             return state, (state.z, state.diverging)
 
-        state, (vectors, diverging) = jax.lax.scan(step, state, length=self.length)
-        return state, jax.vmap(self._space.sites, in_axes=(0, None))(vectors, data), diverging
+        state, (vectors, diverging) = jax.lax.scan(step, state, length=length)
+        return state, vectors, diverging
+
+
+def in_threads(one: Callable[..., Any]) -> Callable[..., Any]:
+    """`one` compiled, for each part along its first argument's first axis, on as many processors as there are."""
+    compiled: list[Any] = []
+
+    def call(part: Any, *shared: Any) -> Any:
+        # Precision is a setting of each thread.
+        with jax.enable_x64(True):
+            return jax.block_until_ready(compiled[0](part, *shared))
+
+    def run(first: Any, *shared: Any) -> Any:
+        count = len(jax.tree.leaves(first)[0])
+        parts = [jax.tree.map(lambda leaf, i=i: leaf[i], first) for i in range(count)]
+        if not compiled:
+            compiled.append(jax.jit(one).lower(parts[0], *shared).compile())
+        with ThreadPoolExecutor(min(count, os.cpu_count() or 1)) as pool:
+            results = list(pool.map(lambda part: call(part, *shared), parts))
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
+
+    return run
 
 
 def _joined(rounds: list[Sampled]) -> Sampled:

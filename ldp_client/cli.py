@@ -112,10 +112,15 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     """ldpkit perturb STUDY.json ANSWERS --out REPORTS"""
     from ldp_client.batch import perturb_file
 
-    count = perturb_file(load_study(arguments.study), arguments.answers, arguments.out)
+    study = load_study(arguments.study)
+    count = perturb_file(study, arguments.answers, arguments.out, _tell_progress)
     print(f"{count} reports in {arguments.out}")
     print("Each run draws new noise and spends epsilon again: keep these reports, run once.", file=sys.stderr)
     return 0
+
+
+def _tell_progress(count: int) -> None:
+    print(f"  {count} answers perturbed", file=sys.stderr)
 
 
 def run_audit_command(arguments: argparse.Namespace) -> int:

@@ -5,13 +5,11 @@ from datetime import date
 from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
-from ldp_client.fetch import fetch_document, fetch_signed
 from ldp_client.known_studies import note_consent, note_version, refuse_unsigned, refuse_without_consent
 from ldp_client.ledger import Ledger
 from ldp_client.memory import recall, remember
-from ldp_client.outbox import Queued, enqueue, refuse_full
+from ldp_client.outbox import Queued, due_within, enqueue, refuse_full
 from ldp_client.policy import Policy
-from ldp_client.sending import Flushed, Sender, due_within
 from ldp_client.signatures import verify_study
 from ldp_client.spending import refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.terms import terms_of
@@ -25,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
+    from ldp_client.sending import Flushed, Sender
     from ldp_client.terms import Terms
+    from schemas.report import Report
     from schemas.study import Study
 
 
@@ -62,13 +62,15 @@ class Device:
         self.require_consent = require_consent
         self.send_window = send_window
         self.ledger = Ledger(os.fspath(folder))
-        self._sender = Sender(self.ledger, self.collector, send_window)
+        self._sender: "Optional[Sender]" = None
 
     def fetch(self, study_id: str) -> "Study":
         """The study as the collector has it now, accepted by this device's policy.
 
         Raises TransferError, StudyError, and RefusedError as `accept` does.
         """
+        from ldp_client.fetch import fetch_document, fetch_signed
+
         fetch = fetch_signed if self.policy.keys else fetch_document
         return self.accept(fetch(self._needed_collector(), study_id))
 
@@ -107,6 +109,8 @@ class Device:
     def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
         note_version(connection, study)
         refuse_unsigned(connection, study, self.policy.keys)
+        for node in study.route.nodes if study.route else ():
+            self.policy.base_url(node.url)
         if self.require_consent:
             refuse_without_consent(connection, study)
         refuse_full(connection)
@@ -120,20 +124,31 @@ class Device:
         report = perturb_answers(terms.study, {**terms.mechanisms, **remembering}, answers)
         write_spends(connection, terms, fresh, set(report.payloads))
         remember(connection, terms.study, remembering)
-        body = report.to_json() + terms.padding(set(report.payloads))
-        enqueue(
-            connection, Queued(report.id, self.collector, terms.study.id, body, due_within(self.send_window))
-        )
+        enqueue(connection, self._queued(terms, report))
         return report.id
 
-    def flush(self, attempts: int = 5, now: bool = False) -> Flushed:
+    def _queued(self, terms: "Terms", report: "Report") -> Queued:
+        """What leaves the device, as it will leave."""
+        due = due_within(self.send_window)
+        if terms.study.route is not None:
+            from ldp_client.secure_sum.queueing import queued_shares
+
+            return queued_shares(terms.study, report, due)
+        body = report.to_json() + terms.padding(set(report.payloads))
+        return Queued(report.id, self.collector, terms.study.id, body, due)
+
+    def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
         """Send what is due to this device's collector, byte for byte as it was written, and ask for the
         deletion of what was withdrawn.
 
         now: send also what waits for its time. What cannot be sent stays queued, and so does what
         belongs to another collector.
         """
-        self._needed_collector()
+        # Loaded when there is something to send: answering needs no network.
+        from ldp_client.sending import Sender
+
+        collector = self._needed_collector()
+        self._sender = self._sender or Sender(self.ledger, collector, self.send_window)
         return self._sender.flush(attempts, now)
 
     def withdraw(self, study_id: str) -> int:

@@ -63,12 +63,12 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring an older ledger to this layout, in one transaction. Raises LedgerError for a newer one."""
-    connection.execute("PRAGMA journal_mode = DELETE")
     found = layout_of(connection)
     if found == LAYOUT:
         return
     if found != 1:
         raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
+    connection.execute("PRAGMA journal_mode = DELETE")
     connection.create_function("sha256", 1, digest_of)
     _run(connection, _FROM_1)
 

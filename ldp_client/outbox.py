@@ -5,7 +5,9 @@ taken it, then "sent": without its body, but with its id, so that its deletion c
 for. "withdrawn" ones are asked to be deleted until the collector says that they are.
 """
 
+import os
 import sqlite3
+import time
 
 from ldp_client.ledger_layout import digest_of
 from schemas.errors import LedgerError, RefusedError
@@ -18,8 +20,9 @@ _COLUMNS = "SELECT id, collector, study, body, due, digest FROM reports"
 class Queued:
     """A report that waits to be sent: its id, collector, study's id, the exact bytes, and when it is due.
 
-    collector: base URL, "" where it was not known when the report was made. due: seconds since
-    1970, 0 for at once. A report whose deletion is asked for has no body.
+    collector: base URL, "" where it was not known when the report was made; for a secure sum the
+    base URLs of its nodes. due: seconds since 1970, 0 for at once. A report whose deletion is asked for
+    has no body.
     """
 
     def __init__(self, report_id: str, collector: str, study: str, body: str, due: int = 0) -> None:
@@ -28,6 +31,18 @@ class Queued:
         self.study = study
         self.body = body
         self.due = due
+
+    @property
+    def nodes(self) -> "list[str]":
+        """The nodes of a secure sum; empty for a report that goes to one collector."""
+        return self.collector.split(" ") if " " in self.collector else []
+
+
+def due_within(window: float) -> int:
+    """When to send a report that is made now: a second drawn evenly from the window, 0 for at once."""
+    if window <= 0:
+        return 0
+    return int(time.time() + window * int.from_bytes(os.urandom(6), "big") / (1 << 48))
 
 
 def refuse_full(connection: sqlite3.Connection) -> None:

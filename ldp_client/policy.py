@@ -1,7 +1,6 @@
 """What a device's owner allows: how much privacy may be lost, whom it talks to, whose studies it takes."""
 
 from fractions import Fraction
-from urllib.parse import urlsplit
 
 from ldp_client.signatures import load_public_key
 from schemas.errors import InputError, RefusedError
@@ -50,6 +49,8 @@ class Policy:
         Raises InputError for what is no https URL (http is taken for this machine only), RefusedError
         for a host that is not allowed.
         """
+        from urllib.parse import urlsplit
+
         try:
             parts = urlsplit(text)
             host = parts.hostname

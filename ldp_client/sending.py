@@ -2,11 +2,11 @@
 
 import time
 from collections import deque
-from random import SystemRandom
 
 from ldp_client import outbox
 from ldp_client.ledger import Ledger
 from ldp_client.locking import BusyError, locked
+from ldp_client.secure_sum.outgoing import delete_shares, put_shares
 from ldp_client.upload import Outcome, delete_report, put_report, with_retries
 
 TYPE_CHECKING = False
@@ -53,11 +53,6 @@ class Pace:
         return True
 
 
-def due_within(window: float) -> int:
-    """When to send a report that is made now: a second drawn evenly from the window, 0 for at once."""
-    return int(time.time() + SystemRandom().uniform(0, window)) if window > 0 else 0
-
-
 class Sender:
     """Sends what a ledger holds for one collector. window: the longest that a report waits, in seconds."""
 
@@ -81,7 +76,12 @@ class Sender:
 
     def _mine(self, select: "Callable[..., list[Queued]]") -> "list[Queued]":
         with self._ledger.reading() as connection:
-            return [report for report in select(connection) if report.collector in ("", self._collector)]
+            return [report for report in select(connection) if self._is_mine(report)]
+
+    def _is_mine(self, report: "Queued") -> bool:
+        """Shares name their nodes; other reports may not know their collector yet."""
+        known = bool(self._collector) and report.collector in ("", self._collector)
+        return known or bool(report.nodes)
 
     def _send_all(self, attempts: int, now: bool, result: Flushed) -> None:
         for report in self._mine(outbox.pending):
@@ -99,7 +99,7 @@ class Sender:
         with self._ledger.writing() as connection:
             if not outbox.try_now(connection, report.report_id):
                 return
-        outcome = self._ask(lambda: put_report(self._url(report), report.body), attempts)
+        outcome = self._ask(lambda: self._put(report), attempts)
         result.reason = outcome.reason or result.reason
         if outcome.state == "waiting":
             result.waiting += 1
@@ -117,7 +117,7 @@ class Sender:
             self._delete(report, attempts, result)
 
     def _delete(self, report: "Queued", attempts: int, result: Flushed) -> None:
-        outcome = self._ask(lambda: delete_report(self._url(report)), attempts)
+        outcome = self._ask(lambda: self._ask_deletion(report), attempts)
         result.reason = outcome.reason or result.reason
         if outcome.state != "sent":
             result.undeleted += 1
@@ -130,6 +130,12 @@ class Sender:
         if not self._pace.allows():
             return Outcome("waiting", f"{MOST_REQUESTS} requests a minute is the most")
         return with_retries(request, attempts)
+
+    def _put(self, report: "Queued") -> Outcome:
+        return put_shares(report) if report.nodes else put_report(self._url(report), report.body)
+
+    def _ask_deletion(self, report: "Queued") -> Outcome:
+        return delete_shares(report) if report.nodes else delete_report(self._url(report))
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"

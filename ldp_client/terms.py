@@ -46,7 +46,7 @@ class Terms:
         self.mechanisms = {question.id: mechanism_for(question) for question in study.questions}
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
-        self.asks_one: bool = getattr(study, "ask_one", False)
+        self.asks_one: bool = study.ask_one
 
     def total(self, questions: "list[str]") -> Cost:
         """What answering these questions costs: the sum, or the dearest where only one is asked."""

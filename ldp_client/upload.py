@@ -72,6 +72,12 @@ def put_report(url: str, body: str, invitation: "Optional[str]" = None) -> Outco
     return _ask(urllib.request.Request(url, body.encode("utf-8"), headers, method="PUT"))
 
 
+def put_share(url: str, share: bytes) -> Outcome:
+    """Send a sealed share once."""
+    headers = {"Content-Type": "application/octet-stream"}
+    return _ask(urllib.request.Request(url, share, headers, method="PUT"))
+
+
 def delete_report(url: str) -> Outcome:
     """Ask once for a report's deletion: "sent" when the collector does not have it any more."""
     outcome = _ask(urllib.request.Request(url, method="DELETE"))

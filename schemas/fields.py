@@ -118,6 +118,18 @@ class Constant:
         return {"const": self.value}
 
 
+class Boolean:
+    """true or false."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> bool:
+        if not isinstance(value, bool):
+            raise error(path, "must be true or false")
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "boolean"}
+
+
 class OneOf:
     """One of a few fixed strings."""
 

@@ -26,7 +26,7 @@ from summaries.reductions.choice import pattern_bits
 CHOICES = 3
 # The paper's own weights are not in the text that can be read.
 TRUTHS = ((0.7, 0.2, 0.1), (0.4, 0.35, 0.25), (0.9, 0.08, 0.02))
-CELLS_A_SIDE = 240
+CELLS_A_SIDE = 160
 AT_ONCE = 50
 POSTERIOR = "posterior mean"
 METHODS = (POSTERIOR, "norm-sub", "norm", "norm-mul", "unbiased")
@@ -83,7 +83,7 @@ def run(out: Path, quick: bool) -> None:
     )
     epsilons = (0.5, 1.0) if quick else (0.25, 0.5, 1.0, 2.0)
     sizes = (100, 1000, 10_000) if quick else (100, 300, 1000, 3000, 10_000, 30_000)
-    repeats = 300 if quick else 2000
+    repeats = 300 if quick else 500
     grid = simplex_grid(CELLS_A_SIDE)
     found = {
         (truth, epsilon, n): errors(truth, epsilon, n, repeats, grid)

@@ -38,8 +38,8 @@ def run(out: Path, quick: bool) -> None:
     )
     features, quality = wine()
     x = principal_components(features, COMPONENTS)
-    parts = splits(x, (quality - MIDDLE) / HALF, 8 if quick else 20)
-    epsilons = (0.5, 2.0) if quick else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+    parts = splits(x, (quality - MIDDLE) / HALF, 8 if quick else 10)
+    epsilons = (0.5, 2.0) if quick else (0.5, 1.0, 2.0, 4.0, 8.0)
     exact = float(np.mean([rmse(_least_squares(part), part) for part in parts]))
     constant = float(np.mean([rmse(np.r_[part.y.mean(), np.zeros(COMPONENTS)], part) for part in parts]))
     ours, sgd = [], []
@@ -83,6 +83,13 @@ def _draw(
         )
     axis.axhline(exact, color="black", linestyle=":", label="least squares without privacy")
     axis.axhline(constant, color="#8a8f98", linestyle="--", label="the mean quality")
-    axis.set(xscale="log", xlabel="ε", ylabel="root mean squared error, points")
+    axis.set(
+        xscale="log",
+        xlabel="ε",
+        xticks=epsilons,
+        xticklabels=[f"{e:g}" for e in epsilons],
+        ylabel="root mean squared error, points",
+    )
+    axis.minorticks_off()
     axis.legend(fontsize=7, frameon=False)
     return figure

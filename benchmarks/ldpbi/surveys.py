@@ -41,6 +41,12 @@ def choice_study(choices: int, epsilon: float, mechanism: str = "oue") -> Study:
     )
 
 
+def yes_no_study(epsilon: float) -> Study:
+    """Yes or no, by randomized response."""
+    mechanism = _pure("randomized_response", epsilon)
+    return _study(ask="yes_no", mechanism=mechanism, model={"name": "bernoulli"})
+
+
 def record_study(features: int, epsilon: float, model: str) -> Study:
     """A record whose features and response lie between −1 and 1; norm 1, δ = 1e-5."""
     response: dict[str, Any] = {"id": "y", "bounds": ["-1", "1"]}
@@ -89,6 +95,13 @@ def choice_summary(question: Question, made: NDArray[np.int64], random: Generato
         ones[choice] = p
         values += random.multinomial(people, np.prod(np.where(bits == 1, ones, 1 - ones), axis=1))
     return QuestionSummary(n, values)
+
+
+def yes_no_summary(question: Question, people: int, yes: int, random: Generator) -> QuestionSummary:
+    """Randomized responses of people of whom `yes` would truly say so."""
+    mechanism = cast(ChoiceMechanism, mechanism_for(question))
+    said = random.binomial(yes, float(mechanism.p)) + random.binomial(people - yes, float(mechanism.q))
+    return QuestionSummary(people, np.array([people - said, said]))
 
 
 def record_summary(

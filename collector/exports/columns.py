@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collector.reports.packing import OneQuestionLayout
 from collector.storage.queries import StoredRow
 from collector.studies.rules import Rules
 from schemas import Report
@@ -55,9 +56,9 @@ def packed_batch(
 def _question_columns(
     names: Sequence[str], rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
 ) -> list[pa.Array]:
-    if len(set(versions)) > 1:
-        return [_mixed_column(name, rules, versions, payloads) for name in names]
     layout = rules[versions[0]].layout
+    if len(set(versions)) > 1 or isinstance(layout, OneQuestionLayout):
+        return [_mixed_column(name, rules, versions, payloads) for name in names]
     rows = np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(len(payloads), layout.size)
     return [
         _equally_long(rows[:, place].tobytes(), len(rows), pa.binary())
@@ -70,11 +71,9 @@ def _question_columns(
 def _mixed_column(
     name: str, rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
 ) -> pa.Array:
-    """Of reports that answer different versions."""
-    places = {version: one.layout.places.get(name) for version, one in rules.items()}
-    cells = [
-        payload[place] if (place := places[version]) else None for version, payload in zip(versions, payloads)
-    ]
+    """Of reports that answer different versions, or different questions."""
+    layouts = {version: one.layout for version, one in rules.items()}
+    cells = [layouts[version].find(payload, name) for version, payload in zip(versions, payloads)]
     return pa.array(cells, pa.binary())
 
 

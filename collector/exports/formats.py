@@ -117,9 +117,6 @@ def _csv(rows: Sequence[Sequence[object]]) -> bytes:
 
 def _csv_row(export: Export, questions: Sequence[str], report: PackedReport) -> list[object]:
     rules = export.rules[report.version]
-    places = rules.layout.places
-    cells = [
-        b2a_base64(report.payloads[places[question]], newline=False).decode() if question in places else ""
-        for question in questions
-    ]
+    payloads = [rules.layout.find(report.payloads, question) for question in questions]
+    cells = [b2a_base64(payload or b"", newline=False).decode() for payload in payloads]
     return [report.id.hex(), export.study, report.version, rules.study.digest, *cells]

@@ -140,7 +140,13 @@ OPERATIONS = (
         "readSummary",
         "All that a posterior needs of one version's reports, as they are now.",
         {200: ("The summary", _json("Summary")), 304: ("Unchanged", {})},
-        (*KEY, problems.STUDY_UNKNOWN, problems.SUMMARY_TOO_COSTLY, problems.PARAMETER_INVALID),
+        (
+            *KEY,
+            problems.STUDY_UNKNOWN,
+            problems.SUMMARY_IMPOSSIBLE,
+            problems.SUMMARY_TOO_COSTLY,
+            problems.PARAMETER_INVALID,
+        ),
         (STUDY_ID, VERSION),
     ),
     Operation(

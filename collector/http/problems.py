@@ -76,6 +76,9 @@ STUDY_OUTDATED = Kind(
 STUDY_FINISHED = Kind(
     "study-finished", 409, "The study is closed for good", "Publish the change under a new study id."
 )
+SUMMARY_IMPOSSIBLE = Kind(
+    "summary-impossible", 409, "This study has no summary", "Export the reports and fit them."
+)
 SUMMARY_TOO_COSTLY = Kind(
     "summary-too-costly",
     409,
@@ -90,6 +93,9 @@ REPORT_CONFLICT = Kind(
 )
 STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
 REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", "Drop the report.")
+SUM_FIXED = Kind(
+    "sum-fixed", 409, "The share is part of a sum", "It can be taken out no more; its study is closed."
+)
 STUDY_OPEN = Kind("study-open", 409, "The study is still open", "Close it first.")
 SET_CONFLICT = Kind(
     "set-conflict",

@@ -8,13 +8,14 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from collector.exports.exporting import Export, Source, open_export, page_limit
-from collector.http.problems import SUMMARY_TOO_COSTLY, ProblemError
+from collector.http.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError
 from collector.storage import queries
 from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
 from collector.studies.publishing import unknown_study
 from collector.studies.rules import Rules
 from schemas import Study
 from summaries import Summary
+from summaries.summary import NEEDS_REPORTS
 
 # To compute in answer to one request: some ten seconds' work.
 MOST_HASHES = 1 << 28
@@ -41,14 +42,16 @@ def take_back_reports(
 def read_summary(source: Source, study_id: str, version: int | None = None) -> Summary:
     """The summary of one version's reports, the current one's unless `version` says otherwise.
 
-    Raises ProblemError for a study or version that is not published, and for a summary that is not
-    kept and would take too long to count.
+    Raises ProblemError for a study or version that is not published or has no summary, and for a summary
+    that is not kept and would take too long to count.
     """
     with source.database.read() as session:
         document = queries.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
         tally = source.rules.find(study_id, document.version).tally
+        for question in tally.needs_reports:
+            raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
         if tally.is_kept:
             return tally.summary(read_sums(session, document.study, document.version, tally.size))
     # Behind the transaction: SQLite's write-ahead log would grow for as long as one lasts.

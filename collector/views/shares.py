@@ -11,7 +11,7 @@ from collector.bodies.reading import body_bytes, json_body
 from collector.context import current_collector
 from collector.http.auth import requires
 from collector.http.parameters import report_id_bytes
-from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, STUDY_CLOSED, ProblemError
+from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.operator.keys import Role
 from collector.reports import intake, withdrawing
 from collector.secure_sum.statements import split_ids
@@ -46,7 +46,7 @@ def delete(study_id: str, report_id: str) -> Response:
     def withdraw(session: Session) -> None:
         state = queries.study_state(session, study_id, keep=True)
         if state is not None and state.closed:
-            raise ProblemError(STUDY_CLOSED, "the study was closed; its sum includes the share")
+            raise ProblemError(SUM_FIXED, "the study was closed")
         withdrawing.withdraw(session, collector.rules.find, study_id, identifier)
 
     collector.writer.act(withdraw)

@@ -13,24 +13,20 @@ from typing import cast
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
-from inference.baselines.unbiased import unbiased_frequencies
 from inference.models.base import Draws, Model
-from inference.models.choice import choice_counts
-from inference.models.number import Scale as NumberScale
+from inference.models.choice_forms import form_of
+from inference.models.number import cell_edges, place_of
+from inference.models.number_laws import LAWS
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import second_moments
 from ldp_client import Mechanism, mechanism_for
-from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from ldp_client.mechanisms.laplace import Laplace
 from schemas import Question
 from summaries import QuestionSummary
-from summaries.reductions.histogram import histogram_edges
 
 Matrix = NDArray[np.float64]
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
@@ -47,42 +43,22 @@ def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model
     return _NAIVE[question.model.name](question, mechanism_for(question), summary)
 
 
-def _reports(mechanism: Mechanism, summary: QuestionSummary) -> dict[str, object]:
-    """The middles of the histogram's cells with bounds 0 and 1; reports beyond a bound count as there."""
-    levels = cast(Laplace, mechanism).levels
-    edges = histogram_edges(levels) / levels
-    values = np.concatenate([[0.0], (edges[1:] + edges[:-1]) / 2, [1.0]])
-    return {"values": values, "counts": summary.values}
-
-
-def _normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    def program(values: Array, counts: Array) -> None:
-        law = dist.Normal(*priors.normal(question))
-        numpyro.factor("reports", jnp.sum(counts * law.log_prob(values)))
-
-    initial = {"mean": 0.5, "sd": 0.3}
-    return Model(program, _reports(mechanism, summary), initial, NumberScale(question).normal_parameters)
-
-
-def _exponential(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    scale = NumberScale(question)
+def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """Every report in the middle of its cell; those beyond a bound count as there."""
+    law, place = LAWS[question.model.name], place_of(question)
+    edges, _ = cell_edges(mechanism)
+    middles = np.clip(np.concatenate([[0.0], (edges[1:] + edges[:-1]) / 2, [1.0]]), 0.0, 1.0)
 
     def program(values: Array, counts: Array) -> None:
-        rate = priors.exponential(question)
-        above_zero = jnp.maximum(values - scale.zero, 0.0)
-        numpyro.factor("reports", jnp.sum(counts * (jnp.log(rate) - rate * above_zero)))
+        numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(values)))
 
-    return Model(program, _reports(mechanism, summary), {"rate": 2.0}, scale.exponential_parameters)
+    data = {"values": place.shift + place.stretch * middles, "counts": summary.values}
+    return Model(program, data, law.start(place.start(0.5, 0.1)), lambda draws: law.own(draws, place.units))
 
 
 def _estimated_counts(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
     """n times the unbiased frequencies, negative ones as 0."""
-    choice = cast(ChoiceMechanism, mechanism)
-    if not summary.n:
-        return np.zeros(choice.choices)
-    counts = choice_counts(mechanism, summary)
-    frequencies = unbiased_frequencies(counts, summary.n, float(choice.p), float(choice.q))
-    return np.asarray(summary.n * np.maximum(frequencies, 0.0))
+    return np.asarray(summary.n * np.maximum(form_of(mechanism, summary).estimate, 0.0))
 
 
 def _bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -158,8 +134,7 @@ def _regression(
 
 
 _NAIVE: dict[str, Build] = {
-    "normal": _normal,
-    "exponential": _exponential,
+    **dict.fromkeys(LAWS, _number),
     "bernoulli": _bernoulli,
     "multinomial": _multinomial,
     "linear_regression": partial(_regression, _linear_log_likelihood, {"sd": 0.5}),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.scipy.special import log_ndtr, logsumexp
 from jax.typing import ArrayLike
-from numpyro.distributions import Distribution, LogNormal, Weibull, constraints
+from numpyro.distributions import Beta, Distribution, LogNormal, Weibull, constraints
 from numpyro.distributions.util import not_jax_tracer
 
 from .base import ClippedLaw, log_normal
@@ -18,10 +19,12 @@ from .flows import laplace_flows
 from .mixtures import log_mixture, mixture_cells
 from .quadrature import Nodes, end_nodes, log_masses, panel_nodes, tail_nodes
 
-# Panels over the bounds at least; a panel has as many Gauss-Legendre nodes as stated.
+# Panels over the bounds at least, and Gauss-Legendre nodes in each: more where the density may be singular
+# at an end of its support, which the panels beside the first and last one still feel.
 FEWEST_PANELS = 256
 PANELS_UNDER_GAUSSIAN = 128
-NODES_PER_PANEL = 6
+NODES_PER_PANEL = 4
+NODES_NEAR_AN_END = 8
 _CANCELS = 1e-6
 
 
@@ -30,6 +33,11 @@ class _End(NamedTuple):
 
     at: Array
     length: Array
+    inwards: int
+
+    @property
+    def nodes(self) -> Nodes:
+        return end_nodes(self.at, self.length)
 
     @property
     def other(self) -> Array:
@@ -48,7 +56,7 @@ class ClippedContinuous(ClippedLaw):
     Raises ValueError for a law that is discrete or not of one dimension.
     """
 
-    arg_constraints = {}  # noqa: RUF012
+    arg_constraints: ClassVar[dict[str, Any]] = {}
     pytree_data_fields = ("base", "low", "high")
 
     def __init__(
@@ -61,7 +69,7 @@ class ClippedContinuous(ClippedLaw):
     ) -> None:
         if base.event_shape or base.is_discrete:
             raise ValueError(f"{type(base).__name__} is not a continuous law of one number")
-        self.base, self.low, self.high = base, jnp.asarray(low, float), jnp.asarray(high, float)
+        self.base, self.low, self.high = base, _known(low), _known(high)
         super().__init__(base.batch_shape, validate_args=validate_args)
 
     @property
@@ -91,7 +99,7 @@ class ClippedContinuous(ClippedLaw):
         parts = -(-FEWEST_PANELS // (edges.shape[-1] - 1))
         lower, upper = self._end_panels(edges)
         inner = jnp.clip(edges, *self._between(lower, upper))
-        nodes = panel_nodes(inner, parts, NODES_PER_PANEL)
+        nodes = panel_nodes(inner, parts, self._nodes)
         at = origin[..., None]
         tilted = self._masses(nodes) * jnp.exp(jnp.asarray(tilt)[..., None] * (nodes.points - at))
         total = tilted.sum(-1)
@@ -112,7 +120,7 @@ class ClippedContinuous(ClippedLaw):
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:
         return log_mixture(*self._points(), log_normal, z, scale)
 
-    def gaussian_cells(self, edges: Array, scale: Array) -> Array:
+    def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
         return mixture_cells(*self._points(), edges, scale)
 
     @property
@@ -120,6 +128,10 @@ class ClippedContinuous(ClippedLaw):
         """Finite ends of the base's support, None where it has none."""
         support = self.base.support
         return getattr(support, "lower_bound", None), getattr(support, "upper_bound", None)
+
+    @property
+    def _nodes(self) -> int:
+        return NODES_PER_PANEL if self._ends == (None, None) else NODES_NEAR_AN_END
 
     @property
     def _span(self) -> Array:
@@ -138,7 +150,7 @@ class ClippedContinuous(ClippedLaw):
         return jnp.exp(self._log_masses(nodes))
 
     def _inside_mass(self) -> Array:
-        edges = self._panels(FEWEST_PANELS)
+        edges = jnp.asarray(self._panels(FEWEST_PANELS))
         return self.tilted_masses(edges, 0.0, edges[:-1]).sum(-1)
 
     def _panels(self, count: int) -> Array:
@@ -159,8 +171,8 @@ class ClippedContinuous(ClippedLaw):
         longest = jnp.minimum(self._span / 64, (stop - start) / 2)
         up = jnp.min(jnp.where(edges > start, edges - start, longest))
         down = jnp.min(jnp.where(edges < stop, stop - edges, longest))
-        lower = None if first is None else _End(start, jnp.minimum(up, longest))
-        upper = None if last is None else _End(stop, -jnp.minimum(down, longest))
+        lower = None if first is None else _End(start, jnp.minimum(up, longest), 1)
+        upper = None if last is None else _End(stop, -jnp.minimum(down, longest), -1)
         return lower, upper
 
     def _between(self, lower: _End | None, upper: _End | None) -> tuple[Array, Array]:
@@ -168,23 +180,31 @@ class ClippedContinuous(ClippedLaw):
 
     def _end_masses(self, end: _End, edges: Array, tilt: Array, origin: Array) -> Array:
         """The tilted mass of an end panel, in the cell that it lies in: (..., K)."""
-        nodes, cells = end_nodes(end.at, end.length), edges.shape[-1] - 1
+        nodes, cells = end.nodes, edges.shape[-1] - 1
         index = jnp.clip(jnp.sum(edges <= end.at + end.length / 2) - 1, 0, cells - 1)
-        tilted = self._masses(nodes) * jnp.exp(tilt * (nodes.points - origin[index]))
+        tilted = jnp.exp(self._log_end_masses(end) + tilt * (nodes.points - origin[index]))
         return jnp.where(jnp.arange(cells) == index, tilted.sum(-1, keepdims=True), 0.0)
+
+    def _log_end_masses(self, end: _End) -> Array:
+        """Log masses of an end panel's nodes; of Beta at 1 from the mirrored law, whose end is at zero."""
+        if type(self.base) is not Beta or end.inwards > 0:
+            return self._log_masses(end.nodes)
+        mirrored = ClippedContinuous(Beta(self.base.concentration0, self.base.concentration1))
+        return mirrored._log_masses(end_nodes(1 - end.at, -end.length))
 
     def _points(self) -> tuple[Array, Array]:
         """Points (Q,) and the log masses (..., Q) that stand for the clipped law under a smooth kernel."""
-        edges = self._panels(PANELS_UNDER_GAUSSIAN)
-        ends = self._end_panels(edges)
-        panels = panel_nodes(jnp.clip(edges, *self._between(*ends)), 1, NODES_PER_PANEL)
-        rules = [Nodes(panels.points.ravel(), panels.weights.ravel())]
-        rules += [end_nodes(end.at, end.length) for end in ends if end is not None]
-        points, weights = (jnp.concatenate(part) for part in zip(*rules, strict=True))
+        with jax.ensure_compile_time_eval():
+            edges = jnp.asarray(self._panels(PANELS_UNDER_GAUSSIAN))
+            ends = self._end_panels(edges)
+            panels = panel_nodes(jnp.clip(edges, *self._between(*ends)), 1, self._nodes)
+            panels = Nodes(panels.points.ravel(), panels.weights.ravel())
+            some = [end for end in ends if end is not None]
+            low, high = (jnp.reshape(bound, 1) for bound in (self.low, self.high))
+            points = jnp.concatenate([low, panels.points, *(end.nodes.points for end in some), high])
         log_low, log_high = self.log_atoms()
-        inside = self._log_masses(Nodes(points, weights))
-        log_all = jnp.concatenate([log_low[..., None], inside, log_high[..., None]], axis=-1)
-        return jnp.concatenate([self.low[None], points, self.high[None]]), log_all
+        inside = [self._log_masses(panels), *map(self._log_end_masses, some)]
+        return points, jnp.concatenate([log_low[..., None], *inside, log_high[..., None]], axis=-1)
 
     def _log_tails(self) -> tuple[Array, Array]:
         """Log probabilities below `low` and above `high`: in closed form, else by quadrature."""
@@ -203,8 +223,13 @@ class ClippedContinuous(ClippedLaw):
         some = outward > 0
         room = self._span if first is None or last is None else jnp.minimum(self._span, last - first)
         length = jnp.where(some, outward, room)
-        nodes = end_nodes(jnp.asarray(end, length.dtype), length if end is first else -length)
+        nodes = end_nodes(jnp.asarray(end, float), length if end is first else -length)
         return Nodes(nodes.points, jnp.where(some, nodes.weights, 0.0))
+
+
+def _known(bound: ArrayLike) -> Any:
+    """A bound that is known before tracing stays so: what follows from it alone is computed once."""
+    return np.asarray(bound, float) if not_jax_tracer(bound) else bound
 
 
 def _panels_for(span: Array, scale: Array) -> int:
@@ -237,7 +262,7 @@ def _taken(table: Array, index: Array) -> Array:
 
 
 def _tails_of_log_normal(base: LogNormal, low: Array, high: Array) -> tuple[Array, Array]:
-    ends = [jnp.log(jnp.maximum(bound, np.finfo(low.dtype).tiny)) for bound in (low, high)]
+    ends = [jnp.log(jnp.maximum(bound, np.finfo(jnp.result_type(float)).tiny)) for bound in (low, high)]
     below, above = ((end - base.loc) / base.scale for end in ends)
     return jnp.where(low > 0, log_ndtr(below), -jnp.inf), log_ndtr(-above)
 

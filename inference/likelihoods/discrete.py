@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
+from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
 from .base import ClippedLaw, log_laplace, log_normal
@@ -28,17 +30,24 @@ class ClippedDiscrete(ClippedLaw):
     again beyond it. Raises ValueError.
     """
 
-    arg_constraints = {}  # noqa: RUF012
+    arg_constraints: ClassVar[dict[str, Any]] = {}
+    low: Any
+    high: Any
     pytree_data_fields = ("base",)
     pytree_aux_fields = ("low", "high")
 
     def __init__(
-        self, base: Distribution, low: float = 0.0, high: float = 1.0, *, validate_args: bool | None = None
+        self,
+        base: Distribution,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+        *,
+        validate_args: bool | None = None,
     ) -> None:
         first = getattr(base.support, "lower_bound", None)
         if first is None or base.event_shape:
             raise ValueError(f"{type(base).__name__} has no lowest integer to sum from")
-        self.base, self.low, self.high = base, float(low), float(high)
+        self.base, self.low, self.high = base, float(np.asarray(low)), float(np.asarray(high))
         self._first = int(first)
         if math.ceil(self.high) - min(self._first, math.floor(self.low)) > MOST_POINTS:
             raise ValueError(f"more than {MOST_POINTS} integers up to {high}: take a continuous law instead")
@@ -100,5 +109,5 @@ class ClippedDiscrete(ClippedLaw):
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:
         return log_mixture(*self.points(), log_normal, z, scale)
 
-    def gaussian_cells(self, edges: Array, scale: Array) -> Array:
+    def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
         return mixture_cells(*self.points(), edges, scale)

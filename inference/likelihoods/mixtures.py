@@ -33,7 +33,7 @@ def log_mixture(
     return rows.reshape(z.shape)
 
 
-def mixture_cells(points: ArrayLike, log_masses: Array, edges: Array, scale: Array) -> Array:
+def mixture_cells(points: ArrayLike, log_masses: Array, edges: ArrayLike, scale: ArrayLike) -> Array:
     """Probabilities (..., K + 2) of masses plus Normal(0, scale) below, in each cell of, and above `edges`.
 
     points (Q,), log_masses (..., Q), edges (K + 1,), scale (...). What does not depend on the masses is

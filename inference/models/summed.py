@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 import jax.numpy as jnp
@@ -13,10 +12,12 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
-from inference.likelihoods.base import ClippedExponential, ClippedLaw, ClippedNormal
+from inference.likelihoods import clipped
+from inference.likelihoods.base import ClippedLaw
 from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
 from inference.models.base import Draws, Model
-from inference.models.number import Scale
+from inference.models.number import place_of
+from inference.models.number_laws import LAWS
 from ldp_client import Mechanism
 from ldp_client.mechanisms.summed_gaussian import SQUARE_BOTTOM, SQUARE_TOP, SummedHistogram, SummedMechanism
 from schemas import Question
@@ -27,32 +28,25 @@ SQUARE_WEIGHT = SQUARE_TOP / SQUARE_BOTTOM
 FEWEST_EXPECTED = 10.0
 
 Start = dict[str, object]
-Parameters = Callable[[Draws], dict[str, NDArray[np.float64]]]
 
 
-def normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """x ~ Normal(mean, sd), clipped to the bounds."""
-    mean, sd = _rough(mechanism, summary)
-    parameters = Scale(question).normal_parameters
-    return _number(
-        mechanism,
-        summary,
-        lambda: ClippedNormal(*priors.normal(question)),
-        {"mean": mean, "sd": sd},
-        parameters,
-    )
+def number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """x from the law that the question's model names, clipped to the bounds."""
+    law, place = LAWS[question.model.name], place_of(question)
+    n, noise_sd, values = _total(mechanism, summary)
+    cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
 
+    def program(n: int, total: Array) -> None:
+        base = clipped(law.draw(question), *place.bounds)
+        if cells is None:
+            seen: dist.Distribution = _moments_law(base, n, noise_sd)
+        else:
+            seen = NoisyCounts(cell_masses(base, cells), n, noise_sd)
+        numpyro.sample("reports", seen, obs=jnp.asarray(total))
 
-def exponential(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """x ~ Exponential(rate) from 0, clipped to the bounds."""
-    scale = Scale(question)
-    mean, _ = _rough(mechanism, summary)
-    start: Start = {"rate": 1.0 / max(mean - scale.zero, 0.02)}
-
-    def base() -> ClippedLaw:
-        return ClippedExponential(priors.exponential(question), start=scale.zero)
-
-    return _number(mechanism, summary, base, start, scale.exponential_parameters)
+    start = law.start(place.start(*_rough(mechanism, summary)))
+    notes = () if cells is None else _approximation(n, noise_sd, values)
+    return Model(program, {"n": n, "total": values}, start, lambda draws: law.own(draws, place.units), notes)
 
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -84,28 +78,6 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
     return Model(program, {"n": n, "total": values}, start, parameters, _approximation(n, noise_sd, values))
 
 
-def _number(
-    mechanism: Mechanism,
-    summary: QuestionSummary,
-    base: Callable[[], ClippedLaw],
-    start: Start,
-    parameters: Parameters,
-) -> Model:
-    n, noise_sd, values = _total(mechanism, summary)
-    cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
-
-    def program(n: int, total: Array) -> None:
-        law = base()
-        if cells is None:
-            seen: dist.Distribution = _moments_law(law, n, noise_sd)
-        else:
-            seen = NoisyCounts(cell_masses(law, cells), n, noise_sd)
-        numpyro.sample("reports", seen, obs=jnp.asarray(total))
-
-    notes = () if cells is None else _approximation(n, noise_sd, values)
-    return Model(program, {"n": n, "total": values}, start, parameters, notes)
-
-
 def _moments_law(base: ClippedLaw, n: int, noise_sd: float) -> dist.Distribution:
     """The sums of (u, 3/2 u²), normal, with the clipped law's own first four moments."""
     first, second, third, fourth = jnp.moveaxis(signed_moments(base), -1, 0)
@@ -122,7 +94,7 @@ def _total(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, 
 
 
 def _rough(mechanism: Mechanism, summary: QuestionSummary) -> tuple[float, float]:
-    """Rough mean and sd of the clipped answers, with the bounds at 0 and 1."""
+    """Rough mean and variance of the clipped answers, with the bounds at 0 and 1."""
     n, _, values = _total(mechanism, summary)
     shares = values / max(n, 1)
     if isinstance(mechanism, SummedHistogram):
@@ -134,7 +106,7 @@ def _rough(mechanism: Mechanism, summary: QuestionSummary) -> tuple[float, float
     else:
         mean = float(shares[0] + 1) / 2
         variance = float(shares[1] / SQUARE_WEIGHT - shares[0] ** 2) / 4
-    return float(np.clip(mean, 0.02, 0.98)), float(np.sqrt(np.clip(variance, 0.01, 0.25)))
+    return float(np.clip(mean, 0.02, 0.98)), float(np.clip(variance, 0.01, 0.25))
 
 
 def _approximation(n: int, noise_sd: float, values: NDArray[np.float64]) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def law(stated: Stated) -> Distribution:
     return _LAWS[stated["distribution"]](**_parameters(stated))
 
 
-def simplex_law(stated: Stated, choices: int) -> Distribution:
+def simplex_law(stated: Stated, choices: int) -> dist.Dirichlet:
     """The Dirichlet distribution of the shares of `choices` choices."""
     return dist.Dirichlet(jnp.broadcast_to(jnp.asarray(stated["concentration"], float), (choices,)))
 

@@ -5,12 +5,14 @@ Each function draws the sites of one model; private and non-private fits share t
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
+from inference.ordered_simplex import OrderedDirichlet
 from inference.priors.defaults import priors_of
 from inference.priors.laws import law, rescaled, simplex_law, vector_law
 from inference.units import RecordUnits, number_units
@@ -33,14 +35,48 @@ def exponential(question: Question) -> Array:
     return draw(question, "rate", unit=1 / number_units(question).unit)
 
 
+def lognormal(question: Question) -> tuple[Array, Array]:
+    """Mean and sd of the logarithm, the distance between the bounds as unit."""
+    return draw(question, "log_mean", math.log(number_units(question).unit)), draw(question, "log_sd")
+
+
+def gamma(question: Question) -> tuple[Array, Array]:
+    """Shape and rate, the distance between the bounds as unit; the sites are shape and mean."""
+    shape = draw(question, "shape")
+    return shape, shape / draw(question, "mean", unit=number_units(question).unit)
+
+
+def weibull(question: Question) -> tuple[Array, Array]:
+    """Scale and shape, the distance between the bounds as unit."""
+    return draw(question, "scale", unit=number_units(question).unit), draw(question, "shape")
+
+
+def beta(question: Question) -> tuple[Array, Array]:
+    """Both shapes; the bounds are 0 and 1."""
+    return draw(question, "a"), draw(question, "b")
+
+
+def poisson(question: Question) -> Array:
+    """The expected number."""
+    return draw(question, "rate")
+
+
+def geometric(question: Question) -> Array:
+    """Probability of a success: the number counts the failures before the first."""
+    return draw(question, "p")
+
+
 def bernoulli(question: Question) -> Array:
     """Share of yes."""
     return draw(question, "p")
 
 
-def multinomial(question: Question) -> Array:
-    """Shares of the choices, shape (choices,)."""
-    return numpyro.sample("p", simplex_law(priors_of(question)["p"], len(question.choices)))
+def multinomial(question: Question, order: Array | None = None) -> Array:
+    """Shares of the choices, shape (choices,). order: their `breaking_order`, in which samplers move easily."""
+    law_of_shares = simplex_law(priors_of(question)["p"], len(question.choices))
+    if order is not None:
+        law_of_shares = OrderedDirichlet(law_of_shares.concentration, order)
+    return numpyro.sample("p", law_of_shares)
 
 
 class Regression(NamedTuple):

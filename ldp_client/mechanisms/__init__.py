@@ -5,9 +5,11 @@ To add one: a file here, an entry in MECHANISMS and one in schemas/catalogue.py.
 
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.gaussian import Gaussian
+from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.memoized import memoized
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
@@ -17,9 +19,11 @@ from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from schemas.study import Question
 
-MECHANISMS: "dict[str, type[Mechanism]]" = {
+MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
     kind.name: kind
     for kind in (
         Laplace,
@@ -34,6 +38,8 @@ MECHANISMS: "dict[str, type[Mechanism]]" = {
         SummedMechanism,
     )
 }
+MECHANISMS["gaussian_record"] = gaussian_record
+MECHANISMS["memoized"] = memoized
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for"]
 

@@ -13,7 +13,7 @@ and all the noise below 2**49.
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, grid_index, signed_units
-from ldp_client.core.strips import NORMAL_REACH, normal
+from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas.errors import AnswerError, StudyError
@@ -69,7 +69,7 @@ class SummedMechanism(Mechanism):
         if grid < 1:
             raise StudyError(f"{self.field}.mechanism", "epsilon or delta is too small")
         self.grid = grid
-        self.largest = span * grid + NORMAL_REACH
+        self.largest = span * grid + NOISE_REACH
         self.payload_size = WORD_BYTES * self.size
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:

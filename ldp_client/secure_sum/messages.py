@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from schemas.report import Report
     from schemas.study import Study
 
-SHARES_PATH = "/v1/studies/%s/shares/%s"
+
+def share_path(study_id: str, report_id: str) -> str:
+    """Where a node takes a report's share."""
+    return f"/v1/studies/{study_id}/shares/{report_id}"
 
 
 class Message:
@@ -30,7 +33,7 @@ def share_messages(
     route = study.route
     assert route is not None
     vector = b"".join([report.payloads[question.id] for question in study.questions])
-    path = SHARES_PATH % (study.id, report.id)
+    path = share_path(study.id, report.id)
     messages = []
     for index, share in enumerate(split(vector, len(route.nodes), route.expansion, random)):
         node = route.nodes[index]

@@ -18,6 +18,7 @@ from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all
+from summaries.reductions.column_sums import column_sums
 
 # Up to this many choices, supported sets are counted as whole bit patterns.
 MOST_PATTERN_CHOICES = 12
@@ -67,8 +68,7 @@ def _set_size(mechanism: Mechanism) -> int:
 def _unary_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
     choices = _choices(mechanism)
     if not keeps_patterns(choices):
-        bits = np.unpackbits(payloads, axis=1, bitorder="little", count=choices)
-        return np.asarray(bits.sum(axis=0, dtype=np.int64))
+        return column_sums(payloads, choices)
     pattern = np.zeros(len(payloads), dtype=np.int64)
     for place, column in enumerate(payloads.T):
         pattern |= column.astype(np.int64) << (8 * place)

@@ -1,12 +1,28 @@
-"""Devices whose person was asked elsewhere, and a small collector that misbehaves on demand."""
+"""Devices whose person was asked elsewhere, a repeated question, a collector that misbehaves on demand."""
 
 import functools
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from ldp_client import Device
+from ldp_client.mechanisms.randomized_response import RandomizedResponse
 
 consenting = functools.partial(Device, require_consent=False)
+
+
+class Memoized(RandomizedResponse):
+    """Its permanent answer is the quantised one and a nonce; each report repeats them and adds a byte."""
+
+    payload_size = 10
+
+    def permanent(self, quantised, random):
+        return bytes([quantised]) + random(8)
+
+    def instantaneous(self, permanent, random):
+        return permanent + random(1)
+
+    def randomise(self, *_):
+        raise AssertionError("a device repeats its permanent answer")
 
 
 class Server:

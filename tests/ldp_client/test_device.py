@@ -1,13 +1,13 @@
 import multiprocessing
 import os
 import sqlite3
-import subprocess
-import sys
 from datetime import date, timedelta
 from fractions import Fraction
 
 import pytest
 
+from ldp_client.answering import perturb_answers
+from ldp_client.terms import terms_of
 from schemas import Report, Study
 from schemas.errors import (
     AlreadyAnsweredError,
@@ -82,6 +82,28 @@ def test_bad_answers_spend_nothing_and_show_nothing(tmp_path, answers, field):
     assert device.ledger.spent() == device.ledger.queued() == []
 
 
+def test_no_noise_is_drawn_for_a_bad_answer():
+    """The good answer stands first: all are checked before the first noise."""
+
+    def never(_size):
+        raise AssertionError("noise was drawn")
+
+    study = Study(studies.document(studies.NUMBER, studies.CHOICE))
+    for wrong in ("poet", None, 1, float("nan"), ["worker"]):
+        with pytest.raises(AnswerError, match="occupation"):
+            perturb_answers(study, terms_of(study).mechanisms, {"hours": 3, "occupation": wrong}, never)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), None, 10**400])
+def test_a_number_that_is_none_is_reported_like_any_other(tmp_path, value):
+    sizes = set()
+    for name, answer in (("odd", value), ("plain", 3)):
+        device = consenting(tmp_path / name, "4")
+        device.answer(Study(studies.document(studies.NUMBER)), {"hours": answer})
+        sizes.add(len(device.ledger.queued()[0].body))
+    assert len(sizes) == 1
+
+
 @pytest.mark.parametrize("offset", [-2, 2])
 def test_a_study_outside_its_days_is_refused(tmp_path, offset):
     day = (date.today() + timedelta(days=offset)).isoformat()
@@ -144,57 +166,19 @@ def answer_in_process(folder, results):
         results.put(str(error))
 
 
-def test_racing_processes_answer_once(tmp_path):
-    context = multiprocessing.get_context("spawn")
+def race(context, folder, racers):
+    """What each of the processes came to, sorted."""
     results = context.Queue()
-    racers = [context.Process(target=answer_in_process, args=(tmp_path, results)) for _ in range(8)]
-    for racer in racers:
-        racer.start()
-    outcomes = [results.get(timeout=60) for _ in racers]
-    for racer in racers:
-        racer.join()
-    assert sorted(outcomes) == ["answered"] + ["refused"] * 7
+    processes = [context.Process(target=answer_in_process, args=(folder, results)) for _ in range(racers)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    return sorted(outcomes)
+
+
+def test_racing_processes_answer_once(tmp_path):
+    outcomes = race(multiprocessing.get_context("spawn"), tmp_path, 8)
+    assert outcomes == ["answered"] + ["refused"] * 7
     assert len(consenting(tmp_path, "4").ledger.queued()) == 1
-
-
-KILLED_WHILE_ANSWERING = """
-import os, sqlite3, sys
-from ldp_client import Device
-from schemas import Study
-from tests import studies
-steps = int(sys.argv[2])
-seen = 0
-
-def count_down(statement):
-    global seen
-    seen += 1
-    if seen == steps:
-        os._exit(9)
-
-connect = sqlite3.connect
-def traced(*arguments, **options):
-    connection = connect(*arguments, **options)
-    connection.set_trace_callback(count_down)
-    return connection
-sqlite3.connect = traced
-study = Study(studies.document(studies.NUMBER, studies.YES_NO))
-Device(sys.argv[1], "4", require_consent=False).answer(study, {"hours": 3, "ever": False})
-"""
-
-
-def test_killed_at_every_statement_there_is_never_a_spend_without_a_report(tmp_path):
-    """The process dies just before its 1st, 2nd, … SQL statement; what is on disk is all or nothing."""
-    answered = []
-    for steps in range(1, 80):
-        folder = tmp_path / str(steps)
-        command = [sys.executable, "-c", KILLED_WHILE_ANSWERING, str(folder), str(steps)]
-        code = subprocess.run(command, check=False).returncode
-        ledger = consenting(folder, "4").ledger
-        assert len(ledger.spent()) == 2 * len(ledger.queued())
-        answered.append(len(ledger.queued()))
-        if code == 0:
-            break
-        assert code == 9
-    assert code == 0
-    assert answered == sorted(answered)
-    assert set(answered) == {0, 1}

@@ -8,28 +8,12 @@ from ldp_client import device as device_module
 from ldp_client import terms
 from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms import MECHANISMS
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from schemas import Report, Study
 from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
 from tests import studies
-from tests.ldp_client.devices import Server, consenting
+from tests.ldp_client.devices import Memoized, Server, consenting
 
 OTHER = studies.with_epsilon({**studies.ONE_OF, "id": "other"}, "2")
-
-
-class Memoized(RandomizedResponse):
-    """Its permanent answer is the quantised one and a nonce; each report repeats them and adds a byte."""
-
-    payload_size = 10
-
-    def permanent(self, quantised, random):
-        return bytes([quantised]) + random(8)
-
-    def instantaneous(self, permanent, random):
-        return permanent + random(1)
-
-    def randomise(self, *_):
-        raise AssertionError("a device repeats its permanent answer")
 
 
 @pytest.fixture(autouse=True)

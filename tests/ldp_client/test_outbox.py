@@ -2,6 +2,7 @@
 
 import ssl
 import statistics
+import time
 from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 
@@ -10,9 +11,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ldp_client import outbox, sending
+from ldp_client import outbox
 from ldp_client.fetch import fetch_study
-from ldp_client.sending import MOST_REQUESTS, PERIOD_SECONDS, Pace, due_within
+from ldp_client.outbox import due_within
+from ldp_client.sending import MOST_REQUESTS, PERIOD_SECONDS, Pace
 from ldp_client.upload import put_report
 from schemas import Study
 from schemas.errors import LedgerError, RefusedError, TransferError
@@ -36,7 +38,7 @@ def study_number(number):
 class Clock:
     def __init__(self, monkeypatch):
         self.now = 1_000_000_000.0
-        monkeypatch.setattr(sending.time, "time", lambda: self.now)
+        monkeypatch.setattr(time, "time", lambda: self.now)
 
 
 def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, monkeypatch):

@@ -104,7 +104,7 @@ def test_late_shares_and_late_withdrawals_are_refused(network):
     node.post("/close")
     assert kind(node.put(late)) == (410, "study-closed")
     assert node.put(sent[0][0]).status_code == 200
-    assert kind(node.app.test_client().delete(sent[0][0].path)) == (410, "study-closed")
+    assert kind(node.app.test_client().delete(sent[0][0].path)) == (409, "sum-fixed")
 
 
 def test_a_withdrawn_share_is_gone_and_stays_gone(network):

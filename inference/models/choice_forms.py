@@ -1,0 +1,172 @@
+"""How the reports of a choice enter its likelihood: which of a mechanism's exact or approximate forms (METHODS 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import lgamma
+from typing import cast
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+from numpyro.distributions import Distribution
+
+from inference.likelihoods import (
+    HadamardCounts,
+    PackedSupportSets,
+    RandomizedResponseCounts,
+    SubsetCounts,
+    SupportPatterns,
+    UnaryEncodingColumnSums,
+    UnaryEncodingPatterns,
+)
+from inference.likelihoods.choice import walsh_hadamard
+from inference.likelihoods.packing import pack_sets
+from ldp_client import Mechanism
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.hadamard import Hadamard
+from ldp_client.mechanisms.subset_selection import SubsetSelection
+from summaries import QuestionSummary
+from summaries.reductions.choice import keeps_patterns, pattern_bits
+
+Values = NDArray[np.float64]
+# A binomial count is near enough to normal when its variance is at least this.
+FEWEST_VARIANCE = 10.0
+EXACT = "the likelihood is exact"
+TOO_FEW = (
+    "the reports are too few for so many choices at this epsilon: their sums are taken as normal, which "
+    "they are not yet, and the intervals are approximate"
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """law: (shares, data) -> (law of the reports, what was observed of it). data: arrays of the reports.
+
+    estimate: unbiased shares, shape (k,), for a start. notes: which form it is, and its warnings.
+    """
+
+    law: Callable[[Array, Mapping[str, Array]], tuple[Distribution, Array]]
+    data: Mapping[str, object]
+    estimate: Values
+    notes: tuple[str, ...]
+
+
+def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
+    """The form of a summary: exact where the summary is sufficient, else normal in the support counts."""
+    choice = cast(ChoiceMechanism, mechanism)
+    if mechanism.name == "hadamard":
+        return _hadamard(cast(Hadamard, mechanism), summary)
+    if _counts_one_choice(choice):
+        return _randomized_response(choice, summary)
+    if keeps_patterns(choice.choices):
+        return _patterns(choice, summary)
+    return _counts(choice, summary)
+
+
+def _counts_one_choice(choice: ChoiceMechanism) -> bool:
+    """Whether a report is one choice: a set of size 1 is k-ary randomized response."""
+    if isinstance(choice, SubsetSelection):
+        return choice.size == 1 and not keeps_patterns(choice.choices)
+    return choice.name == "randomized_response"
+
+
+def _observed(law: Callable[[Array, Array], Distribution]) -> Callable[..., tuple[Distribution, Array]]:
+    """A law given (shares, n), of values that are data."""
+    return lambda shares, data: (law(shares, data["n"]), data["values"])
+
+
+def _data(summary: QuestionSummary) -> dict[str, object]:
+    return {"n": summary.n, "values": summary.values}
+
+
+def _unbiased(choice: ChoiceMechanism, supports: Values, n: int) -> Values:
+    """(c/n − q)/(p − q)."""
+    p, q = float(choice.p), float(choice.q)
+    return np.asarray((supports / max(n, 1) - q) / (p - q))
+
+
+def _randomized_response(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
+    p = float(choice.p)
+    q = (1 - p) / (choice.choices - 1)
+    law = _observed(lambda shares, n: RandomizedResponseCounts(shares, p, q, n))
+    estimate = _unbiased(choice, summary.values.astype(np.float64), summary.n)
+    return Form(law, _data(summary), estimate, (f"{EXACT}, in the counts of the reported choices",))
+
+
+def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
+    p, blocks, width = float(choice.p), choice.blocks, choice.width
+    law = _observed(lambda shares, n: HadamardCounts(shares, p, blocks, width, n))
+    note = f"{EXACT}, in the counts of the reported columns"
+    return Form(law, _data(summary), _hadamard_estimate(choice, summary), (note,))
+
+
+def _hadamard_estimate(choice: Hadamard, summary: QuestionSummary) -> Values:
+    """The transform of the columns' frequencies, less what other blocks and the noise put there."""
+    columns = summary.values.reshape(choice.blocks, choice.width) / max(summary.n, 1)
+    transformed = np.asarray(walsh_hadamard(jnp.asarray(columns, float)))[:, 1:].reshape(-1)
+    elsewhere = (1 - float(choice.p)) / (2 * choice.blocks - 1)
+    return np.asarray(transformed[: choice.choices] / (float(choice.p) - elsewhere), np.float64)
+
+
+def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
+    bits = pattern_bits(choice.choices)
+    estimate = _unbiased(choice, summary.values @ bits, summary.n)
+    possible, law = _pattern_law(choice, bits)
+    data = {"n": summary.n, "values": summary.values[possible]}
+    return Form(_observed(law), data, estimate, (f"{EXACT}, in the counts of the reported sets of choices",))
+
+
+def _pattern_law(
+    choice: ChoiceMechanism, bits: Values
+) -> tuple[NDArray[np.bool_], Callable[[Array, Array], Distribution]]:
+    """Which patterns a mechanism can report, and their law."""
+    p, q = float(choice.p), float(choice.q)
+    if not isinstance(choice, SubsetSelection):
+        law = lambda shares, n: UnaryEncodingPatterns(shares, p, q, bits, n)  # noqa: E731
+        return np.ones(len(bits), dtype=bool), law
+    possible = bits.sum(axis=1) == choice.size
+    k, size = choice.choices, choice.size
+    base = np.full(possible.sum(), np.log1p(-p) - _log_binomial(k - 1, size))
+    odds = log_odds(choice)
+    return possible, lambda shares, n: SupportPatterns(shares, odds, bits[possible], base, n)
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def log_odds(choice: ChoiceMechanism) -> float:
+    """The true epsilon: how much likelier a report is under a choice of its set."""
+    often, seldom = choice.odds
+    return float(np.log1p((often - seldom) / seldom))
+
+
+def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
+    p, q = float(choice.p), float(choice.q)
+    if isinstance(choice, SubsetSelection):
+        size = choice.size
+        law = _observed(lambda shares, n: SubsetCounts(shares, p, size, n))
+    else:
+        law = _observed(lambda shares, n: UnaryEncodingColumnSums(shares, p, q, n))
+    notes = [f"the likelihood is normal in the counts of supports of the {choice.choices} choices"]
+    if summary.n * q * (1 - q) < FEWEST_VARIANCE:
+        notes.append(TOO_FEW)
+    estimate = _unbiased(choice, summary.values.astype(np.float64), summary.n)
+    return Form(law, _data(summary), estimate, tuple(notes))
+
+
+def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
+    """The exact form of the reports themselves: packed sets of choices (n, ceil(k / 8)), lowest bit first."""
+    choice = cast(ChoiceMechanism, mechanism)
+    sets, odds = pack_sets(rows), log_odds(choice)
+
+    def law(shares: Array, data: Mapping[str, Array]) -> tuple[Distribution, Array]:
+        return PackedSupportSets(shares, odds, data["counts"]), data["sets"]
+
+    bits = np.unpackbits(rows, axis=1, bitorder="little", count=choice.choices)
+    estimate = _unbiased(choice, bits.sum(axis=0, dtype=np.float64), len(rows))
+    data = {"sets": sets.rows, "counts": sets.counts}
+    return Form(law, data, estimate, (f"{EXACT}, in each of the {len(rows)} reports",))

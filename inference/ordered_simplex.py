@@ -1,0 +1,140 @@
+"""Shares of many choices in coordinates where a sampler moves easily: sticks broken off in order of size.
+
+Breaking the largest shares off first makes the coordinates nearly independent: under a Dirichlet prior they are
+so exactly in any order, and a share that the reports determine well depends on its own coordinate and on
+those of still larger shares only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+from numpyro.distributions import Dirichlet, biject_to, constraints
+from numpyro.distributions.transforms import StickBreakingTransform, Transform
+
+
+def breaking_order(shares: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Indices of shares by falling size, and the inverse permutation, (2, k)."""
+    order = np.argsort(-shares, kind="stable")
+    return np.stack([order, np.argsort(order)])
+
+
+class OrderedSimplex(constraints.Constraint):
+    """The simplex, with the order in which its coordinates break off.
+
+    order: (2, k), the indices of the choices in that order, and the inverse permutation: `breaking_order`.
+    """
+
+    event_dim = 1
+
+    def __init__(self, order: Array) -> None:
+        self.order = order
+
+    def __call__(self, x: Any) -> Array:
+        return constraints.simplex(x)
+
+    def feasible_like(self, prototype: Array) -> Array:
+        return constraints.simplex.feasible_like(prototype)
+
+    def tree_flatten(self) -> tuple[tuple[Array], tuple[tuple[str], dict[str, Any]]]:
+        return (self.order,), (("order",), {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OrderedSimplex) and self.order is other.order
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@jax.custom_vjp
+def break_sticks(x: Array) -> tuple[Array, Array]:
+    """Shares (..., k) of x (..., k - 1) as NumPyro's StickBreakingTransform has them, and its log-determinant.
+
+    The gradient is written by hand: two running sums, without a logarithm.
+    """
+    return _break_sticks(x)[0]
+
+
+def _break_sticks(x: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """(shares, log-determinant), and what the gradient needs: parts broken off and shares."""
+    z = x - jnp.log(jnp.arange(x.shape[-1], 0, -1, dtype=x.dtype))
+    small = jnp.exp(-jnp.abs(z))
+    part = jnp.where(z > 0, 1.0, small) / (1 + small)
+    log_rest = -(jnp.maximum(z, 0.0) + jnp.log1p(small))
+    log_left = jnp.cumsum(log_rest, -1)
+    left = jnp.exp(log_left)
+    before = jnp.concatenate([jnp.ones_like(x[..., :1]), left[..., :-1]], -1)
+    shares = jnp.concatenate([part * before, left[..., -1:]], -1)
+    return (shares, jnp.sum(z + log_rest + log_left, -1)), (part, shares)
+
+
+def _break_sticks_back(saved: tuple[Array, Array], slopes: tuple[Array, Array]) -> tuple[Array]:
+    part, shares = saved
+    of_shares, of_determinant = slopes
+    weights = of_shares * shares
+    after = jnp.cumsum(weights[..., ::-1], -1)[..., ::-1][..., 1:]
+    later = jnp.arange(part.shape[-1], 0, -1, dtype=part.dtype)
+    through_shares = weights[..., :-1] * (1 - part) - part * after
+    return (through_shares + of_determinant[..., None] * (1 - part * (1 + later)),)
+
+
+break_sticks.defvjp(_break_sticks, _break_sticks_back)
+
+
+class OrderedStickBreaking(Transform):
+    """Stick breaking of shares[order[0]]."""
+
+    domain = constraints.real_vector
+
+    def __init__(self, order: Array) -> None:
+        self.order = jnp.asarray(order)
+
+    @property
+    def codomain(self) -> constraints.Constraint:
+        return OrderedSimplex(self.order)
+
+    def __call__(self, x: Array) -> Array:
+        return self.call_with_intermediates(x)[0]
+
+    def call_with_intermediates(self, x: Array) -> tuple[Array, Array]:
+        """The shares, and the log-determinant."""
+        shares, log_determinant = break_sticks(x)
+        return shares[..., self.order[1]], log_determinant
+
+    def _inverse(self, y: Array) -> Array:
+        return StickBreakingTransform().inv(y[..., self.order[0]])
+
+    def log_abs_det_jacobian(self, x: Array, y: Array, intermediates: Any = None) -> Array:
+        return break_sticks(x)[1] if intermediates is None else intermediates
+
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return StickBreakingTransform().forward_shape(shape)
+
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return StickBreakingTransform().inverse_shape(shape)
+
+    def tree_flatten(self) -> tuple[tuple[Array], tuple[tuple[str], dict[str, Any]]]:
+        return (self.order,), (("order",), {})
+
+
+class OrderedDirichlet(Dirichlet):
+    """Dirichlet(concentration), to be sampled in the coordinates of `order` (2, k): the law is the same."""
+
+    pytree_data_fields = ("order",)
+
+    def __init__(self, concentration: Array, order: Array, *, validate_args: bool | None = None) -> None:
+        self.order = order
+        super().__init__(concentration, validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return OrderedSimplex(self.order)
+
+
+@biject_to.register(OrderedSimplex)
+def _to_ordered_simplex(constraint: OrderedSimplex) -> OrderedStickBreaking:
+    return OrderedStickBreaking(constraint.order)
