@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.models import choice, number, regression, summed
+from inference.models import choice, number, records, regression, summed
 from inference.models.base import Model
 from inference.models.number_laws import LAWS
 from ldp_client import Mechanism, mechanism_for
@@ -26,8 +26,13 @@ READS = {
     **dict.fromkeys(LAWS, ("laplace", "gaussian")),
     "bernoulli": ("randomized_response", "memoized"),
     "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard", "memoized"),
-    "linear_regression": ("gaussian_statistics",),
-    "logistic_regression": ("gaussian_statistics",),
+    "linear_regression": ("gaussian_statistics", "gaussian_record"),
+    "logistic_regression": ("gaussian_statistics", "gaussian_record"),
+}
+# Perturbed records are other reports than perturbed statistics of them.
+FROM_RECORDS: dict[str, Build] = {
+    "linear_regression": records.linear,
+    "logistic_regression": records.logistic,
 }
 # A posterior draws every share, and its page shows each.
 MOST_SHARES = 10_000
@@ -53,4 +58,6 @@ def model_for(question: Question, summary: QuestionSummary) -> Model:
         raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
     if len(question.choices) > MOST_SHARES:
         raise InputError(f"{question.id}: {model!r} draws at most {MOST_SHARES} shares")
+    if mechanism == "gaussian_record":
+        return FROM_RECORDS[model](question, mechanism_for(question), summary)
     return MODELS[model](question, mechanism_for(question), summary)
