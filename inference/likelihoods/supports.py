@@ -131,9 +131,7 @@ class SupportSets(Distribution):
     arg_constraints = {"probs": constraints.simplex, "log_odds": constraints.positive}  # noqa: RUF012
     support = constraints.independent(constraints.boolean, 1)
 
-    def __init__(
-        self, probs: ArrayLike, log_odds: ArrayLike, *, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, probs: ArrayLike, log_odds: ArrayLike, *, validate_args: bool | None = None) -> None:
         self.probs = jnp.asarray(probs)
         self.log_odds = jnp.asarray(log_odds, self.probs.dtype)
         shape = jnp.broadcast_shapes(self.probs.shape[:-1], self.log_odds.shape)

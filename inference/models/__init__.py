@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inference.models import choice, number, regression
 from inference.models.base import Model
+from inference.models.choice_forms import rows_form
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
 from schemas.errors import InputError
@@ -32,8 +36,11 @@ READS = {
 }
 
 
-def model_for(question: Question, summary: QuestionSummary) -> Model:
+def model_for(question: Question, summary: QuestionSummary, rows: NDArray[np.uint8] | None = None) -> Model:
     """The model that a study's question names, conditioned on its summary.
+
+    rows: the packed sets of choices that the same reports stand for, where they are few enough
+    (`SmallSamples`): then the likelihood is exact though the summary would lose something.
 
     Raises InputError where the model has no likelihood for the mechanism's reports.
     """
@@ -41,4 +48,7 @@ def model_for(question: Question, summary: QuestionSummary) -> Model:
     if mechanism not in READS[model]:
         known = ", ".join(READS[model])
         raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
-    return MODELS[question.model.name](question, mechanism_for(question), summary)
+    built = mechanism_for(question)
+    if rows is not None:
+        return choice.multinomial_of(question, built, rows_form(built, rows), summary.n)
+    return MODELS[model](question, built, summary)
