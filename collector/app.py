@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import date
 
-from flask import Flask
+from flask import Blueprint, Flask
 
 from collector.context import EXTENSION, Collector, utc_today
 from collector.http import handling
@@ -17,6 +17,7 @@ from collector.views.health import health
 from collector.views.page import page
 from collector.views.participant import participant
 from collector.views.reports import reports
+from collector.views.shares import shares
 from collector.views.studies import studies
 from collector.views.summary import summary
 
@@ -35,10 +36,17 @@ def create_app(
     app.extensions[EXTENSION] = collector
     handling.install(app)
     app.after_request(harden)
-    for blueprint in (studies, reports, export, summary, health, page, participant):
-        app.register_blueprint(blueprint)
-    app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
+    if collector.node is not None:
+        _register(app, studies, shares, health)
+    else:
+        _register(app, studies, reports, export, summary, health, page, participant)
+        app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app
+
+
+def _register(app: Flask, *blueprints: Blueprint) -> None:
+    for blueprint in blueprints:
+        app.register_blueprint(blueprint)
 
 
 def _settings(config: Settings | Mapping[str, object] | None) -> Settings:

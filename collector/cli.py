@@ -1,4 +1,4 @@
-"""The subcommands `ldpkit serve`, `ldpkit export`, `ldpkit backup` and `ldpkit admin`."""
+"""The subcommands `ldpkit serve`, `export`, `posteriors`, `backup`, `admin` and `secure-sum`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import argparse
 import os
 import secrets
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from collector.operator.admin_cli import add_admin, add_backup
+from collector.operator.posteriors_cli import add_posteriors, fitting_beside
+from collector.secure_sum.cli import add_secure_sum
 from collector.settings import Settings, settings_with
 from schemas.errors import InputError
 
@@ -20,11 +23,13 @@ SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collecto
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register serve, export, backup and admin."""
+    """Register them."""
     _add_serve(subparsers.add_parser("serve", help="run the collector"))
     _add_export(subparsers.add_parser("export", help="fetch a study's reports from a collector"))
+    add_posteriors(subparsers.add_parser("posteriors", help="fit running posteriors for the operator's page"))
     add_backup(subparsers.add_parser("backup", help="copy the collector's database while it is in use"))
     add_admin(subparsers.add_parser("admin", help="keys, studies and retention"))
+    add_secure_sum(subparsers.add_parser("secure-sum", help="nodes' keys, and closing a secure sum"))
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +39,12 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", help=f"operator's token; better set {TOKEN_VARIABLE}; else one is made")
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
-    parser.add_argument("--server", choices=sorted(SERVERS), default="gunicorn", help="default gunicorn")
+    parser.add_argument("--server", choices=sorted(SERVERS), default="granian", help="default granian")
+    parser.add_argument("--posteriors", action="store_true", help="run `ldpkit posteriors` beside it")
+    parser.add_argument(
+        "--role", choices=("collector", "node"), default="collector", help="default collector"
+    )
+    parser.add_argument("--node-key", metavar="FILE", help="a node's keys, from ldpkit secure-sum keygen")
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve)
 
@@ -58,7 +68,9 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
     server = import_module(SERVERS[arguments.server])
-    server.serve(_serve_settings(arguments), place, lambda url: _announce(url, arguments.ready_file))
+    settings = _serve_settings(arguments)
+    with fitting_beside(settings) if arguments.posteriors else nullcontext():
+        server.serve(settings, place, lambda url: _announce(url, arguments.ready_file))
     return 0
 
 
@@ -93,7 +105,9 @@ def _write_summary(arguments: argparse.Namespace, token: str) -> str:
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:
-    settings = settings_with(database=arguments.database, token=arguments.token)
+    settings = settings_with(database=arguments.database, token=arguments.token, node_key=arguments.node_key)
+    if (arguments.role == "node") != (settings.node_key is not None):
+        raise InputError("a node needs both --role node and its keys, --node-key FILE")
     if settings.token is None:
         settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
         print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)

@@ -15,11 +15,15 @@ from collector.operator.overview import Recent, recent_studies
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.writer import Writer
+from collector.secure_sum.node import Node
+from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
 from collector.storage.database import Database
 from collector.storage.migrating import migrate
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import RuleBook
+from collector.studies.signed import load_keys
+from ldp_client.core.public_keys import PublicKey
 
 EXTENSION = "ldpkit"
 
@@ -31,7 +35,7 @@ def utc_today() -> date:
 
 @dataclass(frozen=True)
 class Collector:
-    """One collector. today: the clock, which knows days only."""
+    """One collector. today: the clock, which knows days only. signers: keys that may publish."""
 
     settings: Settings
     database: Database
@@ -42,6 +46,8 @@ class Collector:
     studies: Recent[list[StudyOverview]]
     today: Callable[[], date]
     token_hash: bytes | None
+    signers: tuple[PublicKey, ...]
+    node: Node | None
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
@@ -56,7 +62,15 @@ class Collector:
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
-        return cls(settings, database, rules, writer, limits, metrics, studies, today, token_hash)
+        signers = load_keys(settings.signing_keys)
+        node = None if settings.node_key is None else Node(NodeKeys.load(settings.node_key), database)
+        held = (settings, database, rules, writer, limits, metrics, studies, today, token_hash)
+        return cls(*held, signers, node)
+
+    def node_part(self) -> Node:
+        """What makes this server a node of secure sums."""
+        assert self.node is not None, "the routes of a node belong to nodes"
+        return self.node
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

@@ -27,7 +27,9 @@ class Settings:
     and inflated. busy_timeout: how long a write waits for a locked database, in seconds. late_days:
     how many days after a study closes its reports are still taken. queue_reports: how many reports
     may wait to be written in one process. upload_rate, study_rate: reports a second that one process
-    takes in all and for each study, 0 for as many as it can.
+    takes in all and for each study, 0 for as many as it can. signing_keys: a file of public keys in
+    PEM; a study that one of them signed may be published by anybody. node_key: a key file; with it the
+    server is a node of secure sums, and nothing else.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
@@ -38,6 +40,8 @@ class Settings:
     queue_reports: int = 100_000
     upload_rate: float = 0.0
     study_rate: float = 0.0
+    signing_keys: str | None = None
+    node_key: str | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None and not self.token.strip():

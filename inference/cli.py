@@ -1,20 +1,21 @@
-"""The subcommands of `ldpkit` on the analyst's side: summarize, fit, demo."""
+"""The subcommands of `ldpkit` on the analyst's side: summarize, fit, demo, plan, calibrate."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.cli import load_study
+from inference import design_cli
+from inference.design_cli import tell
+from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register summarize, fit and demo."""
+    """Register summarize, fit, demo, plan and calibrate."""
     summarize = subparsers.add_parser("summarize", help="reduce reports to a fixed-size, mergeable summary")
     summarize.add_argument("study", metavar="STUDY.json")
     summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
@@ -42,6 +43,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "--seed", type=int, default=0, metavar="N", help="of data split and sampler, not of noise"
     )
     demo.set_defaults(run=run_demo)
+    design_cli.add_commands(subparsers)
 
 
 def run_summarize(arguments: argparse.Namespace) -> int:
@@ -82,11 +84,6 @@ def run_demo(arguments: argparse.Namespace) -> int:
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")
     return 0
-
-
-def tell(message: str) -> None:
-    """Progress, on standard error."""
-    print(message, file=sys.stderr, flush=True)
 
 
 def print_verdicts(posteriors: dict[str, Posterior]) -> None:

@@ -18,8 +18,9 @@ OFF = "off"
 
 def use_compile_cache(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Keep compiled programs; the folder, or None where there is none. Never raises."""
-    if jax.config.jax_compilation_cache_dir is not None:
-        return Path(jax.config.jax_compilation_cache_dir)
+    told = jax.config.values["jax_compilation_cache_dir"]
+    if told is not None:
+        return Path(told)
     folder = cache_folder(environment)
     if folder is None or not _writable(folder):
         return None

@@ -13,6 +13,7 @@ from inference.laplace import approximate
 from inference.models import model_for
 from inference.models.base import Model
 from inference.models.small_samples import SmallSamples
+from inference.predicting import predict
 from inference.priors import priors_of, with_priors
 from inference.results.diagnostics import diagnose, mixing
 from inference.results.posterior import Posterior
@@ -89,7 +90,8 @@ def draw_posterior(
     own_seed = crc32(f"{seed} {question.id}".encode())
     drawn = METHODS[method](model, own_seed)
     parameters = model.parameters(drawn.sites)
-    prior = model.parameters(sample_prior(model, own_seed))
+    prior_sites = sample_prior(model, own_seed)
+    prior = model.parameters(prior_sites)
     prior_sd = {name: float(np.std(draws)) for name, draws in prior.items()}
     return Posterior(
         question=question.id,
@@ -102,6 +104,8 @@ def draw_posterior(
         seed=seed,
         method=method,
         prior=priors_of(question),
+        prior_draws=prior,
+        predictive=predict(model, prior_sites, drawn.sites, own_seed),
     )
 
 

@@ -80,17 +80,18 @@ class Chains:
     as the data are its arguments, again only for another study.
     """
 
-    def __init__(self, space: Space, warmup: int, length: int) -> None:
+    def __init__(self, space: Space, warmup: int, length: int, tree_depth: int = 10) -> None:
         self.length = length
+        self._tree_depth = tree_depth
         self._space = space
         self._warmup = warmup
         self._init, self._step = hmc(potential_fn_gen=self._potential, algo="NUTS")
         self._wide = space.dimension > MOST_DENSE
         if self._wide:
-            self.begin, self.advance = in_threads(self._begin), in_threads(self.advance_one)
+            self.begin, self.advance = in_threads(self._begin), in_threads(self._advance)
         else:
             self.begin = jax.jit(jax.vmap(self._begin, in_axes=(0, None, None)))
-            self.advance = jax.jit(jax.vmap(self.advance_one, in_axes=(0, None)))
+            self.advance = jax.jit(jax.vmap(self._advance, in_axes=(0, None)))
 
     def _potential(self, data: Arrays) -> Callable[[Array], Array]:
         return lambda vector: self._space.potential(vector, data)
@@ -100,28 +101,35 @@ class Chains:
         middle = self._space.start(initial, data)
         # Chains that start at one point could not show that there are two modes.
         shift = jax.random.uniform(nearby, middle.shape, minval=-NEARBY, maxval=NEARBY)
-        return self.begin_at(key, middle + shift, data)
-
-    def begin_at(self, key: Array, vector: Array, data: Arrays) -> HMCState:
-        """The state of one chain that starts at a vector of the model's space."""
         return self._init(
-            vector,
+            middle + shift,
             self._warmup,
             dense_mass=not self._wide,
             target_accept_prob=TARGET_ACCEPTANCE,
+            max_tree_depth=self._tree_depth,
             model_kwargs={"data": data},
             rng_key=key,
         )
 
-    def advance_one(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
-        """`length` transitions of one chain: new state, {site: (length, …)}, diverging (length,)."""
+    def _advance(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
+        state, vectors, diverging = self._scan(state, data, self.length)
+        return state, jax.vmap(self._space.sites, in_axes=(0, None))(vectors, data), diverging
+
+    def whole(self, key: Array, initial: Arrays, data: Arrays) -> dict[str, Array]:
+        """Sites (length, …) of one chain after its warm-up: a pure function, for many data sets at once."""
+        state = self._begin(key, initial, data)
+        _, vectors, _ = self._scan(state, data, self._warmup + self.length)
+        return jax.vmap(self._space.sites, in_axes=(0, None))(vectors[self._warmup :], data)
+
+    def _scan(self, state: HMCState, data: Arrays, length: int) -> tuple[HMCState, Array, Array]:
+        """`length` transitions of one chain: new state, vectors (length, dimension), diverging (length,)."""
 
         def step(state: HMCState, _: None) -> tuple[HMCState, tuple[Array, Array]]:
             state = self._step(state, model_kwargs={"data": data})
             return state, (state.z, state.diverging)
 
-        state, (vectors, diverging) = jax.lax.scan(step, state, length=self.length)
-        return state, jax.vmap(self._space.sites, in_axes=(0, None))(vectors, data), diverging
+        state, (vectors, diverging) = jax.lax.scan(step, state, length=length)
+        return state, vectors, diverging
 
 
 def in_threads(one: Callable[..., Any]) -> Callable[..., Any]:

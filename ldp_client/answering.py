@@ -2,7 +2,7 @@
 
 from binascii import hexlify
 
-from ldp_client.core.randomness import urandom
+from ldp_client.core.randomness import uniform_below, urandom
 from schemas.errors import AnswerError
 from schemas.report import ID_BYTES, Report
 
@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from schemas.study import Study
 
 
-def perturb_answers(
-    study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", random: "Source" = urandom
-) -> Report:
-    """One report with a fresh id. All answers are checked before any noise is drawn. Raises AnswerError.
-
-    Reads `random` in the order of the study's questions, then for the id.
-    """
+def quantise_answers(
+    study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]"
+) -> "list[tuple[str, Any]]":
+    """Question ids and quantised answers, in the study's order. Raises AnswerError."""
     names = [question.id for question in study.questions]
     for name in names:
         if name not in answers:
@@ -29,7 +26,25 @@ def perturb_answers(
     for name in answers:
         if name not in mechanisms:
             raise AnswerError(str(name)[:64], "is not a question of this study")
-    quantised = [mechanisms[name].quantise(answers[name]) for name in names]
-    payloads = {name: mechanisms[name].randomise(value, random) for name, value in zip(names, quantised)}
+    return [(name, mechanisms[name].quantise(answers[name])) for name in names]
+
+
+def perturb_answers(
+    study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", random: "Source" = urandom
+) -> Report:
+    """One report with a fresh id. All answers are checked before any noise is drawn. Raises AnswerError.
+
+    Reads `random` in the order of the study's questions, then for the id. A study that asks one question
+    has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is reported.
+    """
+    return report_of(study, mechanisms, quantise_answers(study, mechanisms, answers), random)
+
+
+def report_of(
+    study: "Study", mechanisms: "dict[str, Mechanism]", quantised: "list[tuple[str, Any]]", random: "Source"
+) -> Report:
+    """The report of one person's quantised answers."""
+    asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
+    payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     report_id = hexlify(random(ID_BYTES)).decode()
     return Report(report_id, study.id, study.version, study.digest, payloads)

@@ -1,34 +1,77 @@
 """Device-side noise for a file of answers, where someone already holds them (a gateway, a simulation)."""
 
 import os
+from itertools import islice
 
-from ldp_client.answering import perturb_answers
+from ldp_client.answering import quantise_answers, report_of
 from ldp_client.answers import read_answers
+from ldp_client.core.randomness import urandom
 from ldp_client.files import replacing
 from ldp_client.mechanisms import mechanism_for
 from schemas.errors import AnswerError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ldp_client.core.randomness import Source
+    from ldp_client.mechanisms import Mechanism
+    from schemas.report import Report
     from schemas.study import Study
 
+    Mechanisms = dict[str, Mechanism]
+    Quantised = list[tuple[str, Any]]
 
-def perturb_file(study: "Study", answers_path: str, reports_path: str) -> int:
+# People at once: bounds the memory, and how often progress is told.
+CHUNK = 4096
+
+
+def perturb_file(
+    study: "Study", answers_path: str, reports_path: str, progress: "Callable[[int], None]" = lambda _: None
+) -> int:
     """Write one report for each person of an answer file, NDJSON; returns how many.
 
-    Nothing is written when any answer is wrong. Raises InputError with the line.
+    Nothing is written when any answer is wrong. progress is told how many are done. Uses NumPy where it
+    is installed. Raises InputError with the line, and for a study whose reports protect nobody unless
+    they are summed as secret shares.
     """
+    if study.route is not None:
+        raise InputError(f"study {study.id} is a secure sum: its reports leave devices as shares only")
     if os.path.exists(reports_path):
         raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     count = 0
     with replacing(reports_path) as file:
-        for number, answers in read_answers(study, answers_path):
-            try:
-                report = perturb_answers(study, mechanisms, answers)
-            except AnswerError as error:
-                where = f"{os.path.basename(answers_path)}, line {number}"
-                raise InputError(f"{where}: {error.field}: {error.problem}") from None
-            file.write(report.to_json() + "\n")
-            count += 1
+        people = _quantised_people(study, mechanisms, answers_path)
+        while chunk := list(islice(people, CHUNK)):
+            for report in perturb_people(study, mechanisms, chunk):
+                file.write(report.to_json() + "\n")
+            count += len(chunk)
+            progress(count)
     return count
+
+
+def _quantised_people(study: "Study", mechanisms: "Mechanisms", path: str) -> "Iterator[Quantised]":
+    for number, answers in read_answers(study, path):
+        try:
+            yield quantise_answers(study, mechanisms, answers)
+        except AnswerError as error:
+            where = f"{os.path.basename(path)}, line {number}"
+            raise InputError(f"{where}: {error.field}: {error.problem}") from None
+
+
+def perturb_people(
+    study: "Study", mechanisms: "Mechanisms", people: "list[Quantised]", random: "Source" = urandom
+) -> "Iterator[Report]":
+    """One report for each person's quantised answers: in bulk where NumPy is installed and all are asked."""
+    one_by_one = (report_of(study, mechanisms, person, random) for person in people)
+    if study.ask_one:
+        return one_by_one
+    try:
+        from ldp_client.bulk.reports import reports_of
+    except ModuleNotFoundError as missing:
+        if missing.name != "numpy":
+            raise
+        return one_by_one
+    return reports_of(study, mechanisms, people, random)

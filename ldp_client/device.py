@@ -1,133 +1,172 @@
 """A device: answers a study once, remembers that it did, and sends the report."""
 
 import os
-from datetime import date, timedelta
+from datetime import date
 from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
-from ldp_client.ledger import Ledger, Queued, Spend
-from ldp_client.mechanisms import Mechanism, mechanism_for
-from ldp_client.upload import put_with_retries
-from schemas.errors import InputError, RefusedError
-from schemas.rational import Rational
+from ldp_client.known_studies import note_consent, note_version, refuse_unsigned, refuse_without_consent
+from ldp_client.ledger import Ledger
+from ldp_client.memory import recall, remember
+from ldp_client.outbox import Queued, due_within, enqueue, refuse_full
+from ldp_client.policy import Policy
+from ldp_client.signatures import verify_study
+from ldp_client.spending import refuse_overspending, refuse_second_answers, write_spends
+from ldp_client.terms import terms_of
+from ldp_client.withdrawal import withdraw
+from schemas.errors import InputError
+from schemas.signed import SignedStudy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
     from typing import Any, Optional
 
+    from ldp_client.sending import Flushed, Sender
+    from ldp_client.terms import Terms
+    from schemas.report import Report
     from schemas.study import Study
-
-# A device west of the study's author reaches the opening day later; one that is early does no harm.
-EARLY_DAYS = timedelta(days=1)
-
-_mechanisms: "dict[str, dict[str, Mechanism]]" = {}
-
-
-class Flushed:
-    """What `flush` did: how many reports were sent, refused for good (with reasons), and still wait."""
-
-    def __init__(self) -> None:
-        self.sent = 0
-        self.waiting = 0
-        self.refused: "list[str]" = []
-        self.reason = ""
 
 
 class Device:
     """One person's device.
 
-    folder: where ledger and outbox live. max_epsilon: the privacy budget, a decimal in a string,
-    for the device's life, over all studies. collector: base URL of the collector, needed to flush.
-    Raises LedgerError if the ledger cannot be used, InputError for a bad max_epsilon or collector.
+    folder: where ledger and outbox live. Decimals are strings.
+    max_epsilon: the privacy budget for the device's life, over all studies; max_epsilon_per_study: the
+    same for each study (None: no further limit); max_delta: the sum of delta over all studies.
+    collector: base URL, needed to fetch and to flush; https, or http on this machine.
+    allowed_hosts: the only hosts to talk to (None: any). signing_keys: PEM texts or files of public
+    keys; where there are any, a study must be signed by one of them.
+    require_consent: False only where consent was obtained and is recorded elsewhere.
+    send_window: seconds; each report waits for a time drawn evenly from it.
+    Raises LedgerError if the ledger cannot be used, InputError for a bad argument, RefusedError for a
+    collector that is not allowed.
     """
 
     def __init__(
-        self, folder: "str | os.PathLike[str]", max_epsilon: str, collector: "Optional[str]" = None
+        self,
+        folder: "str | os.PathLike[str]",
+        max_epsilon: str,
+        collector: "Optional[str]" = None,
+        *,
+        max_epsilon_per_study: "Optional[str]" = None,
+        max_delta: str = "0.0001",
+        allowed_hosts: "Optional[Sequence[str]]" = None,
+        signing_keys: "Sequence[str | os.PathLike[str]]" = (),
+        require_consent: bool = True,
+        send_window: float = 0.0,
     ) -> None:
-        self.max_epsilon = _budget(max_epsilon)
-        self.collector = "" if collector is None else _base_url(collector)
+        self.policy = Policy(max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys)
+        self.collector = "" if collector is None else self.policy.base_url(collector)
+        self.require_consent = require_consent
+        self.send_window = send_window
         self.ledger = Ledger(os.fspath(folder))
+        self._sender: "Optional[Sender]" = None
+
+    def fetch(self, study_id: str) -> "Study":
+        """The study as the collector has it now, accepted by this device's policy.
+
+        Raises TransferError, StudyError, and RefusedError as `accept` does.
+        """
+        from ldp_client.fetch import fetch_document, fetch_signed
+
+        fetch = fetch_signed if self.policy.keys else fetch_document
+        return self.accept(fetch(self._needed_collector(), study_id))
+
+    def accept(self, study: "Study | SignedStudy") -> "Study":
+        """Check a study that came from elsewhere, and remember its version and who signed it.
+
+        Raises RefusedError for a version below one seen before and, where keys are pinned, for a bad or
+        missing signature.
+        """
+        plain, key_id = (study.study, "") if isinstance(study, SignedStudy) else (study, "")
+        if isinstance(study, SignedStudy) and self.policy.keys:
+            key_id = verify_study(study, self.policy.keys).id
+        with self.ledger.writing() as connection:
+            note_version(connection, plain, key_id)
+            refuse_unsigned(connection, plain, self.policy.keys)
+        return plain
+
+    def consent(self, study: "Study") -> None:
+        """Record durably that the person agrees to answer exactly this study, to this version of it."""
+        with self.ledger.writing() as connection:
+            note_consent(connection, study, date.today())
 
     def answer(self, study: "Study", answers: "dict[str, Any]") -> str:
         """Perturb every answer once, write spend and report durably, queue the report; returns its id.
 
         answers: {question id: answer}, one for each question of the study. Raises AnswerError
-        before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError outside the
-        study's days. The true answers are not kept.
+        before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError where the policy,
+        the study's days or a missing consent forbid it. The true answers are not kept.
         """
-        _refuse_outside_window(study, date.today())
-        report = perturb_answers(study, _mechanisms_of(study), answers)
-        spends = [
-            Spend(study.id, question.id, study.version, _cost(question)) for question in study.questions
-        ]
-        self.ledger.record(
-            spends, Queued(report.id, self.collector, study.id, report.to_json()), self.max_epsilon
-        )
+        terms = terms_of(study)
+        terms.refuse_outside_days(date.today())
+        with self.ledger.writing() as connection:
+            self._refuse(connection, study)
+            return self._record(connection, terms, answers)
+
+    def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
+        note_version(connection, study)
+        refuse_unsigned(connection, study, self.policy.keys)
+        for node in study.route.nodes if study.route else ():
+            self.policy.base_url(node.url)
+        if self.require_consent:
+            refuse_without_consent(connection, study)
+        refuse_full(connection)
+
+    def _record(self, connection: "sqlite3.Connection", terms: "Terms", answers: "dict[str, Any]") -> str:
+        """Everything that an answer changes, in the ledger's one transaction."""
+        refuse_second_answers(connection, terms)
+        remembering = recall(connection, terms)
+        fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
+        refuse_overspending(connection, terms, fresh, self.policy.limits)
+        report = perturb_answers(terms.study, {**terms.mechanisms, **remembering}, answers)
+        write_spends(connection, terms, fresh, set(report.payloads))
+        remember(connection, terms.study, remembering)
+        enqueue(connection, self._queued(terms, report))
         return report.id
 
-    def flush(self, attempts: int = 5) -> Flushed:
-        """Send what is queued for this device's collector, byte for byte as it was written.
+    def _queued(self, terms: "Terms", report: "Report") -> Queued:
+        """What leaves the device, as it will leave."""
+        due = due_within(self.send_window)
+        if terms.study.route is not None:
+            from ldp_client.secure_sum.queueing import queued_shares
 
-        What cannot be sent now stays queued, and so does what belongs to another collector.
+            return queued_shares(terms.study, report, due)
+        body = report.to_json() + terms.padding(set(report.payloads))
+        return Queued(report.id, self.collector, terms.study.id, body, due)
+
+    def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
+        """Send what is due to this device's collector, byte for byte as it was written, and ask for the
+        deletion of what was withdrawn.
+
+        now: send also what waits for its time. What cannot be sent stays queued, and so does what
+        belongs to another collector.
         """
-        if not self.collector:
-            raise InputError("the device has no collector: Device(folder, max_epsilon, collector=URL)")
-        result = Flushed()
-        for queued in self.ledger.queued():
-            if queued.collector in ("", self.collector):
-                self._send(queued, attempts, result)
-        return result
+        # Loaded when there is something to send: answering needs no network.
+        from ldp_client.sending import Sender
 
-    def _send(self, queued: Queued, attempts: int, result: Flushed) -> None:
-        url = f"{self.collector}/v1/studies/{queued.study}/reports/{queued.report_id}"
-        outcome = put_with_retries(url, queued.body, attempts)
-        result.reason = outcome.reason or result.reason
-        if outcome.state == "waiting":
-            result.waiting += 1
-            return
-        if outcome.state == "sent":
-            result.sent += 1
-        else:
-            result.refused.append(f"report {queued.report_id}: {outcome.reason}")
-        self.ledger.remove(queued.report_id)
+        collector = self._needed_collector()
+        self._sender = self._sender or Sender(self.ledger, collector, self.send_window)
+        return self._sender.flush(attempts, now)
+
+    def withdraw(self, study_id: str) -> int:
+        """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.
+
+        Returns how many reports the collector is asked to delete, at every flush until it says that
+        they are gone. The budget is not refunded, and no question is answered again.
+        """
+        with self.ledger.writing() as connection:
+            return withdraw(connection, study_id)
 
     @property
     def epsilon_left(self) -> Fraction:
         """What is left of the budget, exactly."""
-        return self.max_epsilon - sum((spend.epsilon for spend in self.ledger.spent()), Fraction(0))
+        spent = sum((spend.epsilon for spend in self.ledger.spent()), Fraction(0))
+        return self.policy.limits.epsilon - spent
 
-
-def _cost(question: "Any") -> Fraction:
-    """The stated epsilon: never below what the mechanism really spends."""
-    stated: Rational = question.mechanism.epsilon
-    return Fraction(stated.numerator, stated.denominator)
-
-
-def _base_url(text: str) -> str:
-    if not text.startswith(("http://", "https://")) or text.endswith("://"):
-        raise InputError(f"the collector {text!r} is not a URL of the form https://host")
-    return text.rstrip("/")
-
-
-def _budget(text: str) -> Fraction:
-    try:
-        budget = Rational.parse(text)
-    except ValueError:
-        raise InputError('max_epsilon must be a decimal in a string, such as "4"') from None
-    if not Rational(0) < budget:
-        raise InputError("max_epsilon must be above 0")
-    return Fraction(budget.numerator, budget.denominator)
-
-
-def _mechanisms_of(study: "Study") -> "dict[str, Mechanism]":
-    """The study's mechanisms, kept while the process lives: calibration takes milliseconds."""
-    if study.digest not in _mechanisms:
-        _mechanisms[study.digest] = {question.id: mechanism_for(question) for question in study.questions}
-    return _mechanisms[study.digest]
-
-
-def _refuse_outside_window(study: "Study", today: date) -> None:
-    if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
-        raise RefusedError(f"study {study.id} opens on {study.opens}")
-    if study.closes and today > date.fromisoformat(study.closes):
-        raise RefusedError(f"study {study.id} closed on {study.closes}")
+    def _needed_collector(self) -> str:
+        if not self.collector:
+            raise InputError("the device has no collector: Device(folder, max_epsilon, collector=URL)")
+        return self.collector

@@ -1,56 +1,113 @@
-"""Sending one queued report, and what the answer means."""
+"""Requests to a collector, and what their answers mean.
+
+TLS certificates are verified. A redirect is followed within the same host only, and never from
+https to http.
+"""
 
 import random
 import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
+from urllib.parse import urlsplit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from http.client import HTTPMessage
+    from typing import IO, Callable, Optional
 
 TIMEOUT_SECONDS = 10.0
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 60.0
 # Client errors that time can heal: request timeout, too early, too many requests.
 TEMPORARY = (408, 425, 429)
+# Redirects that keep the method and the body.
+KEEPING = (307, 308)
 
 
 class Outcome:
-    """What became of one upload: "sent", "refused" (for good, with the reason) or "waiting"."""
+    """What became of one request: "sent", "refused" (for good, with the reason) or "waiting"."""
 
     def __init__(self, state: str, reason: str = "") -> None:
         self.state = state
         self.reason = reason
 
 
-def put_report(url: str, body: str) -> Outcome:
-    """Send a report once."""
-    request = urllib.request.Request(url, body.encode("utf-8"), method="PUT")
-    request.add_header("Content-Type", "application/json")
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect where it leads to the same host, and gives up (returns None) elsewhere."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: "IO[bytes]",  # noqa: ARG002
+        code: int,
+        msg: str,  # noqa: ARG002
+        headers: "HTTPMessage",  # noqa: ARG002
+        newurl: str,
+    ) -> "Optional[urllib.request.Request]":
+        if not _stays(req.full_url, newurl) or not (code in KEEPING or req.get_method() == "GET"):
+            return None
+        moved = urllib.request.Request(newurl, req.data, method=req.get_method())
+        moved.headers.update(req.headers)
+        return moved
+
+
+def _stays(old: str, new: str) -> bool:
+    before, after = urlsplit(old), urlsplit(new)
+    kept = ("https",) if before.scheme == "https" else ("http", "https")
+    return after.hostname == before.hostname and after.scheme in kept
+
+
+def open_url(request: urllib.request.Request) -> "IO[bytes]":
+    """The response to a request. Raises OSError (HTTPError for a bad status), ValueError or HTTPException."""
+    opened: "IO[bytes]" = urllib.request.build_opener(_Redirects).open(request, timeout=TIMEOUT_SECONDS)
+    return opened
+
+
+def put_report(url: str, body: str, invitation: "Optional[str]" = None) -> Outcome:
+    """Send a report once. invitation: for a study that takes invited reports only."""
+    headers = {"Content-Type": "application/json"}
+    if invitation is not None:
+        headers["LDPKit-Invitation"] = invitation
+    return _ask(urllib.request.Request(url, body.encode("utf-8"), headers, method="PUT"))
+
+
+def put_share(url: str, share: bytes) -> Outcome:
+    """Send a sealed share once."""
+    headers = {"Content-Type": "application/octet-stream"}
+    return _ask(urllib.request.Request(url, share, headers, method="PUT"))
+
+
+def delete_report(url: str) -> Outcome:
+    """Ask once for a report's deletion: "sent" when the collector does not have it any more."""
+    outcome = _ask(urllib.request.Request(url, method="DELETE"))
+    gone = outcome.reason in ("HTTP status 404", "HTTP status 410")
+    return Outcome("sent") if gone else outcome
+
+
+def _ask(request: urllib.request.Request) -> Outcome:
     request.add_header("User-Agent", "ldpkit")
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
+        with open_url(request):
             return Outcome("sent")
     except urllib.error.HTTPError as error:
         with error:
             final = 400 <= error.code < 500 and error.code not in TEMPORARY
         return Outcome("refused" if final else "waiting", f"HTTP status {error.code}")
-    except (OSError, HTTPException) as error:
+    except (OSError, ValueError, HTTPException) as error:
         return Outcome("waiting", f"cannot reach the collector: {getattr(error, 'reason', error)}")
 
 
-def put_with_retries(
-    url: str, body: str, attempts: int, sleep: "Callable[[float], None]" = time.sleep
+def with_retries(
+    ask: "Callable[[], Outcome]", attempts: int, sleep: "Callable[[float], None]" = time.sleep
 ) -> Outcome:
-    """Send a report, trying up to `attempts` times with full-jitter exponential backoff."""
+    """Make a request, trying up to `attempts` times with full-jitter exponential backoff."""
     outcome = Outcome("waiting")
     for attempt in range(attempts):
         if attempt:
             longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt)
             sleep(random.uniform(0, longest))
-        outcome = put_report(url, body)
+        outcome = ask()
         if outcome.state != "waiting":
             break
     return outcome

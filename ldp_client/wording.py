@@ -45,11 +45,29 @@ def describe(study: "Study") -> "list[str]":
             f"  {mechanism.in_words()}",
             f"  {odds(float(privacy.epsilon), float(privacy.delta))}",
         ]
-    return [*lines, "", _total(study)]
+    return [*lines, *_route(study), "", _total(study)]
+
+
+def _route(study: "Study") -> "list[str]":
+    route = study.route
+    if route is None:
+        return []
+    hosts = ", ".join([node.url for node in route.nodes])
+    return [
+        "",
+        f"secret shares go to {len(route.nodes)} nodes: {hosts}",
+        f"no sum over fewer than {route.fewest} devices is made; epsilon holds while not all nodes conspire",
+        f"and at most {route.tolerate} devices cheat or drop out",
+    ]
 
 
 def _total(study: "Study") -> str:
     delta = f", delta {float(study.delta):g}" if float(study.delta) else ""
+    if study.ask_one:
+        return (
+            f"each device answers one of the {len(study.questions)} questions, drawn at random: "
+            f"epsilon {float(study.epsilon):g}{delta} (the largest of them)"
+        )
     return (
         f"all {len(study.questions)} questions together: epsilon {float(study.epsilon):g}{delta} (their sum)"
     )

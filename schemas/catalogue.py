@@ -4,24 +4,32 @@ A name never changes meaning. To add a mechanism: one entry here, one file in
 ldp_client/mechanisms, one likelihood in inference.
 """
 
-from schemas.fields import Constant, Decimal, Record
+from schemas.fields import Constant, Decimal, Integer, OneOf, Record
 from schemas.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
+ASKS = ("number", "choice", "yes_no", "record")
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
+SHARE_OF_BUDGET = Decimal(above="0", below="1")
 
 
 class Entry:
     """One name: the parameters it takes and the kinds of question (`asks`) it fits."""
 
-    def __init__(self, name: str, asks: "tuple[str, ...]", **parameters: "Any") -> None:
+    def __init__(
+        self,
+        name: str,
+        asks: "tuple[str, ...]",
+        optional: "Optional[dict[str, Any]]" = None,
+        **parameters: "Any",
+    ) -> None:
         self.name = name
         self.asks = asks
-        self.shape = Record(_named(name, parameters))
+        self.shape = Record(_named(name, parameters), optional)
 
 
 def _named(name: str, parameters: "dict[str, Any]") -> "dict[str, Any]":
@@ -50,7 +58,16 @@ MECHANISMS = _by_name(
     Entry("subset_selection", ("choice",), epsilon=EPSILON),
     Entry("olh", ("choice",), epsilon=EPSILON),
     Entry("hadamard", ("choice",), epsilon=EPSILON),
+    Entry(
+        "memoized",
+        ("choice", "yes_no"),
+        of=OneOf(("randomized_response", "sue")),
+        epsilon=EPSILON,
+        instantaneous_epsilon=EPSILON,
+    ),
     Entry("gaussian_statistics", ("record",), epsilon=EPSILON, delta=DELTA),
+    Entry("summed_gaussian", ASKS, {"cells": Integer(2, 4096)}, epsilon=EPSILON, delta=DELTA),
+    Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
 )
 
 _FEATURES: "dict[str, Any]" = {
@@ -65,10 +82,17 @@ _FEATURES: "dict[str, Any]" = {
 MODELS = _by_name(
     _model("normal", "number", mean=REAL, sd=POSITIVE),
     _model("exponential", "number", rate=POSITIVE),
+    # Mean and sd of the logarithm.
+    _model("lognormal", "number", log_mean=REAL, log_sd=POSITIVE),
+    _model("gamma", "number", shape=POSITIVE, mean=POSITIVE),
+    _model("weibull", "number", shape=POSITIVE, scale=POSITIVE),
+    # Of the position between the bounds: 0 at the lower, 1 at the upper.
+    _model("beta", "number", a=POSITIVE, b=POSITIVE),
+    _model("poisson", "number", rate=POSITIVE),
+    # The number of failures before the first success, which has probability p.
+    _model("geometric", "number", p=SHARE),
     _model("bernoulli", "yes_no", p=SHARE),
     _model("multinomial", "choice", p=SIMPLEX),
     _model("linear_regression", "record", sd=POSITIVE, **_FEATURES),
     _model("logistic_regression", "record", **_FEATURES),
 )
-
-ASKS = ("number", "choice", "yes_no", "record")

@@ -4,7 +4,8 @@ LdpkitError
 ├── DocumentError         a document is wrong: has .field and .problem
 │   ├── StudyError
 │   ├── ReportError
-│   └── SummaryError
+│   ├── SummaryError
+│   └── StatementError    of a node of a secure sum
 ├── AnswerError           an answer cannot be asked of its question: has .field
 ├── RefusedError          the device's policy or ledger says no
 │   ├── BudgetError       the privacy budget would be exceeded
@@ -51,6 +52,12 @@ class SummaryError(DocumentError):
     """A summary is not valid or belongs to another study."""
 
     kind = "summary"
+
+
+class StatementError(DocumentError):
+    """What a node of a secure sum said, or was asked for, is not valid or not signed by it."""
+
+    kind = "statement"
 
 
 class AnswerError(LdpkitError):

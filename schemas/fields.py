@@ -4,6 +4,8 @@
 `json_schema()` gives the same rule as JSON Schema, so that both come from one definition.
 """
 
+from binascii import a2b_base64, b2a_base64
+
 from schemas.rational import Rational
 
 TYPE_CHECKING = False
@@ -80,6 +82,27 @@ class Hex:
         return {"type": "string", "pattern": f"^[0-9a-f]{{{self.length}}}$"}
 
 
+class Base64:
+    """Bytes in padded base64, with one spelling for each: what decodes must encode to the same text."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> bytes:
+        try:
+            decoded = a2b_base64(value) if isinstance(value, str) else None
+        except ValueError:
+            decoded = None
+        if decoded is None or to_base64(decoded) != value:
+            raise error(path, "must be padded base64")
+        return decoded
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "string", "contentEncoding": "base64"}
+
+
+def to_base64(content: bytes) -> str:
+    """The one spelling that Base64 reads."""
+    return b2a_base64(content).decode().strip()
+
+
 class Constant:
     """One fixed string."""
 
@@ -93,6 +116,33 @@ class Constant:
 
     def json_schema(self) -> "dict[str, Any]":
         return {"const": self.value}
+
+
+class Boolean:
+    """true or false."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> bool:
+        if not isinstance(value, bool):
+            raise error(path, "must be true or false")
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "boolean"}
+
+
+class OneOf:
+    """One of a few fixed strings."""
+
+    def __init__(self, values: "tuple[str, ...]") -> None:
+        self.values = values
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if not isinstance(value, str) or value not in self.values:
+            raise error(path, f"must be one of {', '.join(self.values)}")
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"enum": list(self.values)}
 
 
 class Integer:

@@ -4,6 +4,7 @@ import json
 import os
 
 from schemas.report import REPORT
+from schemas.signed import SIGNED_STUDY
 from schemas.study import STUDY
 
 TYPE_CHECKING = False
@@ -14,6 +15,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 SHAPES = {
     "study.schema.json": ("A study of ldpkit", STUDY),
     "report.schema.json": ("A report of ldpkit", REPORT),
+    "signed.schema.json": ("A signed study of ldpkit", SIGNED_STUDY),
 }
 
 

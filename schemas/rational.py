@@ -94,6 +94,9 @@ class Rational:
         numerator = self.numerator * other.denominator + other.numerator * self.denominator
         return Rational(numerator, self.denominator * other.denominator)
 
+    def __mul__(self, other: "Rational") -> "Rational":
+        return Rational(self.numerator * other.numerator, self.denominator * other.denominator)
+
     def __sub__(self, other: "Rational") -> "Rational":
         return self + Rational(-other.numerator, other.denominator)
 

@@ -1,10 +1,8 @@
 """A report: what one device sends, once, in answer to one study."""
 
-from binascii import a2b_base64, b2a_base64
-
 from schemas.canonical import canonical_json, parse_json
 from schemas.errors import ReportError
-from schemas.fields import Constant, Hex, Identifier, Integer, Record
+from schemas.fields import Base64, Constant, Hex, Identifier, Integer, Record, to_base64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,31 +24,16 @@ class _Payloads:
         payloads = {}
         for key in value:
             Identifier().read(key, f"{path}.{str(key)[:64]}", error)
-            payloads[key] = _decode(value[key], f"{path}.{key}", error)
+            payloads[key] = Base64().read(value[key], f"{path}.{key}", error)
         return payloads
 
     def json_schema(self) -> "dict[str, Any]":
         return {
             "type": "object",
             "propertyNames": Identifier().json_schema(),
-            "additionalProperties": {"type": "string", "contentEncoding": "base64"},
+            "additionalProperties": Base64().json_schema(),
             "minProperties": 1,
         }
-
-
-def _encode(payload: bytes) -> str:
-    return b2a_base64(payload).decode().strip()
-
-
-def _decode(text: "Any", path: str, error: "type[DocumentError]") -> bytes:
-    """Base64 with one spelling for each payload: what decodes must encode to the same text."""
-    try:
-        payload = a2b_base64(text) if isinstance(text, str) else None
-    except ValueError:
-        payload = None
-    if payload is None or _encode(payload) != text:
-        raise error(path, "must be padded base64")
-    return payload
 
 
 REPORT = Record(
@@ -98,7 +81,7 @@ class Report:
             "study": self.study,
             "version": self.version,
             "digest": self.digest,
-            "payloads": {key: _encode(self.payloads[key]) for key in self.payloads},
+            "payloads": {key: to_base64(self.payloads[key]) for key in self.payloads},
         }
 
     def to_json(self) -> str:

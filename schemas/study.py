@@ -1,17 +1,30 @@
 """A study: what is asked, what a device may answer, and the noise that protects the answer."""
 
-import hashlib
 from binascii import hexlify
 
 from schemas.canonical import canonical_json, parse_json
 from schemas.catalogue import ASKS, MECHANISMS, MODELS
 from schemas.errors import StudyError
-from schemas.fields import Bounds, Constant, Day, Decimal, Identifier, Integer, ListOf, Record, Tagged, Text
+from schemas.fields import (
+    Boolean,
+    Bounds,
+    Constant,
+    Day,
+    Decimal,
+    Identifier,
+    Integer,
+    ListOf,
+    Record,
+    Tagged,
+    Text,
+)
 from schemas.priors import check_prior, given_priors
 from schemas.rational import Rational
+from schemas.route import ROUTE, Route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, Optional
 
     from schemas.catalogue import Entry
@@ -85,7 +98,7 @@ STUDY = Record(
         "title": Text(200),
         "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
     },
-    {"purpose": Text(5000), "opens": Day(), "closes": Day()},
+    {"purpose": Text(5000), "opens": Day(), "closes": Day(), "ask_one": Boolean(), "route": ROUTE},
 )
 
 
@@ -104,6 +117,10 @@ class Mechanism:
         self.name: str = parsed["name"]
         self.epsilon: Rational = parsed["epsilon"]
         self.delta: Rational = parsed.get("delta") or Rational(0)
+        self.cells: "Optional[int]" = parsed.get("cells")
+        self.response_share: "Optional[Rational]" = parsed.get("response_share")
+        self.of: str = parsed.get("of") or ""
+        self.instantaneous_epsilon: "Optional[Rational]" = parsed.get("instantaneous_epsilon")
 
 
 class Model:
@@ -118,14 +135,14 @@ class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
     ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
-    "record" (features, norm, response). choices: labels, or range(count)
-    where they are `numbered`. path: where it stands in
-    the document, such as "questions[0]".
+    "record" (features, norm, response). choices: labels, or range(count) where they are `numbered`.
+    path: where it stands in the document, such as "questions[0]". route: the study's, if it has one.
     """
 
-    def __init__(self, parsed: "dict[str, Any]", path: str) -> None:
+    def __init__(self, parsed: "dict[str, Any]", path: str, route: "Optional[Route]" = None) -> None:
         self.path = path
         self.id: str = parsed["id"]
+        self.route = route
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
@@ -143,6 +160,7 @@ class Question:
 class Study:
     """A valid study document. Equal documents have equal canonical bytes and digests.
 
+    ask_one: whether each device answers one question only, drawn by itself.
     Build it with `Study.from_json(text)` or `Study(document)`; both raise StudyError, which names
     the field that is wrong.
     """
@@ -157,9 +175,17 @@ class Study:
         self.purpose: str = parsed["purpose"] or ""
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
+        self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None
+        self.ask_one: bool = bool(parsed["ask_one"])
         self.questions: "tuple[Question, ...]" = tuple(
-            [Question(item, f"questions[{index}]") for index, item in enumerate(parsed["questions"])]
+            [
+                Question(item, f"questions[{index}]", self.route)
+                for index, item in enumerate(parsed["questions"])
+            ]
         )
+        # Here, as it costs an interpreter's start more than all else that a device loads.
+        import hashlib
+
         self._canonical = canonical_json(document)
         self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
 
@@ -185,19 +211,39 @@ class Study:
 
     @property
     def epsilon(self) -> Rational:
-        """The sum of the questions' stated epsilon (basic composition), in nats."""
-        total = Rational(0)
-        for question in self.questions:
-            total = total + question.mechanism.epsilon
-        return total
+        """The sum of the questions' stated epsilon (basic composition), in nats; the largest if ask_one."""
+        return self._together([question.mechanism.epsilon for question in self.questions])
 
     @property
     def delta(self) -> Rational:
-        """The sum of the questions' stated delta."""
-        total = Rational(0)
-        for question in self.questions:
-            total = total + question.mechanism.delta
+        """The sum of the questions' stated delta; the largest if ask_one."""
+        return self._together([question.mechanism.delta for question in self.questions])
+
+    def _together(self, costs: "list[Rational]") -> Rational:
+        total = costs[0]
+        for cost in costs[1:]:
+            if not self.ask_one:
+                total = total + cost
+            elif total < cost:
+                total = cost
         return total
+
+    def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
+        """(question, problem) if a report with payloads for these questions does not answer this study.
+
+        A report answers every question; exactly one, any of them, if ask_one.
+        """
+        given = sorted(names)
+        asked = [question.id for question in self.questions]
+        for name in given:
+            if name not in asked:
+                return name, "the study has no such question"
+        if self.ask_one:
+            return (
+                None if len(given) == 1 else ("".join(given[1:2]), "must be exactly one: the study asks one")
+            )
+        missing = sorted([name for name in asked if name not in given])
+        return (missing[0], "is missing") if missing else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Study) and self.digest == other.digest
@@ -213,10 +259,38 @@ def _check_together(parsed: "dict[str, Any]") -> None:
     """The rules that join several fields."""
     if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
         raise StudyError("closes", f"{parsed['closes']} is before opens, {parsed['opens']}")
+    route = parsed["route"]
+    if route is not None and route["clients"] - route["tolerate"] < 3:
+        raise StudyError("route.tolerate", "must leave 3 clients or more: clients − tolerate ≥ 3")
+    if route is not None and parsed["ask_one"]:
+        raise StudyError("ask_one", "does not go with a secure sum, which counts every device in each answer")
     for index, question in enumerate(parsed["questions"]):
+        _check_route(parsed["route"], question, f"questions[{index}].mechanism")
+        _check_memoized(question, f"questions[{index}].mechanism")
         if question["ask"] == "record":
             _check_record(question, f"questions[{index}]")
         check_prior(question, f"questions[{index}]", StudyError)
+
+
+def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
+    """Noise that is shared among devices protects nobody unless only their sum is ever seen."""
+    summed = question["mechanism"]["name"] == "summed_gaussian"
+    if summed and route is None:
+        raise StudyError(f"{path}.name", "'summed_gaussian' needs the study's route 'secure_sum'")
+    if route is not None and not summed:
+        raise StudyError(f"{path}.name", "the route 'secure_sum' needs 'summed_gaussian'")
+    if question["mechanism"].get("cells") is not None and question["ask"] != "number":
+        raise StudyError(f"{path}.cells", "is for questions that ask a number")
+
+
+def _check_memoized(question: "dict[str, Any]", path: str) -> None:
+    mechanism = question["mechanism"]
+    if mechanism["name"] != "memoized":
+        return
+    if not mechanism["instantaneous_epsilon"] < mechanism["epsilon"]:
+        raise StudyError(f"{path}.instantaneous_epsilon", "must be below epsilon, which is for all reports")
+    if question["ask"] == "yes_no" and mechanism["of"] != "randomized_response":
+        raise StudyError(f"{path}.of", "must be 'randomized_response' for a question that asks 'yes_no'")
 
 
 def _check_record(question: "dict[str, Any]", path: str) -> None:

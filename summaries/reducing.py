@@ -10,7 +10,6 @@ import numpy as np
 from ldp_client import Mechanism, mechanism_for
 from schemas import Report, Study
 from schemas.errors import ReportError
-from summaries.reductions import REDUCTIONS
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192
@@ -36,17 +35,17 @@ def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Repo
     """Raises ReportError unless some device could have sent this report in answer to this document."""
     if report.digest != study.digest:
         raise ReportError("digest", "the report answers another study document")
-    if report.payloads.keys() != mechanisms.keys():
-        raise ReportError("payloads", "are not those of the study's questions")
-    for name, mechanism in mechanisms.items():
-        mechanism.check(report.payloads[name])
+    wrong = study.wrong_payload(report.payloads)
+    if wrong:
+        raise ReportError(f"payloads.{wrong[0]}", wrong[1])
+    for name, payload in report.payloads.items():
+        mechanisms[name].check(payload)
 
 
 def _summarize_chunk(study: Study, mechanisms: Mapping[str, Mechanism], chunk: list[Report]) -> Summary:
     questions = {}
     for name, mechanism in mechanisms.items():
-        joined = b"".join([report.payloads[name] for report in chunk])
-        payloads = np.frombuffer(joined, dtype=np.uint8).reshape(len(chunk), mechanism.payload_size)
-        values = REDUCTIONS[mechanism.name].reduce(mechanism, payloads)
-        questions[name] = QuestionSummary(len(chunk), values)
+        found = [report.payloads[name] for report in chunk if name in report.payloads]
+        payloads = np.frombuffer(b"".join(found), dtype=np.uint8)
+        questions[name] = QuestionSummary.of(mechanism, payloads.reshape(len(found), mechanism.payload_size))
     return Summary(study.id, study.version, study.digest, questions)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client import mechanism_for
+from ldp_client import Mechanism, mechanism_for
 from schemas import Question, Study
 from schemas.canonical import canonical_json, parse_json
 from schemas.errors import SummaryError
@@ -19,18 +19,32 @@ from summaries.reductions import REDUCTIONS
 FORMAT = "ldpkit.summary/1"
 MAX_BYTES = 1 << 28
 LARGEST_COUNT = 1 << 53
+NEEDS_REPORTS = "no summary of fixed size is exact for it: fit the reports themselves"
 
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """n reports of one question, reduced to integers (see summaries.reductions)."""
+    """n reports of one question, reduced to integers (see summaries.reductions).
+
+    reports: their payloads, shape (n, bytes), where a posterior needs them; then there are no values.
+    """
 
     n: int
     values: NDArray[np.int64]
+    reports: NDArray[np.uint8] | None = None
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, payloads: NDArray[np.uint8]) -> QuestionSummary:
+        """The summary of n possible payloads, shape (n, bytes)."""
+        reduction = REDUCTIONS[mechanism.name]
+        kept = payloads.copy() if reduction.keeps_reports(mechanism) else None
+        return cls(len(payloads), reduction.reduce(mechanism, payloads), kept)
 
     def merge(self, other: QuestionSummary) -> QuestionSummary:
         """The summary of both sets of reports."""
-        return QuestionSummary(self.n + other.n, self.values + other.values)
+        kept = [part.reports for part in (self, other) if part.reports is not None]
+        reports = np.concatenate(kept) if kept else None
+        return QuestionSummary(self.n + other.n, self.values + other.values, reports)
 
 
 @dataclass(frozen=True)
@@ -50,8 +64,9 @@ class Summary:
         """The summary of no reports."""
         questions = {}
         for question in study.questions:
-            size = REDUCTIONS[question.mechanism.name].size(mechanism_for(question))
-            questions[question.id] = QuestionSummary(0, np.zeros(size, dtype=np.int64))
+            mechanism = mechanism_for(question)
+            none = np.zeros((0, mechanism.payload_size), dtype=np.uint8)
+            questions[question.id] = QuestionSummary.of(mechanism, none)
         return cls(study.id, study.version, study.digest, questions)
 
     def merge(self, other: Summary) -> Summary:
@@ -62,7 +77,10 @@ class Summary:
         return Summary(self.study, self.version, self.digest, merged)
 
     def to_json(self) -> str:
-        """The canonical JSON text."""
+        """The canonical JSON text. Raises SummaryError where a question's reports are needed whole."""
+        for name, part in self.questions.items():
+            if part.reports is not None:
+                raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
         questions = {
             name: {"n": part.n, "values": [int(value) for value in part.values]}
             for name, part in self.questions.items()
@@ -86,9 +104,11 @@ class Summary:
 
 def _check_part(question: Question, part: QuestionSummary, size: int) -> None:
     field = f"questions.{question.id}.values"
+    mechanism = mechanism_for(question)
+    if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
+        raise SummaryError(f"questions.{question.id}", NEEDS_REPORTS)
     if len(part.values) != size:
         raise SummaryError(field, f"must have {size} entries")
-    mechanism = mechanism_for(question)
     if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
         raise SummaryError(field, f"cannot be those of {part.n} reports")
 

@@ -57,6 +57,12 @@ ANSWERS: dict[str, Any] = {
     "rating": {"age": 30, "years": 4, "rate": 4},
     "risk": {"age": 30, "years": 4, "affair": False},
 }
+KEPT = {"name": "memoized", "of": "randomized_response", "epsilon": "2", "instantaneous_epsilon": "1"}
+MEMOIZED = {**YES_NO, "id": "habit", "mechanism": KEPT}
+MEMOIZED_BITS = {**CHOICE, "id": "brand", "mechanism": {**KEPT, "of": "sue"}}
+NOISY_RECORD = {"name": "gaussian_record", "epsilon": "1", "delta": "1e-6", "response_share": "0.25"}
+RECORD = {**LINEAR, "id": "wage", "mechanism": NOISY_RECORD}
+YES_NO_RECORD = {**LOGISTIC, "id": "chance", "mechanism": NOISY_RECORD}
 # What the browser's port does not know yet.
 NEWER = [
     NORMAL,
@@ -64,8 +70,22 @@ NEWER = [
         {**CHOICE, "id": name, "choices": {"count": 40}, "mechanism": {"name": name, "epsilon": "1"}}
         for name in ("sue", "subset_selection", "olh", "hadamard")
     ],
+    MEMOIZED,
+    MEMOIZED_BITS,
+    RECORD,
+    YES_NO_RECORD,
 ]
-NEWER_ANSWERS = {"weight": 30, "sue": 7, "subset_selection": 7, "olh": 7, "hadamard": 7}
+NEWER_ANSWERS = {
+    "weight": 30,
+    "sue": 7,
+    "subset_selection": 7,
+    "olh": 7,
+    "hadamard": 7,
+    "habit": "yes",
+    "brand": "teacher",
+    "wage": ANSWERS["rating"],
+    "chance": ANSWERS["risk"],
+}
 
 
 def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:

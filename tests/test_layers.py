@@ -32,7 +32,8 @@ def test_the_device_needs_the_standard_library_only(pytestconfig, tmp_path):
     code = (
         f"import sys; sys.path.insert(0, {str(pytestconfig.rootpath)!r})\n"
         "from ldp_client import Device\nfrom schemas import Study\nfrom tests import studies\n"
-        f"Device({str(tmp_path)!r}, '9').answer(Study(studies.document()), studies.ANSWERS)\n"
+        f"device = Device({str(tmp_path)!r}, '9', require_consent=False)\n"
+        "device.answer(Study(studies.document()), studies.ANSWERS)\n"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False

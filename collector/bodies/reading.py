@@ -28,10 +28,16 @@ def json_body(limit: int | None = None) -> Any:
 
     limit: lower than the collector's own.
     """
+    return json_and_bytes(limit)[0]
+
+
+def json_and_bytes(limit: int | None = None) -> tuple[Any, bytes]:
+    """The parsed JSON body, and the body. Raises ProblemError as json_body does."""
     if body_form() != JSON:
         raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype[:64]!r}")
     limit = _limit(limit)
-    return parse_body(body_bytes(limit), JSON, limit)
+    body = body_bytes(limit)
+    return parse_body(body, JSON, limit), body
 
 
 def body_form() -> str:

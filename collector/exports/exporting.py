@@ -11,20 +11,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import NamedTuple, Protocol
 
-from collector.reports.packing import PackedReport
 from collector.storage import queries
+from collector.storage.database import Database
 from collector.studies.publishing import unknown_study
-from collector.studies.rules import Rules
-
-if TYPE_CHECKING:
-    from collector.context import Collector
+from collector.studies.rules import RuleBook, Rules
 
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
-Page = list[PackedReport]
+Page = list[queries.StoredRow]
+
+
+class Source(Protocol):
+    """Where reports are read from: a collector, or an Opened database without one."""
+
+    @property
+    def database(self) -> Database:
+        """Studies and reports."""
+
+    @property
+    def rules(self) -> RuleBook:
+        """What the database's studies demand of their reports."""
+
+
+class Opened(NamedTuple):
+    """A database that is read by a program beside the collector."""
+
+    database: Database
+    rules: RuleBook
 
 
 @dataclass(frozen=True)
@@ -41,20 +57,18 @@ class Export:
         return sorted({name for rules in self.rules.values() for name in rules.mechanisms})
 
 
-def open_export(
-    collector: Collector, study_id: str, after: bytes = b"", through: date | None = None
-) -> Export:
+def open_export(source: Source, study_id: str, after: bytes = b"", through: date | None = None) -> Export:
     """The reports with ids above `after` that came on or before `through`.
 
     Raises ProblemError for a study that is not published.
     """
-    with collector.database.read() as session:
+    with source.database.read() as session:
         study = queries.study_state(session, study_id)
         versions = queries.published_versions(session, study_id)
     if study is None:
         raise unknown_study(study_id)
-    rules = {version: collector.rules.find(study_id, version) for version in versions}
-    return Export(study_id, rules, _pages(collector, study.number, rules, after, through))
+    rules = {version: source.rules.find(study_id, version) for version in versions}
+    return Export(study_id, rules, _pages(source.database, study.number, rules, after, through))
 
 
 def page_limit(rules: Iterable[Rules]) -> int:
@@ -63,13 +77,13 @@ def page_limit(rules: Iterable[Rules]) -> int:
 
 
 def _pages(
-    collector: Collector, study: int, rules: Mapping[int, Rules], after: bytes, through: date | None
+    database: Database, study: int, rules: Mapping[int, Rules], after: bytes, through: date | None
 ) -> Iterator[Page]:
     limit = page_limit(rules.values())
     while True:
-        with collector.database.read() as session:
+        with database.read() as session:
             page = queries.report_page(session, study, max(rules), after, through, limit)
         if not page:
             return
         yield page
-        after = page[-1].id
+        after = page[-1][0]

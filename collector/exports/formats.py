@@ -25,7 +25,8 @@ def ndjson(export: Export) -> Iterator[bytes]:
     count = 0
     for page in export.pages:
         count += len(page)
-        yield b"".join([export.rules[report.version].form.write(report) + b"\n" for report in page])
+        reports = map(PackedReport._make, page)
+        yield b"".join([export.rules[report.version].form.write(report) + b"\n" for report in reports])
     yield end_line(count).encode()
 
 
@@ -34,7 +35,7 @@ def csv_lines(export: Export) -> Iterator[bytes]:
     questions = export.questions
     yield _csv([csv_header(questions)])
     for page in export.pages:
-        yield _csv([_csv_row(export, questions, report) for report in page])
+        yield _csv([_csv_row(export, questions, report) for report in map(PackedReport._make, page)])
 
 
 def csv_header(questions: Sequence[str]) -> list[str]:
@@ -116,9 +117,6 @@ def _csv(rows: Sequence[Sequence[object]]) -> bytes:
 
 def _csv_row(export: Export, questions: Sequence[str], report: PackedReport) -> list[object]:
     rules = export.rules[report.version]
-    places = rules.layout.places
-    cells = [
-        b2a_base64(report.payloads[places[question]], newline=False).decode() if question in places else ""
-        for question in questions
-    ]
+    payloads = [rules.layout.find(report.payloads, question) for question in questions]
+    cells = [b2a_base64(payload or b"", newline=False).decode() for payload in payloads]
     return [report.id.hex(), export.study, report.version, rules.study.digest, *cells]

@@ -41,10 +41,23 @@ def require_role(key: str, needed: Role, challenge: Mapping[str, str] = CHALLENG
         raise ProblemError(FORBIDDEN, f"the key is for {role.value}, this needs {needed.value}")
 
 
+def holds(needed: Role) -> bool:
+    """Whether the request has a key of that role; not if it has none. A wrong one raises ProblemError."""
+    if "Authorization" not in request.headers:
+        return False
+    require_role(_bearer_key(), needed)
+    return True
+
+
+def no_key() -> ProblemError:
+    """The problem of a request that needs a key and has none."""
+    return ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
+
+
 def _bearer_key() -> str:
     given = request.authorization
     if given is None or given.type != "bearer" or not given.token:
-        raise ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
+        raise no_key()
     return given.token
 
 

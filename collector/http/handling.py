@@ -24,13 +24,14 @@ from collector.http.problems import (
     DISK_FULL,
     INTERNAL,
     REPORT_INVALID,
+    STATEMENT_INVALID,
     STUDY_INVALID,
     UNAVAILABLE,
     Kind,
     ProblemError,
 )
 from collector.storage.database import is_disk_full, one_line
-from schemas.errors import ReportError, StudyError
+from schemas.errors import ReportError, StatementError, StudyError
 
 LOGGER = logging.getLogger("collector")
 ADVICE_BY_STATUS = {
@@ -60,6 +61,11 @@ def _(error: StudyError) -> ProblemError:
 @problem_of.register
 def _(error: ReportError) -> ProblemError:
     return ProblemError(REPORT_INVALID, error.problem, error.field)
+
+
+@problem_of.register
+def _(error: StatementError) -> ProblemError:
+    return ProblemError(STATEMENT_INVALID, error.problem, error.field)
 
 
 @problem_of.register

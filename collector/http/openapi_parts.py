@@ -9,8 +9,10 @@ from typing import Any
 from collector.exports.formats import FORMATS
 from collector.http import problems
 from collector.http.problems import Kind
+from collector.reports.intake import INVITATION
 from schemas.fields import Day, Hex, Identifier, Integer
 from schemas.report import ID_BYTES, REPORT
+from schemas.signed import SIGNED_STUDY
 from schemas.study import STUDY
 from summaries.summary import FORMAT as SUMMARY_FORMAT
 
@@ -34,6 +36,7 @@ def reference(name: str) -> Document:
 
 SCHEMAS: Document = {
     "Study": STUDY.json_schema(),
+    "SignedStudy": SIGNED_STUDY.json_schema(),
     "Report": REPORT.json_schema(),
     "Batch": {
         **object_of({"reports": {"type": "array", "items": reference("Report")}}),
@@ -74,6 +77,12 @@ REPORT_ID = {
     "required": True,
     "schema": Hex(2 * ID_BYTES).json_schema(),
     "description": "Drawn by the device; whoever knows it may withdraw the report.",
+}
+INVITATION_HEADER = {
+    "name": INVITATION,
+    "in": "header",
+    "schema": TEXT,
+    "description": "One that was not used yet, where the study takes invited reports only.",
 }
 VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
 FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}

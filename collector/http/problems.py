@@ -45,6 +45,18 @@ MALFORMED_ENCODING = Kind(
 )
 UNAUTHORIZED = Kind("unauthorized", 401, "A key is needed", "Send 'Authorization: Bearer <key>'.")
 FORBIDDEN = Kind("forbidden", 403, "The key is for something else", "Use a key with the role that is named.")
+SIGNATURE_REFUSED = Kind(
+    "signature-refused", 403, "The signature is wrong", "Sign the study as it is, with a key that is trusted."
+)
+INVITATION_NEEDED = Kind(
+    "invitation-needed",
+    403,
+    "The study takes invited reports only",
+    "Send the report by itself, with an unused invitation in the header LDPKit-Invitation.",
+)
+STUDY_UNSIGNED = Kind(
+    "study-unsigned", 404, "The study is not signed", "Publish it signed, or fetch it without signatures."
+)
 STUDY_UNKNOWN = Kind("study-unknown", 404, "No such study", "Check the study's id and the address.")
 REPORT_UNKNOWN = Kind(
     "report-unknown", 404, "No such report", "There is nothing to withdraw; check the report's id."
@@ -64,6 +76,15 @@ STUDY_OUTDATED = Kind(
 STUDY_FINISHED = Kind(
     "study-finished", 409, "The study is closed for good", "Publish the change under a new study id."
 )
+SUMMARY_IMPOSSIBLE = Kind(
+    "summary-impossible", 409, "This study has no summary", "Export the reports and fit them."
+)
+SUMMARY_TOO_COSTLY = Kind(
+    "summary-too-costly",
+    409,
+    "The summary takes too long to count",
+    "Fetch the export, and count it with `ldpkit summarize`.",
+)
 REPORT_CONFLICT = Kind(
     "report-conflict",
     409,
@@ -72,6 +93,23 @@ REPORT_CONFLICT = Kind(
 )
 STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
 REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", "Drop the report.")
+SUM_FIXED = Kind(
+    "sum-fixed", 409, "The share is part of a sum", "It can be taken out no more; its study is closed."
+)
+STUDY_OPEN = Kind("study-open", 409, "The study is still open", "Close it first.")
+SET_CONFLICT = Kind(
+    "set-conflict",
+    409,
+    "The node is bound to another set",
+    "Ask for the sum over its set.",
+)
+SET_INVALID = Kind(
+    "set-invalid",
+    422,
+    "The node cannot sum this set",
+    "Send the ids that every node has.",
+)
+STATEMENT_INVALID = Kind("statement-invalid", 422, "The request is not valid", "Correct the field.")
 BODY_TOO_LARGE = Kind("body-too-large", 413, "The body is too large", "Send fewer reports in one request.")
 MEDIA_TYPE_UNSUPPORTED = Kind(
     "media-type-unsupported",

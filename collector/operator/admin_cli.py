@@ -22,6 +22,11 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     """Register the subcommands of admin."""
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_keys(subparsers.add_parser("keys", help="who may publish, read and operate"))
+    invite = _add_command(subparsers, "invite", "make invitations; only they let a report in", run_invite)
+    invite.add_argument("study", metavar="STUDY_ID")
+    action = invite.add_mutually_exclusive_group(required=True)
+    action.add_argument("--count", type=int, metavar="N", help="print so many, one a line, for the only time")
+    action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
     _add_command(subparsers, "studies", "list the studies, with how many reports each has", run_studies)
     delete = _add_command(subparsers, "delete-study", "close a study and delete its reports", run_delete)
     delete.add_argument("study", metavar="STUDY_ID")
@@ -115,6 +120,19 @@ def run_studies(arguments: argparse.Namespace) -> int:
         for study in queries.study_overviews(session):
             state = "closed" if study.closed else f"{study.opens or '…'} to {study.closes or '…'}"
             print(f"{study.id}\tversion {study.version}\t{state}\t{study.reports} reports")
+    return 0
+
+
+def run_invite(arguments: argparse.Namespace) -> int:
+    """ldpkit admin invite STUDY_ID (--count N | --lift)"""
+    from collector.operator.inviting import invite, lift
+
+    with _opened(arguments) as database, database.write() as session:
+        invitations = [] if arguments.lift else invite(session, arguments.study, arguments.count)
+        if arguments.lift:
+            lift(session, arguments.study)
+    for invitation in invitations:
+        print(invitation)
     return 0
 
 

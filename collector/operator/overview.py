@@ -7,10 +7,13 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from collector.operator.posterior_view import posterior_view
+from collector.operator.posteriors import Fitted, last_fitted
 from collector.storage import queries
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import Rules
 from ldp_client.wording import odds
+from summaries.influence import influence_in_words
 
 if TYPE_CHECKING:
     from collector.context import Collector
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Counting millions of reports takes a while; a page may take a twentieth of the time for it.
 REST = 20.0
+# What the page reckons with when it says what false reports could do.
+FALSE_SHARE = 0.01
 ASKS = {"number": "A number.", "choice": "One of {} choices.", "yes_no": "Yes or no.", "record": "A record."}
 
 
@@ -61,6 +66,8 @@ def page_contents(collector: Collector) -> dict[str, Any]:
 def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
     rules = collector.rules.find(overview.id, overview.version)
     epsilon = float(rules.study.epsilon)
+    with collector.database.read() as session:
+        fitted = last_fitted(session, overview.number, overview.version)
     return {
         "id": overview.id,
         "version": overview.version,
@@ -69,8 +76,9 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "state": _state(overview),
         "reports": overview.reports,
         "epsilon": f"{epsilon:g}",
+        "ask_one": rules.study.ask_one,
         "odds": odds(epsilon),
-        "questions": _questions(rules),
+        "questions": _questions(rules, fitted, overview.reports),
     }
 
 
@@ -80,13 +88,15 @@ def _state(study: StudyOverview) -> str:
     return f"open from {study.opens or 'its publication'} to {study.closes or 'its closing by an operator'}"
 
 
-def _questions(rules: Rules) -> list[dict[str, str]]:
+def _questions(rules: Rules, fitted: Fitted | None, reports: int) -> list[dict[str, Any]]:
     return [
         {
             "id": question.id,
             "text": question.text or ASKS[question.ask].format(len(question.choices)),
             "words": rules.mechanisms[question.id].in_words(),
             "epsilon": f"{float(rules.mechanisms[question.id].privacy.epsilon):.6g}",
+            "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE),
+            "posterior": posterior_view(fitted, question.id, reports),
         }
         for question in rules.study.questions
     ]

@@ -12,6 +12,7 @@ from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from struct import Struct
+from typing import Protocol
 
 from collector.reports.packing import Layout, PackedReport
 from schemas import Report, Study
@@ -32,6 +33,19 @@ def digest_of(body: bytes) -> bytes:
     return body[start + len(DIGEST_HEAD) : start + DIGEST_END]
 
 
+class Form(Protocol):
+    """Reading and writing the reports of one version."""
+
+    def read(self, body: bytes) -> PackedReport | None:
+        """The report that a body is, or None if it is not one in this form that a device could send."""
+
+    def read_batch(self, body: bytes) -> list[PackedReport] | None:
+        """The reports of a body {"reports":[…]}, or None if any of them is not in this form."""
+
+    def write(self, packed: PackedReport) -> bytes:
+        """The canonical JSON of a stored report."""
+
+
 class CanonicalForm:
     """The canonical JSON of one version's reports. checks: {question id: the mechanism's check}."""
 
@@ -42,7 +56,7 @@ class CanonicalForm:
         self._checks = [checks[name] for name in names]
         self._order = [names.index(question_id) for question_id in layout.places]
         self._places = [layout.places[name] for name in names]
-        payloads = layout.unpack(bytes(layout.size))
+        payloads = {question_id: bytes(size) for question_id, size in layout.sizes}
         blank = Report("0" * 2 * ID_BYTES, study.id, study.version, study.digest, payloads)
         pieces = _cut(blank.to_json(), names)
         self._literals = pieces[::2]
@@ -101,6 +115,45 @@ class CanonicalForm:
         for payload in payloads:
             check(payload)
         return payloads
+
+
+class OneQuestionForm:
+    """The canonical JSON of reports that answer one question, perhaps with spaces behind.
+
+    Devices make up the size of the longest report with spaces, so that a report's size says nothing.
+    """
+
+    def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
+        self._layout = layout
+        self._forms = {
+            name: CanonicalForm(study, Layout([(name, size)]), checks) for name, size in layout.sizes
+        }
+
+    def read(self, body: bytes) -> PackedReport | None:
+        """The report that a body is, or None if it is not one in this form that a device could send."""
+        body = body.rstrip(b" ")
+        for name, form in self._forms.items():
+            found = form.read(body)
+            if found:
+                return found._replace(payloads=self._layout.pack({name: found.payloads}))
+        return None
+
+    def read_batch(self, body: bytes) -> None:
+        """Always None: the reports of a batch differ in size, so that they have no fixed places."""
+        del body
+
+    def write(self, packed: PackedReport) -> bytes:
+        """The canonical JSON of a stored report, without spaces."""
+        for name, form in self._forms.items():
+            payload = self._layout.find(packed.payloads, name)
+            if payload is not None:
+                return form.write(packed._replace(payloads=payload))
+        raise ValueError("a stored report answers no question of its study")
+
+
+def form_of(study: Study, layout: Layout, checks: Mapping[str, Check]) -> Form:
+    """The canonical form of a study's reports."""
+    return (OneQuestionForm if study.ask_one else CanonicalForm)(study, layout, checks)
 
 
 def _cut(blank: str, names: list[str]) -> tuple[bytes, ...]:

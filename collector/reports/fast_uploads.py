@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 UPLOAD_PATH = re.compile(r"/v1/studies/([^/]+)/reports(?:/([0-9a-f]{32}))?")
 JSON = "application/json"
+INVITATION = "HTTP_" + intake.INVITATION.upper().replace("-", "_")
 LONGEST_LENGTH = 12
 STATUS = {intake.Receipt.STORED: "201 CREATED", intake.Receipt.DUPLICATE: "200 OK"}
 
@@ -53,7 +54,7 @@ class FastUploads:
             environ["wsgi.input"] = BytesIO(body)
             return self.plain(environ, start_response)
         try:
-            status, document = self._store(study_id, report_id, reports)
+            status, document = self._store(study_id, report_id, reports, environ.get(INVITATION))
         except Exception as error:
             problem = problem_of(error)
             self._collector.metrics.count(0, 0, [problem.kind.name])
@@ -85,9 +86,9 @@ class FastUploads:
         return [report] if report is not None and report.id.hex() == report_id else None
 
     def _store(
-        self, study_id: str, report_id: str | None, reports: Sequence[PackedReport]
+        self, study_id: str, report_id: str | None, reports: Sequence[PackedReport], invitation: str | None
     ) -> tuple[str, dict[str, Any]]:
         if report_id is None:
             return "200 OK", batches.store(self._collector, study_id, reports)
-        receipt = intake.submit_one(self._collector, study_id, reports[0])
+        receipt = intake.submit_one(self._collector, study_id, reports[0], invitation)
         return STATUS[receipt], {"id": report_id, "result": receipt.value}

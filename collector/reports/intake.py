@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from enum import Enum
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from collector.http.problems import (
+    INVITATION_NEEDED,
     REPORT_CONFLICT,
     REPORT_WITHDRAWN,
     STUDY_CLOSED,
     STUDY_NOT_OPEN,
     ProblemError,
 )
+from collector.operator.keys import hash_key
 from collector.reports.packing import PackedReport
 from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Upload
 from collector.storage import queries
 from collector.storage.database import Database
+from collector.storage.invitations import use_invitations
 from collector.studies.publishing import unknown_study
 from collector.studies.rules import UnknownVersionError
 from schemas import Report
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from collector.context import Collector
 
+INVITATION = "LDPKit-Invitation"
 # A device goes by its own calendar, which may be a day ahead of UTC.
 EARLY = timedelta(days=1)
 
@@ -68,20 +72,26 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
     return rules.pack(report)
 
 
-def submit(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> Outcomes:
+def submit(
+    collector: Collector, study_id: str, reports: Sequence[PackedReport], invitation: str | None = None
+) -> Outcomes:
     """Store checked reports, durable on return; one outcome each, in their order.
 
-    Raises ProblemError for a study that is not published, and when too many reports come.
+    invitation: what came with a single report. Raises ProblemError for a study that is not published,
+    and when too many reports come.
     """
     if reports:
         collector.limits.take(study_id, len(reports))
-    outcomes: Outcomes = collector.writer.upload(Upload(study_id, reports))
+    hashed = None if invitation is None else hash_key(invitation)
+    outcomes: Outcomes = collector.writer.upload(Upload(study_id, reports, hashed))
     return outcomes
 
 
-def submit_one(collector: Collector, study_id: str, report: PackedReport) -> Receipt:
+def submit_one(
+    collector: Collector, study_id: str, report: PackedReport, invitation: str | None = None
+) -> Receipt:
     """Store one checked report, durable on return. Raises ProblemError when it is refused."""
-    (outcome,) = submit(collector, study_id, [report])
+    (outcome,) = submit(collector, study_id, [report], invitation)
     if isinstance(outcome, ProblemError):
         raise outcome
     count(collector, [outcome])
@@ -117,9 +127,9 @@ def _store_uploads(
     with database.write() as session:
         for study_id, group in groupby(by_study, key=lambda item: item[1].study):
             members = list(group)
-            reports = [report for _, upload in members for report in upload.reports]
+            together = [upload for _, upload in members]
             try:
-                outcomes = iter(_store_study(session, find, calendar, study_id, reports, look_first))
+                outcomes = iter(_store_study(session, find, calendar, study_id, together, look_first))
             except ProblemError as problem:
                 results.update((index, problem) for index, _ in members)
                 continue
@@ -132,7 +142,7 @@ def _store_study(
     find: FindRules,
     calendar: Calendar,
     study_id: str,
-    reports: Sequence[PackedReport],
+    uploads: Sequence[Upload],
     look_first: bool,
 ) -> list[Outcome]:
     """One outcome for each report. Raises ProblemError for a study that is not published."""
@@ -140,28 +150,54 @@ def _store_study(
     if study is None:
         raise unknown_study(study_id)
     day = calendar.today()
-    shut = _shut(study, day, calendar.late)
+    refusal = _shut(study, day, calendar.late)
+    look_first = look_first or study.invited or refusal is not None
+    reports = [report for upload in uploads for report in upload.reports]
     first: dict[bytes, PackedReport] = {}
     for report in reports:
         first.setdefault(report.id, report)
-    held = queries.held_reports(session, study.number, first) if look_first or shut else {}
-    fresh = [] if shut else [report for report_id, report in first.items() if report_id not in held]
+    held = queries.held_reports(session, study.number, first) if look_first else {}
+    fresh = [] if refusal else [report for report_id, report in first.items() if report_id not in held]
+    if study.invited and fresh:
+        fresh = _invited(session, study.number, uploads, fresh)
+        refusal = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
     stored = queries.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
         return [Receipt.STORED] * len(reports)
     held.update(queries.held_reports(session, study.number, first.keys() - held.keys() - stored))
+    if not stored and all([held.get(report.id) == report for report in reports]):
+        return [Receipt.DUPLICATE] * len(reports)
     held.update((report_id, first[report_id]) for report_id in stored)
-    return [_outcome(report, held, stored, shut) for report in reports]
+    return [_outcome(report, held, stored, refusal) for report in reports]
+
+
+def _invited(
+    session: Session, study: int, uploads: Sequence[Upload], fresh: Sequence[PackedReport]
+) -> list[PackedReport]:
+    """Those new reports that came with an invitation of their own, which is used up now."""
+    wanted = {report.id: report for report in fresh}
+    by_invitation: dict[bytes, PackedReport] = {}
+    for upload in uploads:
+        if upload.invitation is not None and upload.reports[0].id in wanted:
+            by_invitation.setdefault(upload.invitation, wanted.pop(upload.reports[0].id))
+    used = use_invitations(session, study, by_invitation)
+    return [by_invitation[invitation] for invitation in used]
 
 
 def _outcome(
-    report: PackedReport, held: dict[bytes, PackedReport], unclaimed: set[bytes], shut: ProblemError | None
+    report: PackedReport,
+    held: Mapping[bytes, queries.StoredRow],
+    unclaimed: set[bytes],
+    refusal: ProblemError | None,
 ) -> Outcome:
-    """unclaimed: ids stored by this transaction whose first report has not had its outcome yet."""
-    if report.id not in held and shut is not None:
-        return shut
-    if held[report.id].withdrawn:
+    """refusal: of what is not held.
+
+    unclaimed: ids stored by this transaction whose first report has not had its outcome yet.
+    """
+    if report.id not in held and refusal is not None:
+        return refusal
+    if PackedReport._make(held[report.id]).withdrawn:
         return ProblemError(REPORT_WITHDRAWN, "the report with this id was withdrawn", "id")
     if held[report.id] != report:
         return ProblemError(REPORT_CONFLICT, "a report with this id and other contents is stored", "id")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from collector.exports.exporting import Export, open_export, page_limit
+from collector.exports.exporting import Export, Source, open_export, page_limit
+from collector.http.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError
 from collector.reports.packing import PackedReport
 from collector.storage import queries
 from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
@@ -16,9 +16,10 @@ from collector.studies.publishing import unknown_study
 from collector.studies.rules import Rules
 from schemas import Study
 from summaries import Summary
+from summaries.summary import NEEDS_REPORTS
 
-if TYPE_CHECKING:
-    from collector.context import Collector
+# To compute in answer to one request: some ten seconds' work.
+MOST_HASHES = 1 << 28
 
 FindRules = Callable[[str, int], Rules]
 
@@ -39,20 +40,23 @@ def take_back_reports(
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
-def read_summary(collector: Collector, study_id: str, version: int | None = None) -> Summary:
+def read_summary(source: Source, study_id: str, version: int | None = None) -> Summary:
     """The summary of one version's reports, the current one's unless `version` says otherwise.
 
-    Raises ProblemError for a study or version that is not published.
+    Raises ProblemError for a study or version that is not published or has no summary, and for a summary
+    that is not kept and would take too long to count.
     """
-    with collector.database.read() as session:
+    with source.database.read() as session:
         document = queries.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
-        tally = collector.rules.find(study_id, document.version).tally
+        tally = source.rules.find(study_id, document.version).tally
+        for question in tally.needs_reports:
+            raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
         if tally.is_kept:
             return tally.summary(read_sums(session, document.study, document.version, tally.size))
     # Behind the transaction: SQLite's write-ahead log would grow for as long as one lasts.
-    return tally.summary(_count_export(open_export(collector, study_id), document.version))
+    return tally.summary(_count_export(open_export(source, study_id), document.version))
 
 
 def build_sums(session: Session) -> None:
@@ -69,15 +73,21 @@ def _build_sums_of(session: Session, study_id: str, number: int) -> None:
         rules[version] = Rules.of(Study.from_json(canonical or b""))
     after, limit = b"", page_limit(rules.values())
     while page := queries.report_page(session, number, max(rules), after, None, limit):
-        add_reports(session, lambda _, version: rules[version], study_id, number, page)
-        after = page[-1].id
+        reports = map(PackedReport._make, page)
+        add_reports(session, lambda _, version: rules[version], study_id, number, reports)
+        after = page[-1][0]
 
 
 def _count_export(export: Export, version: int) -> Sums:
     tally = export.rules[version].tally
     sums = np.zeros(tally.size, dtype=np.int64)
+    hashed = 0
     for page in export.pages:
-        sums += tally.count([report.payloads for report in page if report.version == version])
+        payloads = [payload for _, answered, payload in page if answered == version]
+        hashed += len(payloads) * tally.hashes
+        if hashed > MOST_HASHES:
+            raise ProblemError(SUMMARY_TOO_COSTLY, "every report is hashed once for each choice")
+        sums += tally.count(payloads)
     return sums
 
 

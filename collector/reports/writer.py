@@ -27,10 +27,11 @@ Action = Callable[[Session], Any]
 
 @dataclass(frozen=True)
 class Upload:
-    """Checked reports for one study."""
+    """Checked reports for one study. invitation: the hash of what came with a single report."""
 
     study: str
     reports: Sequence[PackedReport]
+    invitation: bytes | None = None
 
 
 class _Job:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from flask import Flask
+from gunicorn import util
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
@@ -59,6 +60,19 @@ class PrivateLogger(Logger):  # type: ignore[misc]
 
 class PrivateWorker(ThreadWorker):  # type: ignore[misc]
     """A worker that refuses malformed HTTP without writing down the sender's address or request."""
+
+    def handle(self, conn: Any) -> Any:
+        """Answer one request; whether the connection stays open.
+
+        Where it does not, it is closed here. Releases with close_graceful close it in the one thread
+        that serves every connection, and wait up to 2 s for the client to close its end: a few
+        clients that do not would stop all others.
+        """
+        stays_open = super().handle(conn)
+        if not stays_open and hasattr(util, "close_graceful"):
+            # What the release does later finds the socket closed and returns at once.
+            conn.close(graceful=True)
+        return stays_open
 
     def handle_error(self, req: object, client: socket.socket, addr: object, exc: Exception) -> None:
         """Answer with a problem document and log the kind of error alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -13,7 +13,10 @@ class Base(DeclarativeBase):
 
 
 class StudyRow(Base):
-    """A study's state. version: the one devices get now; opens, closes: that version's days."""
+    """A study's state. version: the one devices get now; opens, closes: that version's days.
+
+    invited: whether a report needs an invitation.
+    """
 
     __tablename__ = "studies"
 
@@ -23,6 +26,7 @@ class StudyRow(Base):
     opens: Mapped[date | None]
     closes: Mapped[date | None]
     closed: Mapped[bool]
+    invited: Mapped[bool] = mapped_column(server_default=false())
 
 
 class DocumentRow(Base):
@@ -34,6 +38,19 @@ class DocumentRow(Base):
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     digest: Mapped[str] = mapped_column(String(64))
     canonical: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SignatureRow(Base):
+    """Who signed a version: see schemas/signed.py."""
+
+    __tablename__ = "signatures"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    algorithm: Mapped[str] = mapped_column(String(32))
+    signature: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class KeyRow(Base):
@@ -73,3 +90,39 @@ class SumsRow(Base):
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     sums: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class PosteriorRow(Base):
+    """What was last fitted to a version's summary: see operator/posteriors.py. minute: since 1970, UTC."""
+
+    __tablename__ = "posteriors"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    minute: Mapped[int]
+    fitted: Mapped[str] = mapped_column(Text)
+
+
+class SecureSumRow(Base):
+    """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
+
+    __tablename__ = "secure_sums"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    ids: Mapped[bytes] = mapped_column(LargeBinary)
+    total: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class InvitationRow(Base):
+    """An invitation that was not used yet. hash: SHA-256; the invitation itself is nowhere.
+
+    A used one is deleted, in the transaction that stores the report: nothing says which report it was.
+    """
+
+    __tablename__ = "invitations"
+    # Without rowid: no order of making.
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)

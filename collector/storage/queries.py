@@ -12,17 +12,21 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from collector.reports.packing import PackedReport
-from collector.storage.models import DocumentRow, ReportRow, StudyRow
+from collector.storage.models import DocumentRow, ReportRow, SignatureRow, StudyRow
+from schemas.signed import MOST_SIGNATURES, Signature
 
+SIGNATURES = cast(Table, SignatureRow.__table__)
 STUDIES = cast(Table, StudyRow.__table__)
 REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
 # Built once: every commit needs the state of its studies.
-STATE = select(STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes).where(
-    STUDIES.c.id == bindparam("study_id")
-)
+STATE = select(
+    STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes, STUDIES.c.invited
+).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
 NEVER_PUBLISHED = 0
+# A report as it is stored: id, version, payloads, as in PackedReport.
+StoredRow = tuple[bytes, int, bytes]
 INSERT_INTO_SQLITE = (
     "INSERT INTO reports (study, id, version, day, payloads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
@@ -40,17 +44,22 @@ class PartlyHeldError(Exception):
 
 
 class StudyState(NamedTuple):
-    """What uploads need to know of a study. number: its key in the reports table."""
+    """What uploads need to know of a study. number: its key in the reports table.
+
+    invited: whether a report needs an invitation.
+    """
 
     number: int
     closed: bool
     opens: date | None
     closes: date | None
+    invited: bool
 
 
 class StudyOverview(NamedTuple):
-    """A study as an operator sees it in a list."""
+    """A study as an operator sees it in a list. number: its key in other tables."""
 
+    number: int
     id: str
     version: int
     closed: bool
@@ -63,7 +72,14 @@ def study_overviews(session: Session) -> list[StudyOverview]:
     """Every study with how many reports it has, withdrawn ones not counted, by id."""
     counted = select(REPORTS.c.study, func.count().label("reports")).where(REPORTS.c.payloads != b"")
     counts = counted.group_by(REPORTS.c.study).subquery()
-    columns = (StudyRow.id, StudyRow.version, StudyRow.closed, StudyRow.opens, StudyRow.closes)
+    columns = (
+        StudyRow.number,
+        StudyRow.id,
+        StudyRow.version,
+        StudyRow.closed,
+        StudyRow.opens,
+        StudyRow.closes,
+    )
     statement = select(*columns, func.coalesce(counts.c.reports, 0))
     rows = session.execute(
         statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
@@ -90,7 +106,7 @@ def locked_study(session: Session, study_id: str) -> StudyRow | None:
 
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     """Like locked_study; a study that is not there is made, with version NEVER_PUBLISHED."""
-    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False}
+    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
     session.execute(insert_new(session, STUDIES, ["id"]).values(**values))
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
 
@@ -124,6 +140,24 @@ def published_versions(session: Session, study_id: str) -> list[int]:
     """Every version of a study that was ever published, the first one first."""
     statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
     return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
+
+
+def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
+    """Keep a signature of a version; one by the same key stays as it is. No more than a device reads."""
+    row = {"study": document.study, "version": document.version, "key": signature.key}
+    row_count = select(func.count()).select_from(SIGNATURES).where(*_signed(document))
+    if session.execute(row_count).scalar_one() < MOST_SIGNATURES:
+        values = {"algorithm": signature.algorithm, "signature": signature.value}
+        session.execute(insert_new(session, SIGNATURES, list(row)).values(**row, **values))
+
+
+def signatures(session: Session, document: DocumentRow) -> list[SignatureRow]:
+    """Every signature of a version, by key."""
+    return list(session.scalars(select(SignatureRow).where(*_signed(document)).order_by(SignatureRow.key)))
+
+
+def _signed(document: DocumentRow) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return SIGNATURES.c.study == document.study, SIGNATURES.c.version == document.version
 
 
 def insert_reports(session: Session, study: int, day: date, reports: Sequence[PackedReport]) -> set[bytes]:
@@ -180,19 +214,19 @@ def delete_reports(session: Session, study: int, before: date | None, most: int)
     return list(map(PackedReport._make, deleted.all()))
 
 
-def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, PackedReport]:
+def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
     """The stored reports among these ids, withdrawn ones too."""
-    held: dict[bytes, PackedReport] = {}
+    held: dict[bytes, StoredRow] = {}
     remaining = iter(ids)
     while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
-        for report in _select_reports(session, REPORTS.c.study == study, REPORTS.c.id.in_(chunk)):
-            held[report.id] = report
+        rows = _select_rows(session, REPORTS.c.study == study, REPORTS.c.id.in_(chunk))
+        held.update(zip([row[0] for row in rows], rows))
     return held
 
 
 def report_page(
     session: Session, study: int, newest: int, after: bytes, through: date | None, limit: int
-) -> list[PackedReport]:
+) -> list[StoredRow]:
     """The next reports of a study in the order of their ids, without withdrawn ones.
 
     newest: the last version; through: the last day of arrival.
@@ -201,15 +235,18 @@ def report_page(
     conditions.append(REPORTS.c.version <= newest)
     if through is not None:
         conditions.append(REPORTS.c.day <= through)
-    return _select_reports(session, *conditions, limit=limit)
+    return _select_rows(session, *conditions, limit=limit)
 
 
-def _select_reports(
+def _select_rows(
     session: Session, *conditions: ColumnElement[bool], limit: int | None = None
-) -> list[PackedReport]:
+) -> list[StoredRow]:
     statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*conditions)
-    rows = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
-    return list(map(PackedReport._make, rows.all()))
+    result = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
+    # The driver's own tuples: an object for each row would cost as much as reading it.
+    rows: list[StoredRow] = result.cursor.fetchall() if result.cursor else []
+    result.close()
+    return rows
 
 
 def insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collector.reports.canonical_form import CanonicalForm
-from collector.reports.packing import Layout, PackedReport
+from collector.reports.canonical_form import Form, form_of
+from collector.reports.packing import Layout, PackedReport, layout_of
 from collector.reports.tally import Tally
 from collector.storage import queries
 from collector.storage.database import Database
@@ -25,32 +25,27 @@ class Rules:
     study: Study
     mechanisms: dict[str, Mechanism]
     layout: Layout
-    form: CanonicalForm
+    form: Form
     tally: Tally
 
     @classmethod
     def of(cls, study: Study) -> Rules:
         """Build the mechanisms. Raises StudyError when one cannot be built."""
         mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-        layout = Layout([(name, mechanism.payload_size) for name, mechanism in mechanisms.items()])
-        checks = {name: mechanism.check for name, mechanism in mechanisms.items()}
-        form = CanonicalForm(study, layout, checks)
+        layout = layout_of(study, {name: mechanism.payload_size for name, mechanism in mechanisms.items()})
+        form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         return cls(study, mechanisms, layout, form, Tally(study, mechanisms, layout))
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""
         if report.digest != self.study.digest:
             raise ReportError("digest", f"version {self.study.version} of the study has another digest")
-        self._check_questions(report)
-        for question_id, mechanism in self.mechanisms.items():
-            mechanism.check(report.payloads[question_id])
+        wrong = self.study.wrong_payload(report.payloads)
+        if wrong:
+            raise ReportError(f"payloads.{wrong[0]}", wrong[1])
+        for question_id, payload in report.payloads.items():
+            self.mechanisms[question_id].check(payload)
         return PackedReport(bytes.fromhex(report.id), report.version, self.layout.pack(report.payloads))
-
-    def _check_questions(self, report: Report) -> None:
-        for question_id in sorted(self.mechanisms.keys() - report.payloads.keys()):
-            raise ReportError(f"payloads.{question_id}", "is missing")
-        for question_id in sorted(report.payloads.keys() - self.mechanisms.keys()):
-            raise ReportError(f"payloads.{question_id}", "the study has no such question")
 
 
 class RuleBook:

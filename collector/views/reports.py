@@ -38,7 +38,8 @@ def put(study_id: str, report_id: str) -> Response:
     report = Report.from_document(plain_report(document) if form == CBOR else document)
     if report.id != report_id:
         raise ReportError("id", "differs from the id in the address")
-    receipt = intake.submit_one(collector, study_id, intake.check(collector, study_id, report))
+    packed = intake.check(collector, study_id, report)
+    receipt = intake.submit_one(collector, study_id, packed, request.headers.get(intake.INVITATION))
     response = jsonify(id=report.id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
 
-from collector.bodies.reading import json_body
+from collector.bodies.reading import json_and_bytes
 from collector.context import current_collector
-from collector.http.auth import requires
+from collector.http.auth import holds, no_key, requires
 from collector.http.parameters import whole_parameter
+from collector.http.problems import BODY_TOO_LARGE, ProblemError
 from collector.operator.keys import Role
 from collector.storage import queries
 from collector.studies import publishing
 from collector.studies.rules import Rules
+from collector.studies.signed import fetch_signed, is_signed, is_trusted, publish_signed
 from schemas import Study
+from schemas.errors import StudyError
+from schemas.signed import MAX_BYTES as MAX_SIGNED_BYTES
+from schemas.signed import SignedStudy
 from schemas.study import MAX_BYTES
 
 studies = Blueprint("studies", __name__, url_prefix="/v1/studies")
@@ -20,16 +25,38 @@ CACHE_CONTROL = "public, max-age=60"
 
 
 @studies.post("")
-@requires(Role.PUBLISH)
 def publish() -> Response:
-    """201 for a new study or version, 200 for one that is published already."""
-    study = Study(json_body(MAX_BYTES))
+    """201 for a new study or version, 200 for one that is published already.
+
+    Whoever holds no key may publish what a trusted key has signed.
+    """
+    collector = current_collector()
+    may_publish = holds(Role.PUBLISH)
+    if not may_publish and not collector.signers:
+        raise no_key()
+    signed = _read_study()
+    if not is_trusted(signed, collector.signers) and not may_publish:
+        raise no_key()
+    study = signed.study
     Rules.of(study)
-    is_new = current_collector().writer.act(lambda session: publishing.publish(session, study))
+    if collector.node is None and study.route is not None:
+        raise StudyError("route", "belongs to the nodes that it names: publish the study there")
+    publish_here = publishing.publish if collector.node is None else collector.node.publish
+    is_new = collector.writer.act(lambda session: publish_signed(session, signed, publish_here))
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
     return response
+
+
+def _read_study() -> SignedStudy:
+    """The study in the body, with no signatures if it is a plain one. Raises ProblemError, StudyError."""
+    document, body = json_and_bytes(MAX_SIGNED_BYTES)
+    if is_signed(document):
+        return SignedStudy.from_json(body)
+    if len(body) > MAX_BYTES:
+        raise ProblemError(BODY_TOO_LARGE, f"the body is above {MAX_BYTES} bytes")
+    return SignedStudy(Study(document), [])
 
 
 @studies.get("/<study_id>")
@@ -44,6 +71,20 @@ def fetch(study_id: str) -> Response:
     response.content_type = "application/json"
     response.headers["Cache-Control"] = CACHE_CONTROL
     response.set_etag(document.digest)
+    response.make_conditional(request)
+    return response
+
+
+@studies.get("/<study_id>/signed")
+def fetch_signed_study(study_id: str) -> Response:
+    """A version with its signatures, for devices that take no other."""
+    version = whole_parameter("version")
+    with current_collector().database.read() as session:
+        signed = fetch_signed(session, study_id, version)
+    response = make_response(signed.to_json())
+    response.content_type = "application/json"
+    response.headers["Cache-Control"] = CACHE_CONTROL
+    response.add_etag()
     response.make_conditional(request)
     return response
 

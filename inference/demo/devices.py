@@ -29,7 +29,7 @@ def send_all(
     budget = str(study.epsilon)
 
     def run(number: int) -> int:
-        device = Device(folder / str(number), budget, url)
+        device = Device(folder / str(number), budget, url, require_consent=False)
         device.answer(study, answers[number])
         lost = number % LOST_EVERY == 0
         if lost:

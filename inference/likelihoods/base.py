@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any
 
@@ -13,7 +14,18 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import promote_shapes, validate_sample
 
-from .gaussian import tilted_gaussian_masses
+from .cells import density_cells
+from .gaussian import log_gaussian_kernel_integral, tilted_gaussian_masses
+
+
+def log_normal(x: Array, loc: Array, scale: Array) -> Array:
+    """Log density of Normal(loc, scale) at x."""
+    return -(((x - loc) / scale) ** 2) / 2 - jnp.log(scale) - math.log(2 * math.pi) / 2
+
+
+def log_laplace(x: Array, loc: Array, scale: Array) -> Array:
+    """Log density of Laplace(loc, scale) at x."""
+    return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
 
 
 class ClippedLaw(Distribution):
@@ -49,6 +61,33 @@ class ClippedLaw(Distribution):
 
         `edges` (..., K + 1) increase within [low, high]; `origin` (..., K) keeps the exponent small.
         """
+
+    def log_with_laplace(self, z: Array, scale: Array) -> Array:
+        """Log density of the law plus Laplace noise at z (sample…, batch…); scale (batch…)."""
+        inside = jnp.clip(z, self.low, self.high)
+        origin, tilt = inside[..., None], 1 / scale[..., None]
+        low, high = (jnp.broadcast_to(end, z.shape)[..., None] for end in (self.low, self.high))
+        below = self.tilted_masses(jnp.concatenate([low, origin], -1), tilt, origin)[..., 0]
+        above = self.tilted_masses(jnp.concatenate([origin, high], -1), -tilt, origin)[..., 0]
+        log_low, log_high = self.log_atoms()
+        at_low = jnp.exp(log_low + (self.low - inside) / scale)
+        at_high = jnp.exp(log_high + (inside - self.high) / scale)
+        return jnp.log((at_low + at_high + below + above) / (2 * scale)) - jnp.abs(z - inside) / scale
+
+    def log_with_gaussian(self, z: Array, scale: Array) -> Array:
+        """Log density of the law plus Gaussian noise at z (sample…, batch…); scale (batch…)."""
+        log_low, log_high = self.log_atoms()
+        at_low, at_high = log_low + log_normal(z, self.low, scale), log_high + log_normal(z, self.high, scale)
+        return jnp.logaddexp(jnp.logaddexp(at_low, at_high), self.log_smoothed(z, scale))
+
+    def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
+        """Probabilities (..., K + 2) of law plus Gaussian noise below, in each cell of, and above `edges`."""
+        batch = max(len(self.batch_shape), jnp.ndim(scale))
+        return density_cells(self.log_with_gaussian, edges, scale, batch)
+
+    def log_smoothed(self, z: Array, scale: Array) -> Array:
+        """Log density at z of the part inside the bounds (no atoms) plus Gaussian noise."""
+        raise NotImplementedError
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None
@@ -90,8 +129,7 @@ class ClippedNormal(ClippedLaw):
         return log_ndtr((self.low - self.loc) / self.scale), log_ndtr((self.loc - self.high) / self.scale)
 
     def log_density(self, x: Array) -> Array:
-        z = (x - self.loc) / self.scale
-        return jnp.asarray(-(z**2) / 2 - jnp.log(jnp.sqrt(2 * jnp.pi) * self.scale))
+        return log_normal(x, self.loc, self.scale)
 
     def draw(self, key: Array, shape: tuple[int, ...]) -> Array:
         return jnp.asarray(self.loc + self.scale * jax.random.normal(key, shape))
@@ -99,6 +137,14 @@ class ClippedNormal(ClippedLaw):
     def tilted_masses(self, edges: Array, tilt: Array | float, origin: Array) -> Array:
         loc, scale = jnp.asarray(self.loc)[..., None], jnp.asarray(self.scale)[..., None]
         return tilted_gaussian_masses(edges, loc, scale, tilt, origin)
+
+    def log_smoothed(self, z: Array, scale: Array) -> Array:
+        low, high, loc, sd = self.low, self.high, self.loc, self.scale
+        total = jnp.hypot(sd, scale)
+        centre = loc + (z - loc) * (sd / total) ** 2
+        return log_gaussian_kernel_integral(
+            low, high, centre, sd * scale / total, lambda x: log_normal(x, loc, sd) + log_normal(z, x, scale)
+        )
 
 
 def _mean_decay(y: Array) -> Array:
@@ -159,3 +205,17 @@ class ClippedExponential(ClippedLaw):
         heavier = jnp.where(grows, right, left)
         weight = rate * jnp.exp(tilt * (heavier - origin) - rate * (heavier - start))
         return weight * (right - left) * _mean_decay(jnp.where(grows, growth, -growth))
+
+    def log_smoothed(self, z: Array, scale: Array) -> Array:
+        low, high, rate, start = self.low, self.high, self.rate, self.start
+        first = jnp.maximum(low, start)
+        some = first < high
+        last = jnp.where(some, high, first + 1)
+        inside = log_gaussian_kernel_integral(
+            first,
+            last,
+            z - rate * scale**2,
+            scale,
+            lambda x: jnp.log(rate) - rate * (x - start) + log_normal(z, x, scale),
+        )
+        return jnp.where(some, inside, -jnp.inf)

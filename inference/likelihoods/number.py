@@ -1,76 +1,79 @@
-"""Likelihood of a histogram of perturbed numbers (METHODS 2.5)."""
+"""Likelihoods of perturbed numbers: of each report, and of a histogram of them (METHODS 2)."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
-from numpyro.distributions import Laplace, constraints
-from numpyro.distributions.util import not_jax_tracer
+from numpyro.distributions import Distribution, Exponential, Normal, constraints
+from numpyro.distributions.util import not_jax_tracer, validate_sample
 
-from .base import ClippedLaw
+from .base import ClippedExponential, ClippedLaw, ClippedNormal
+from .continuous import ClippedContinuous
 from .counts import CellCounts
+from .discrete import ClippedDiscrete
+from .noise import LaplaceNoise, Noise
 
 
-class _Flows(NamedTuple):
-    """Per cell: probability that a value there stays when perturbed, or crosses the left or right edge."""
+def clipped(base: Distribution, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> ClippedLaw:
+    """The law of one answer with law `base` that is clipped to [low, high].
 
-    stay: Array
-    left: Array
-    right: Array
-
-
-class LaplaceNoise(Laplace):
-    """Laplace noise of the given scale around zero, in the unit of the bounds."""
-
-    def __init__(self, scale: ArrayLike, *, validate_args: bool | None = None) -> None:
-        super().__init__(0.0, scale, validate_args=validate_args)
-
-    def cell_probs(self, base: ClippedLaw, edges: Array) -> Array:
-        """Probabilities (..., K + 2) that base + noise is below, in each of K cells, or above `edges`."""
-        scale = jnp.asarray(self.scale)[..., None]
-        inner = jnp.clip(edges, jnp.asarray(base.low)[..., None], jnp.asarray(base.high)[..., None])
-        left, right = edges[..., :-1], edges[..., 1:]
-        crossing_left = base.tilted_masses(inner, -1 / scale, left) / 2
-        crossing_right = base.tilted_masses(inner, 1 / scale, right) / 2
-        staying = base.tilted_masses(inner, 0.0, left) - crossing_left - crossing_right
-        log_low, log_high = base.log_atoms()
-        parts = (
-            _Flows(staying, crossing_left, crossing_right),
-            self._atom(base.low, log_low, edges),
-            self._atom(base.high, log_high, edges),
-        )
-        flows = _Flows(*(sum(part[1:], part[0]) for part in zip(*parts, strict=True)))
-        above = _carry(flows.right, (edges - edges[..., :1]) / scale)
-        from_top = (edges[..., -1:] - edges)[..., ::-1] / scale
-        below = _carry(flows.left[..., ::-1], from_top)[..., ::-1]
-        cells = -jnp.expm1((left - right) / scale) * (above[..., :-1] + below[..., 1:]) + flows.stay
-        return jnp.concatenate([below[..., :1], cells, above[..., -1:]], axis=-1)
-
-    def _atom(self, at: ArrayLike, log_mass: Array, edges: Array) -> _Flows:
-        """Flows of a point mass at `at` out of the cell that contains it."""
-        at, scale = jnp.asarray(at)[..., None], jnp.asarray(self.scale)[..., None]
-        last = edges.shape[-1] - 2
-        index = jnp.clip(jnp.sum(edges <= at, axis=-1, keepdims=True) - 1, 0, last)
-        here = jnp.arange(last + 1) == index
-        mass = jnp.where(here, jnp.exp(log_mass)[..., None] / 2, 0.0)
-        to_left = jnp.where(here, (at - edges[..., :-1]) / scale, 0.0)
-        to_right = jnp.where(here, (edges[..., 1:] - at) / scale, 0.0)
-        staying = -mass * (jnp.expm1(-to_left) + jnp.expm1(-to_right))
-        return _Flows(staying, mass * jnp.exp(-to_left), mass * jnp.exp(-to_right))
-
-
-def _carry(inflow: Array, position: Array) -> Array:
-    """At each of K + 1 edges, what flowed in between earlier ones, decayed by exp(-distance).
-
-    inflow k arrives at edge k + 1; `position` increases from 0 in units of the decay length.
+    In closed form for Normal and Exponential, a finite sum for laws on the integers, else quadrature.
+    Raises ValueError for what is not a law of one number.
     """
-    carried = jnp.cumsum(inflow * jnp.exp(position[..., 1:]), axis=-1)
-    start = jnp.zeros_like(carried[..., :1])
-    return jnp.concatenate([start, carried], axis=-1) * jnp.exp(-position)
+    if isinstance(base, ClippedLaw):
+        return base
+    if type(base) is Normal:
+        return ClippedNormal(base.loc, base.scale, low, high)
+    if type(base) is Exponential:
+        return ClippedExponential(base.rate, low, high)
+    if base.is_discrete:
+        return ClippedDiscrete(base, low, high)
+    return ClippedContinuous(base, low, high)
+
+
+class Perturbed(Distribution):
+    """One clipped and perturbed number: each report z = clip(x, low, high) + noise, x ~ base.
+
+    base: any NumPyro law of one number, or a ClippedLaw (whose own bounds hold then). clip: (low, high).
+    noise: LaplaceNoise or GaussianNoise. base, clip, noise and reports share one unit. Batch shapes
+    broadcast: a noise of shape (n,) gives each report its own scale. Cost O(reports); for many reports
+    of one noise a histogram (BinnedPerturbed) costs less. Raises ValueError when Laplace noise is so weak
+    that its exponentials overflow. Source: METHODS 2.1 to 2.4, LDPBI 3.2.1.
+    """
+
+    support = constraints.real
+    pytree_data_fields = ("base", "noise")
+
+    def __init__(
+        self,
+        base: Distribution,
+        clip: tuple[ArrayLike, ArrayLike],
+        noise: Noise,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.base, self.noise = clipped(base, *clip), noise
+        _require_range(noise, jnp.stack([self.base.low, self.base.high], -1))
+        batch_shape = jnp.broadcast_shapes(self.base.batch_shape, noise.batch_shape)
+        super().__init__(batch_shape, validate_args=validate_args)
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        assert key is not None
+        keys = jax.random.split(key)
+        answers = self.base.expand(self.batch_shape).sample(keys[0], sample_shape)
+        return answers + self.noise.expand(self.batch_shape).sample(keys[1], sample_shape)
+
+    @validate_sample
+    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
+        del intermediates
+        z = jnp.asarray(value, float)
+        shape = jnp.broadcast_shapes(z.shape, self.batch_shape)
+        return self.noise.log_density(self.base, jnp.broadcast_to(z, shape))
 
 
 def _require_cover(base: ClippedLaw, edges: ArrayLike) -> None:
@@ -81,9 +84,9 @@ def _require_cover(base: ClippedLaw, edges: ArrayLike) -> None:
         raise ValueError(f"edges from {first} to {last} do not cover the bounds [{base.low}, {base.high}]")
 
 
-def _require_range(noise: LaplaceNoise, edges: ArrayLike) -> None:
+def _require_range(noise: Noise, edges: ArrayLike) -> None:
     """Refuse noise so weak that exp(span / scale) overflows: 79 scales in float32, 638 in float64."""
-    if not all(not_jax_tracer(x) for x in (noise.scale, edges)):
+    if not isinstance(noise, LaplaceNoise) or not all(not_jax_tracer(x) for x in (noise.scale, edges)):
         return
     spans = np.ptp(np.asarray(edges), axis=-1) / np.asarray(noise.scale)
     limit = 0.9 * float(np.log(np.finfo(jnp.result_type(float)).max))
@@ -109,20 +112,23 @@ class BinnedPerturbed(CellCounts):
     def __init__(
         self,
         base: ClippedLaw,
-        noise: LaplaceNoise,
+        noise: Noise,
         edges: ArrayLike,
         total_count: ArrayLike,
         *,
         validate_args: bool | None = None,
     ) -> None:
         self.base, self.noise = base, noise
-        self.edges, self.total_count = jnp.asarray(edges), total_count
+        # Edges that are known before tracing stay so: what follows from them alone is computed once.
+        self.edges = np.asarray(edges) if not_jax_tracer(edges) else edges
+        self.total_count = total_count
         _require_cover(base, edges)
         _require_range(noise, edges)
+        *leading, count = jnp.shape(self.edges)
         batch_shape = jnp.broadcast_shapes(
-            base.batch_shape, noise.batch_shape, self.edges.shape[:-1], jnp.shape(total_count)
+            base.batch_shape, noise.batch_shape, tuple(leading), jnp.shape(total_count)
         )
-        super().__init__(batch_shape, (self.edges.shape[-1] + 1,), validate_args=validate_args)
+        super().__init__(batch_shape, (count + 1,), validate_args=validate_args)
 
     @property
     def log_cell_probs(self) -> Array:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.models import choice, number, regression
+from inference.models import choice, number, regression, summed
 from inference.models.base import Model
 from inference.models.choice_forms import rows_form
+from inference.models.number_laws import LAWS
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
 from schemas.errors import InputError
@@ -18,8 +19,7 @@ from summaries import QuestionSummary
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
 
 MODELS: dict[str, Build] = {
-    "normal": number.normal,
-    "exponential": number.exponential,
+    **dict.fromkeys(LAWS, number.number_model),
     "bernoulli": choice.bernoulli,
     "multinomial": choice.multinomial,
     "linear_regression": regression.linear,
@@ -27,12 +27,20 @@ MODELS: dict[str, Build] = {
 }
 # Whose reports each model has a likelihood for.
 READS = {
-    "normal": ("laplace",),
-    "exponential": ("laplace",),
+    **dict.fromkeys(LAWS, ("laplace", "gaussian")),
     "bernoulli": ("randomized_response",),
     "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
     "linear_regression": ("gaussian_statistics",),
     "logistic_regression": ("gaussian_statistics",),
+}
+# A posterior draws every share, and its page shows each.
+MOST_SHARES = 10_000
+
+# A secure sum's total is another statistic than reports; its records' are the same, with less noise.
+SUMMED: dict[str, Build] = {
+    **dict.fromkeys(LAWS, summed.number),
+    "bernoulli": summed.bernoulli,
+    "multinomial": summed.multinomial,
 }
 
 
@@ -42,12 +50,16 @@ def model_for(question: Question, summary: QuestionSummary, rows: NDArray[np.uin
     rows: the packed sets of choices that the same reports stand for, where they are few enough
     (`SmallSamples`): then the likelihood is exact though the summary would lose something.
 
-    Raises InputError where the model has no likelihood for the mechanism's reports.
+    Raises InputError where the model has no likelihood for the mechanism's reports, or too many choices.
     """
     mechanism, model = question.mechanism.name, question.model.name
-    if mechanism not in READS[model]:
+    if question.route is not None and model in SUMMED:
+        return SUMMED[model](question, mechanism_for(question), summary)
+    if question.route is None and mechanism not in READS[model]:
         known = ", ".join(READS[model])
         raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
+    if len(question.choices) > MOST_SHARES:
+        raise InputError(f"{question.id}: {model!r} draws at most {MOST_SHARES} shares")
     built = mechanism_for(question)
     if rows is not None:
         return choice.multinomial_of(question, built, rows_form(built, rows), summary.n)

@@ -67,7 +67,7 @@ def _prior_weighs(question: Question, choice: ChoiceMechanism, n: int) -> tuple[
         return ()
     return (
         f"one share's noise, {noise:.2g}, is more than the mean share 1/{k}: the prior, which expects equal "
-        "shares, pulls large shares down; state one with a smaller concentration where few choices are common",
+        "shares, pulls large shares down; state a smaller concentration where few choices are common",
     )
 
 

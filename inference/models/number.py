@@ -1,8 +1,8 @@
-"""Normal and exponential models of one number under Laplace noise."""
+"""Models of one number under Laplace or Gaussian noise."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NamedTuple, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,85 +10,92 @@ import numpyro
 from jax import Array
 from numpy.typing import NDArray
 
-from inference import priors
-from inference.likelihoods import BinnedPerturbed, ClippedExponential, ClippedNormal, LaplaceNoise
-from inference.models.base import Draws, Model
-from inference.units import number_units
+from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, clipped
+from inference.likelihoods.discrete import MOST_POINTS
+from inference.likelihoods.noise import Noise
+from inference.models.base import Model
+from inference.models.number_laws import LAWS, Start
+from inference.units import Units, number_units
 from ldp_client import Mechanism
+from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.laplace import Laplace
 from schemas import Question
+from schemas.errors import InputError
 from summaries import QuestionSummary
-from summaries.reductions.histogram import histogram_edges
+from summaries.reductions.histogram import REACH, histogram_edges
+
+NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
+# The noise's variance in units of its squared scale.
+_VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
 
 
-class Scale:
-    """From a question's own units to bounds 0 and 1, and back."""
+def number_model(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """x from the law that the question's model names, clipped to the bounds.
 
-    def __init__(self, question: Question) -> None:
-        self.low, self.width = number_units(question)
+    Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over.
+    """
+    law, place = LAWS[question.model.name], place_of(question)
+    edges, noise_scale = cell_edges(mechanism)
+    noise = NOISE[mechanism.name](noise_scale * place.stretch)
+    own_edges = place.shift + place.stretch * edges
+
+    def program(n: int, counts: Array) -> None:
+        base = clipped(law.draw(question), *place.bounds)
+        numpyro.sample("reports", BinnedPerturbed(base, noise, own_edges, n), obs=jnp.asarray(counts))
+
+    start = law.start(place.start(*_moments(summary, edges, noise_scale, _VARIANCE[mechanism.name])))
+    data = {"n": summary.n, "counts": summary.values}
+    return Model(program, data, start, lambda draws: law.own(draws, place.units))
+
+
+class Place(NamedTuple):
+    """Where a question's bounds lie in its law's units: at `shift` and `shift` + `stretch`."""
+
+    units: Units
+    shift: float
+    stretch: float
 
     @property
-    def zero(self) -> float:
-        """Where 0 lies: the origin of an exponential."""
-        return -self.low / self.width
+    def bounds(self) -> tuple[float, float]:
+        """The bounds in the law's units."""
+        return self.shift, self.shift + self.stretch
 
-    def normal_parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
-        """mean and sd in own units."""
-        return {"mean": self.low + self.width * draws["mean"], "sd": self.width * draws["sd"]}
-
-    def exponential_parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
-        """rate per own unit."""
-        return {"rate": draws["rate"] / self.width}
+    def start(self, mean: float, variance: float) -> Start:
+        """Rough moments in the law's units, from those with the bounds at 0 and 1."""
+        return Start(max(self.shift + self.stretch * mean, 0.02 * self.stretch), variance * self.stretch**2)
 
 
-def normal(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """x ~ Normal(mean, sd), clipped to the bounds."""
-    edges, noise_scale = _grid(mechanism)
-
-    def program(n: int, counts: Array) -> None:
-        base = ClippedNormal(*priors.normal(question))
-        law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, n)
-        numpyro.sample("reports", law, obs=jnp.asarray(counts))
-
-    mean, variance = _moments(summary, edges, noise_scale)
-    initial = {"mean": mean, "sd": np.sqrt(variance)}
-    return Model(program, _data(summary), initial, Scale(question).normal_parameters)
-
-
-def exponential(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """x ~ Exponential(rate) from 0, clipped to the bounds."""
-    edges, noise_scale = _grid(mechanism)
-    scale = Scale(question)
-
-    def program(n: int, counts: Array) -> None:
-        base = ClippedExponential(priors.exponential(question), start=scale.zero)
-        law = BinnedPerturbed(base, LaplaceNoise(noise_scale), edges, n)
-        numpyro.sample("reports", law, obs=jnp.asarray(counts))
-
-    mean, _ = _moments(summary, edges, noise_scale)
-    initial = {"rate": 1.0 / max(mean - scale.zero, 0.02)}
-    return Model(program, _data(summary), initial, scale.exponential_parameters)
+def place_of(question: Question) -> Place:
+    """Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over."""
+    law = LAWS[question.model.name]
+    low, width = number_units(question)
+    units = law.units(question)
+    place = Place(units, (low - units.zero) / units.unit, width / units.unit)
+    if law.whole and place.bounds[1] - min(place.shift, 0.0) > MOST_POINTS:
+        raise InputError(
+            f"{question.id}: a model of whole numbers needs bounds at most {MOST_POINTS} apart and from 0"
+        )
+    return place
 
 
-def _data(summary: QuestionSummary) -> dict[str, object]:
-    return {"n": summary.n, "counts": summary.values}
-
-
-def _grid(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
+def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
     """Cell edges and noise scale, both with the bounds at 0 and 1."""
-    laplace = cast(Laplace, mechanism)
-    return histogram_edges(laplace.levels) / laplace.levels, laplace.scale / laplace.levels
+    number = cast("Laplace | Gaussian", mechanism)
+    edges = histogram_edges(number.levels, REACH[mechanism.name])
+    return edges / number.levels, number.scale / number.levels
 
 
-def _moments(summary: QuestionSummary, edges: NDArray[np.float64], scale: float) -> tuple[float, float]:
+def _moments(
+    summary: QuestionSummary, edges: NDArray[np.float64], scale: float, noise_variance: float
+) -> tuple[float, float]:
     """Rough mean and variance of the clipped answers, kept inside their possible range.
 
-    Reports beyond the bounds lie one noise scale outside on average.
+    Reports beyond the cells lie one noise scale outside on average.
     """
-    middles = np.concatenate([[-scale], (edges[1:] + edges[:-1]) / 2, [1 + scale]])
+    middles = np.concatenate([[edges[0] - scale], (edges[1:] + edges[:-1]) / 2, [edges[-1] + scale]])
     squares = middles**2
     squares[[0, -1]] += scale**2
     weight = summary.values / max(summary.n, 1)
     mean = float(np.clip(weight @ middles, 0.02, 0.98)) if summary.n else 0.5
-    variance = float(weight @ squares) - mean**2 - 2 * scale**2 if summary.n else 0.1
+    variance = float(weight @ squares) - mean**2 - noise_variance * scale**2 if summary.n else 0.1
     return mean, float(np.clip(variance, 0.01, 0.25))

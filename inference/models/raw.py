@@ -13,8 +13,9 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
-from inference.models import number, regression
+from inference.models import regression
 from inference.models.base import Draws, Model
+from inference.models.number_laws import LAWS, Start
 from schemas import Question
 
 Answers = Sequence[Any]
@@ -25,28 +26,20 @@ def raw_model_for(question: Question, answers: Answers) -> Model:
     return _RAW[question.model.name](question, answers)
 
 
-def _normal(question: Question, answers: Answers) -> Model:
-    scale = number.Scale(question)
+def _number(question: Question, answers: Answers) -> Model:
+    law = LAWS[question.model.name]
+    units = law.units(question)
     values, counts = _distinct(answers)
 
     def program(values: Array, counts: Array) -> None:
-        law = dist.Normal(*priors.normal(question))
-        numpyro.factor("reports", jnp.sum(counts * law.log_prob((values - scale.low) / scale.width)))
+        scaled = (values - units.zero) / units.unit
+        numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(scaled)))
 
-    data = {"values": values, "counts": counts}
-    return Model(program, data, {"mean": 0.5, "sd": 0.3}, scale.normal_parameters)
-
-
-def _exponential(question: Question, answers: Answers) -> Model:
-    scale = number.Scale(question)
-    values, counts = _distinct(answers)
-
-    def program(values: Array, counts: Array) -> None:
-        law = dist.Exponential(priors.exponential(question))
-        numpyro.factor("reports", jnp.sum(counts * law.log_prob(values / scale.width)))
-
-    data = {"values": values, "counts": counts}
-    return Model(program, data, {"rate": 2.0}, scale.exponential_parameters)
+    mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
+    start = Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2)
+    return Model(
+        program, {"values": values, "counts": counts}, law.start(start), lambda draws: law.own(draws, units)
+    )
 
 
 def _distinct(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -121,8 +114,7 @@ def _design(
 
 
 _RAW: dict[str, Callable[[Question, Any], Model]] = {
-    "normal": _normal,
-    "exponential": _exponential,
+    **dict.fromkeys(LAWS, _number),
     "bernoulli": _bernoulli,
     "multinomial": _multinomial,
     "linear_regression": _linear,

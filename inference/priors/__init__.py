@@ -6,26 +6,38 @@ from inference.priors.defaults import priors_of
 from inference.priors.sites import (
     Regression,
     bernoulli,
+    beta,
     draw,
     exponential,
     features,
+    gamma,
+    geometric,
+    lognormal,
     multinomial,
     normal,
+    poisson,
     regression,
     residual_sd,
+    weibull,
 )
 from inference.priors.stating import with_priors
 
 __all__ = [
     "Regression",
     "bernoulli",
+    "beta",
     "draw",
     "exponential",
     "features",
+    "gamma",
+    "geometric",
+    "lognormal",
     "multinomial",
     "normal",
+    "poisson",
     "priors_of",
     "regression",
     "residual_sd",
+    "weibull",
     "with_priors",
 ]

@@ -6,10 +6,11 @@ state stand in schemas/catalogue.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inference.priors.laws import state
+from inference.priors.laws import Stated, state
 from inference.units import RecordUnits, number_units
 from schemas import Question, Rational
 
@@ -29,6 +30,40 @@ def _normal(question: Question) -> Priors:
 def _exponential(question: Question) -> Priors:
     """The mean is about a quarter of the distance between the bounds; the rate may be near zero."""
     return {"rate": state("gamma", shape=2.0, rate=number_units(question).unit / 2)}
+
+
+def _lognormal(question: Question) -> Priors:
+    """The median is a quarter of the distance between the bounds, give or take a factor of four."""
+    return {
+        "log_mean": state("normal", loc=math.log(number_units(question).unit / 4), scale=1.5),
+        "log_sd": state("gamma", shape=2.0, rate=2.0),
+    }
+
+
+def _gamma(question: Question) -> Priors:
+    """The mean is about half the distance between the bounds; from very skewed to nearly normal."""
+    return {"shape": state("gamma", shape=2.0, rate=0.5), "mean": _about_half(question)}
+
+
+def _weibull(question: Question) -> Priors:
+    return {"shape": state("gamma", shape=3.0, rate=1.5), "scale": _about_half(question)}
+
+
+def _beta(_question: Question) -> Priors:
+    """From mass at the bounds to a narrow peak between them."""
+    return {name: state("gamma", shape=2.0, rate=0.5) for name in ("a", "b")}
+
+
+def _poisson(question: Question) -> Priors:
+    return {"rate": _about_half(question)}
+
+
+def _geometric(_question: Question) -> Priors:
+    return {"p": state("beta", a=1.0, b=1.0)}
+
+
+def _about_half(question: Question) -> Stated:
+    return state("gamma", shape=2.0, rate=4.0 / number_units(question).unit)
 
 
 def _bernoulli(_question: Question) -> Priors:
@@ -61,6 +96,12 @@ def _logistic(question: Question) -> Priors:
 DEFAULTS: dict[str, Callable[[Question], Priors]] = {
     "normal": _normal,
     "exponential": _exponential,
+    "lognormal": _lognormal,
+    "gamma": _gamma,
+    "weibull": _weibull,
+    "beta": _beta,
+    "poisson": _poisson,
+    "geometric": _geometric,
     "bernoulli": _bernoulli,
     "multinomial": _multinomial,
     "linear_regression": _linear,

@@ -5,6 +5,7 @@ Each function draws the sites of one model; private and non-private fits share t
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpyro
@@ -32,6 +33,37 @@ def normal(question: Question) -> tuple[Array, Array]:
 def exponential(question: Question) -> Array:
     """Rate, for the distance between the bounds as unit."""
     return draw(question, "rate", unit=1 / number_units(question).unit)
+
+
+def lognormal(question: Question) -> tuple[Array, Array]:
+    """Mean and sd of the logarithm, the distance between the bounds as unit."""
+    return draw(question, "log_mean", math.log(number_units(question).unit)), draw(question, "log_sd")
+
+
+def gamma(question: Question) -> tuple[Array, Array]:
+    """Shape and rate, the distance between the bounds as unit; the sites are shape and mean."""
+    shape = draw(question, "shape")
+    return shape, shape / draw(question, "mean", unit=number_units(question).unit)
+
+
+def weibull(question: Question) -> tuple[Array, Array]:
+    """Scale and shape, the distance between the bounds as unit."""
+    return draw(question, "scale", unit=number_units(question).unit), draw(question, "shape")
+
+
+def beta(question: Question) -> tuple[Array, Array]:
+    """Both shapes; the bounds are 0 and 1."""
+    return draw(question, "a"), draw(question, "b")
+
+
+def poisson(question: Question) -> Array:
+    """The expected number."""
+    return draw(question, "rate")
+
+
+def geometric(question: Question) -> Array:
+    """Probability of a success: the number counts the failures before the first."""
+    return draw(question, "p")
 
 
 def bernoulli(question: Question) -> Array:

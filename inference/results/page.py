@@ -12,12 +12,13 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib.figure import Figure
 
-from inference.results.plots import Draws, density_plot, interval_plot, to_svg, trace_plot
+from inference.results.plots import Draws, density_plot, interval_plot, predictive_plot, to_svg, trace_plot
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
 from ldp_client.wording import odds
 from schemas import Study
 
+METHODS = {"nuts": "NUTS", "laplace": "Gaussian approximation at the mode, importance-resampled"}
 _ENVIRONMENT = Environment(
     loader=PackageLoader("inference.results"),
     autoescape=select_autoescape(default=True, default_for_string=True),
@@ -63,7 +64,29 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, An
         "intervals": to_svg(interval_plot(posterior, raw)),
         "densities": to_svg(density_plot(posterior, raw)),
         "traces": _png(trace_plot(posterior)),
+        "method": METHODS[posterior.method],
+        "priors": prior_lines(posterior.prior),
+        "expected": to_svg(predictive_plot(posterior.predictive)) if posterior.predictive else "",
+        "expected_words": posterior.predictive.in_words() if posterior.predictive else "",
     }
+
+
+def prior_lines(prior: Mapping[str, Any]) -> list[str]:
+    """Each prior in words: parameter ~ distribution(parameter value, …)."""
+    lines = []
+    for name, stated in prior.items():
+        if isinstance(stated.get("distribution"), str):
+            numbers = ", ".join(
+                f"{key} {_stated(value)}" for key, value in stated.items() if key != "distribution"
+            )
+            lines.append(f"{name} ~ {stated['distribution']}({numbers})")
+        else:
+            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()})
+    return lines
+
+
+def _stated(value: float | list[float]) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else f"[{len(value)} numbers]"
 
 
 def _rows(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from inference.results.posterior import Posterior
+from inference.results.predictive import Predictive
 
 matplotlib.rcParams["svg.hashsalt"] = "ldpkit"
 matplotlib.rcParams["font.size"] = 9
@@ -42,7 +43,7 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
         axis.set_ylim(0, 1)
         axis.set_yticks([])
-        axis.set_ylabel(_wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
+        axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
         axis.tick_params(labelsize=6)
     handles, labels = axes[0].get_legend_handles_labels()
@@ -57,7 +58,8 @@ def shown(posterior: Posterior) -> list[str]:
     return [name for name in posterior.draws if name in kept]
 
 
-def _wrapped(name: str) -> str:
+def wrapped(name: str) -> str:
+    """A parameter's name on several short lines."""
     return "\n".join(textwrap.wrap(name, LABEL_WIDTH))
 
 
@@ -78,9 +80,10 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, name in zip(axes, names, strict=False):
         _density(axis, posterior.draws[name], PRIVATE)
+        _prior_density(axis, posterior.prior_draws.get(name))
         if raw is not None:
             _density(axis, raw[name], RAW)
-        axis.set_title(_wrapped(name), parse_math=False, fontsize=7)
+        axis.set_title(wrapped(name), parse_math=False, fontsize=7)
         axis.set_yticks([])
         axis.tick_params(labelsize=7)
         axis.spines[["left", "right", "top"]].set_visible(False)
@@ -93,6 +96,34 @@ def _density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64], colour: str
     axis.hist(draws.ravel(), bins=60, density=True, color=colour, alpha=0.55, histtype="stepfilled")
 
 
+def _prior_density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64] | None) -> None:
+    """The prior's density where the posterior is, as a line."""
+    if draws is None:
+        return
+    low, high = axis.get_xlim()
+    heights, edges = np.histogram(draws, bins=12, range=(low, high))
+    axis.stairs(heights / (len(draws) * np.diff(edges)), edges, color=PRIOR, linewidth=1.2)
+    axis.set_xlim(low, high)
+
+
+def predictive_plot(found: Predictive) -> Figure:
+    """Simulated and observed entries of the summary, for each report: prior above, posterior below."""
+    figure = Figure(figsize=(INCHES_WIDE, 3.2), layout="constrained")
+    panels = [("before the reports", found.prior, PRIOR), ("after the fit", found.posterior, PRIVATE)]
+    for axis, (label, simulated, colour) in zip(figure.subplots(2, 1, sharex=True), panels, strict=True):
+        place = np.arange(len(found.observed))
+        low, high = np.quantile(simulated, INTERVAL, axis=0)
+        axis.vlines(place, low, high, color=colour, linewidth=5, alpha=0.6)
+        axis.plot(place, found.observed, "o", color=RAW, markersize=3)
+        if min(low.min(), found.observed.min()) > 0:
+            axis.set_yscale("log")
+        axis.set_title(f"expected {label} (90 %, bars) and observed (dots)", fontsize=7)
+        axis.tick_params(labelsize=6, which="both")
+        axis.spines[["right", "top"]].set_visible(False)
+    axis.set_xlabel("groups of reports, in the summary's order", fontsize=7)
+    return figure
+
+
 def trace_plot(posterior: Posterior) -> Figure:
     """The chains of the parameters that mix worst, one line a chain: they should look like one band."""
     r_hat = posterior.diagnostics.r_hat
@@ -102,7 +133,7 @@ def trace_plot(posterior: Posterior) -> Figure:
     for axis, name in zip(axes, names, strict=True):
         for chain in posterior.draws[name]:
             axis.plot(chain, linewidth=0.3)
-        axis.set_ylabel(_wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=6)
+        axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=6)
         axis.tick_params(labelsize=6)
         axis.spines[["right", "top"]].set_visible(False)
     axes[-1].set_xlabel("draw")

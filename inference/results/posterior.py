@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from xarray import DataTree
 
 from inference.results.diagnostics import Diagnostics
+from inference.results.predictive import Predictive
 from ldp_client.files import replacing
 
 RESULT = "posterior.json"
@@ -28,7 +29,8 @@ class Posterior:
 
     draws: {parameter: (chains, draws)} in the question's own units. n: reports used. prior_sd: {parameter:
     sd before the data}. study: digest of the study document. seed: of the sampler. method: "nuts" or
-    "laplace". prior: as a study states it, with numbers for decimals.
+    "laplace". prior: as a study states it, with numbers for decimals. prior_draws: {parameter: (draws,)}.
+    predictive: simulated reports beside the observed ones.
     """
 
     question: str
@@ -41,6 +43,8 @@ class Posterior:
     seed: int
     method: str = "nuts"
     prior: Mapping[str, Any] = field(default_factory=dict)
+    prior_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    predictive: Predictive | None = None
 
     def summary(self) -> dict[str, dict[str, float]]:
         """{parameter: mean, sd, 5 %, 50 % and 95 % quantiles, R-hat, bulk and tail ESS}."""

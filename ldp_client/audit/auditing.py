@@ -1,7 +1,7 @@
 """The audit of one question: its mechanism, the hardest pairs of answers, all checks."""
 
 from ldp_client.audit.batches import Batch
-from ldp_client.audit.bounds import bound_checks, evidence_of
+from ldp_client.audit.bounds import bound_checks, evidence_of, support_check
 from ldp_client.audit.exact import distance_check, law_checks, stated_check
 from ldp_client.audit.findings import Audit, Check
 from ldp_client.audit.noise import noise_checks
@@ -42,15 +42,17 @@ def audit_mechanism(
         law = "normal" if privacy.delta.numerator else "laplace"
         audit.checks += noise_checks(batches[pairs[0][0]], law)
     share = FALSE_ALARM / (2 * len(pairs) * MOST_FAMILIES)
-    found = []
+    found, supports = [], []
     for one, other in [*pairs, *[names[::-1] for names in pairs]]:
         pair = Pair(mechanism, answers[one], answers[other])
         found += evidence_of(pair, f"{one} against {other}", batches[one], batches[other], share)
+        if not pair.numeric:
+            supports.append(support_check(pair, batches[one], share))
     if clock is not None:
         pair = Pair(mechanism, *[answers[name] for name in pairs[0]])
         audit.checks += time_checks(pair, answers, FALSE_ALARM, clock)
     audit.bound = max([evidence.epsilon for evidence in found])
-    audit.checks += bound_checks(found)
+    audit.checks += [*_worst([[check] for check in supports]), *bound_checks(found)]
     return audit
 
 
@@ -67,7 +69,7 @@ def _without_samples(
     if checked[0].numeric:
         exact = [distance_check(mechanism, [*answers.values(), *random_answers(question)])]
     else:
-        exact = [*law_checks(mechanism), *threshold_checks(checked[0])]
+        exact = [*_worst([law_checks(pair) for pair in checked]), *threshold_checks(checked[0])]
     return exact + _worst([replay_checks(pair) for pair in checked])
 
 

@@ -1,8 +1,10 @@
 """From samples of two answers to checks: the lower bound on ε of every family, and impossible outputs."""
 
+from ldp_client.audit.binomial import lower_share, upper_share
 from ldp_client.audit.events import Evidence, best_event
+from ldp_client.audit.exact import support_law
 from ldp_client.audit.findings import Check
-from ldp_client.audit.views import families
+from ldp_client.audit.views import families, support_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,3 +50,20 @@ def bound_checks(found: "list[Found]") -> "list[Check]":
     impossible = [e for e in found if e.refutes and e.seen[1] == 0]
     told = impossible[0].in_words() if impossible else f"{len(found)} events, of {len(strongest)} kinds"
     return [*checks, Check("no output of one answer is impossible for another", not impossible, told)]
+
+
+def support_check(pair: "Pair", batch: "Batch", false_alarm: float) -> Check:
+    """How often a report supports the true choice, the other, both or neither, against the exact law."""
+    p, q, both = support_law(pair)
+    law = {3: both, 2: p - both, 1: q - both, 0: 1 - p - q + both}
+    counts = support_view(pair).counts(batch)
+    rate = false_alarm / (2 * len(law))
+    outside = 0
+    for label, chance in law.items():
+        seen = counts.get(label, 0)
+        low, high = lower_share(seen, batch.n, rate), upper_share(seen, batch.n, rate)
+        outside += not low <= float(chance) <= high
+    told = ", ".join(
+        [f"{counts.get(label, 0)} of {float(chance) * batch.n:.0f}" for label, chance in law.items()]
+    )
+    return Check("supported choices follow the stated law", outside == 0, told)

@@ -23,6 +23,10 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     """ldpkit audit STUDY.json: 0 when every question passed, else 1."""
     if arguments.samples < FEWEST_SAMPLES:
         raise InputError(f"--samples: at least {FEWEST_SAMPLES}")
+    if study.route is not None:
+        raise InputError(
+            "the noise of this study protects a sum of devices: no single report is sent to audit"
+        )
     audits = []
     for question in _chosen(study, arguments.question):
         print(f"auditing {question.id} …", file=sys.stderr)

@@ -7,12 +7,15 @@ from ldp_client.audit.findings import Check
 from ldp_client.audit.gaussian import largest_distance
 from ldp_client.audit.streams import Stream, words_of
 from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.mechanisms.subset_selection import SubsetSelection
+from ldp_client.mechanisms.unary import UnaryMechanism
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from ldp_client.audit.views import Pair
     from ldp_client.mechanisms import Mechanism
     from schemas.rational import Rational
     from schemas.study import Question
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 PRECISE = Context(prec=60)
 ARITHMETIC = Decimal("1e-57")
 RELATIVE = 1e-9
+NEGLIGIBLE = Fraction(1, 1 << 24)
 
 
 def exact(value: "Rational") -> Fraction:
@@ -39,46 +43,38 @@ def stated_check(mechanism: "Mechanism", question: "Question") -> Check:
     )
 
 
-def law_checks(mechanism: "Any") -> "Iterator[Check]":
-    """Choices: ε is the logarithm of the odds, and the odds are those of p and q.
-
-    With S the random set of supported choices, P(x′ ∈ S, x ∉ S | x) e^ε = P(x ∈ S, x′ ∉ S | x), so
-    r = P(both ∈ S) follows from p, q and the odds; it is 0 or pq or at least a probability.
-    """
+def law_checks(pair: "Pair") -> "Iterator[Check]":
+    """Choices: ε is the logarithm of the odds, and the odds are those of p and q, all in exact numbers."""
+    mechanism: "Any" = pair.mechanism
     often, seldom = mechanism.odds
     ratio = PRECISE.divide(Decimal(often), Decimal(seldom))
     given = mechanism.privacy.epsilon
     stated = PRECISE.divide(Decimal(given.numerator), Decimal(given.denominator))
     good = stated >= PRECISE.subtract(PRECISE.ln(ratio), ARITHMETIC)
     yield Check("epsilon is not below the logarithm of the odds", good, f"odds {float(ratio):.12g}")
-    p, q = exact(mechanism.p), exact(mechanism.q)
-    both = both_supported(mechanism)
-    lawful = 0 <= both <= min(p, q) and q < p and _of_known_kind(mechanism, both)
-    yield Check(
-        "odds, p and q are one law", lawful, f"p {float(p):.9g}, q {float(q):.9g}, both {float(both):.3g}"
-    )
+    p, q, both = support_law(pair)
+    lawful = 0 <= both <= min(p, q) and q < p
+    lawful = lawful and (both == p * q if is_unary(mechanism) else both == 0 or both > NEGLIGIBLE)
+    detail = f"p {float(p):.9g}, q {float(q):.9g}, both {float(both):.3g}"
+    yield Check("odds, p and q are one law", lawful, detail)
 
 
-def both_supported(mechanism: "Any") -> Fraction:
-    """r = P(x ∈ S, x′ ∈ S | x)."""
+def support_law(pair: "Pair") -> "tuple[Fraction, Fraction, Fraction]":
+    """P(x ∈ S), P(x′ ∈ S) and P(both ∈ S) when x is answered, S the random set of supported choices.
+
+    P(x′ ∈ S, x ∉ S | x) e^ε = P(x ∈ S, x′ ∉ S | x), so the last follows from p, q and the odds. It is pq
+    where bits are independent, 0 where S has one choice only: exactly, so odds cannot be off by a little.
+    """
+    mechanism: "Any" = pair.mechanism
+    one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
+    p, q = (exact(mechanism.support_probability(one, index)) for index in (one, other))
     often, seldom = mechanism.odds
-    both: Fraction = (often * exact(mechanism.q) - seldom * exact(mechanism.p)) / (often - seldom)
-    return both
+    return p, q, (often * q - seldom * p) / (often - seldom)
 
 
-def is_unary(mechanism: "Any") -> bool:
+def is_unary(mechanism: "Mechanism") -> bool:
     """One bit for each choice, independent of the others."""
-    return bool(
-        mechanism.payload_size == (mechanism.choices + 7) // 8
-        and abs(both_supported(mechanism) - exact(mechanism.p) * exact(mechanism.q)) < Fraction(1, 1 << 20)
-    )
-
-
-def _of_known_kind(mechanism: "Any", both: Fraction) -> bool:
-    """Bits that are independent have r = pq exactly; one reported choice has r = 0 exactly."""
-    if is_unary(mechanism):
-        return both == exact(mechanism.p) * exact(mechanism.q)
-    return both == 0 or both > Fraction(1, 1 << 24)
+    return isinstance(mechanism, UnaryMechanism) and not isinstance(mechanism, SubsetSelection)
 
 
 def distance_check(mechanism: "Mechanism", answers: "list[Any]") -> Check:

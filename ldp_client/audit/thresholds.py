@@ -28,10 +28,8 @@ def threshold_checks(pair: "Pair") -> "Iterator[Check]":
     if pair.unary:
         other = mechanism.quantise(pair.other)
         found, stated, name = _step(lambda word: _sliced(mechanism, own, other, word)), mechanism.q, "q"
-    elif hasattr(mechanism, "supported"):
-        found, stated, name = _step(lambda word: _first_word(mechanism, own, word)), mechanism.p, "p"
     else:
-        return
+        found, stated, name = _step(lambda word: _first_word(mechanism, own, word)), mechanism.p, "p"
     if found is not None:
         good = Fraction(found, WHOLE) == exact(stated)
         yield Check(f"the sampler's coin is exactly {name}", good, f"{found} / 2**{WORD}")

@@ -41,8 +41,7 @@ def time_checks(
     yield _retried(
         "time does not depend on the answer", lambda: _against_answer(pair, answers, rate, clock, runs)
     )
-    if pair.numeric or hasattr(pair.mechanism, "supported"):
-        yield _retried("time does not depend on the noise", lambda: _against_noise(pair, rate, clock, runs))
+    yield _retried("time does not depend on the noise", lambda: _against_noise(pair, rate, clock, runs))
 
 
 def _retried(name: str, attempt: "Callable[[], tuple[bool, str]]") -> Check:
@@ -76,8 +75,8 @@ def _by_noise(pair: "Pair", timed: "Timed") -> "tuple[list[int], list[int]]":
     """Times of the reports with little noise, and with much."""
     if not pair.numeric:
         own = pair.mechanism.quantise(pair.one)
-        supported: "Any" = pair.mechanism.supported  # type: ignore[attr-defined]
-        truthful = [supported(payload, own) for _, payload in timed]
+        mechanism: "Any" = pair.mechanism
+        truthful = [mechanism.supported(payload, own) for _, payload in timed]
         return (
             [taken for (taken, _), true in zip(timed, truthful) if true],
             [taken for (taken, _), true in zip(timed, truthful) if not true],

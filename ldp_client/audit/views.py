@@ -91,8 +91,8 @@ def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
         yield Family("parity of bytes", claim, views)
     if size <= 2:
         yield Family("whole payloads", claim, [View("payload", _as_integers)])
-    if hasattr(pair.mechanism, "supported"):
-        yield Family("supported choices", claim, [_support(pair)])
+    if not pair.numeric:
+        yield Family("supported choices", claim, [support_view(pair)])
     if pair.numeric:
         exact = GaussianClaim(pair.mechanism.privacy) if claim.delta else claim
         yield Family("numbers", exact, [_projection(pair, one, other)])
@@ -125,13 +125,13 @@ def _bit_pairs(bits: int, focus: "list[int]") -> "Iterator[BitPair]":
             yield BitPair(first, second)
 
 
-def _support(pair: Pair) -> View:
+def support_view(pair: Pair) -> View:
     """Whether each of the two answers is in the report's set of supported choices."""
-    supported: "Any" = pair.mechanism.supported  # type: ignore[attr-defined]
-    quantised = [pair.mechanism.quantise(answer) for answer in (pair.one, pair.other)]
+    mechanism: "Any" = pair.mechanism
+    one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
 
     def labels(batch: Batch) -> "list[int]":
-        return [2 * supported(p, quantised[0]) + supported(p, quantised[1]) for p in batch.payloads]
+        return [2 * mechanism.supported(p, one) + mechanism.supported(p, other) for p in batch.payloads]
 
     return View("support of the two answers", labels)
 

@@ -46,15 +46,16 @@ class BulkStrips:
         self._bound_curve()
 
     def _bound_curve(self) -> None:
-        """M·f at the strips' left edges, its fall over 2**-CHORD_BITS of the strip, the chord's largest error.
+        """M·f at the strips' left edges, its fall over 2**-CHORD_BITS of a strip, the chord's largest error.
 
         f″ is (x² − 1)f for the normal and f for the exponential, and f falls.
         """
         table = self.table
         edges = range(STRIPS + 1)
-        heights = [table.scale * table.above(edge, STRIP_BITS, CURVE_BITS) // table.total for edge in edges]
+        curve = [table.above(edge, STRIP_BITS, CURVE_BITS) for edge in edges]
+        heights = [table.scale * height // table.total for height in curve]
         falls = [((left - right) >> CHORD_BITS) + 1 for left, right in zip(heights, heights[1:])]
-        bends = [1 if table.tail else max(1, (edge * edge >> (2 * STRIP_BITS)) + 1) for edge in edges[1:]]
+        bends = [1 if table.tail else (edge * edge >> (2 * STRIP_BITS)) + 1 for edge in edges[1:]]
         # Besides: the rounding of the falls, and of the heights.
         slack = [
             (height * bend >> (2 * STRIP_BITS + 3)) + (1 << CHORD_BITS) + 4
@@ -106,7 +107,7 @@ _tables: "dict[str, BulkStrips]" = {}
 
 
 def draw(law: str, count: int, random: "Source") -> "Integers":
-    """`count` draws of round(2**20 × X), X standard "normal" or "laplace", from the scalar sampler's bytes."""
+    """`count` draws of round(2**20 × X), X standard "normal" or "laplace", as the scalar sampler's."""
     if law not in _tables:
         _tables[law] = BulkStrips(table_of(law))
     return _tables[law].draw(count, random)

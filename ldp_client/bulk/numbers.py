@@ -1,4 +1,4 @@
-"""Numbers and records: integers on the study's grid plus noise. Each function is a mechanism's `randomise`."""
+"""Numbers and records: integers on the grid plus noise. Each function is a mechanism's `randomise`."""
 
 import numpy as np
 
@@ -22,18 +22,22 @@ UNSURE = 2.0**-20
 
 
 def laplace(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":  # noqa: ARG001
-    return pack_signed(np.asarray(indices, np.int64)[:, None] + draw("laplace", len(indices), random)[:, None])
+    return _disturbed(indices, draw("laplace", len(indices), random))
 
 
 def gaussian(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":  # noqa: ARG001
-    return pack_signed(np.asarray(indices, np.int64)[:, None] + draw("normal", len(indices), random)[:, None])
+    return _disturbed(indices, draw("normal", len(indices), random))
+
+
+def _disturbed(indices: "Any", noise: "Integers") -> "Payloads":
+    return pack_signed((np.asarray(indices, np.int64) + noise)[:, None])
 
 
 def gaussian_statistics(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
     """The upper triangles of vvᵀ in integers, plus one normal on each."""
     rows = np.asarray(vectors, np.int64)
     first, second = np.asarray(mechanism.coordinates).T
-    products = rows[:, first] * rows[:, second]
+    products = np.ascontiguousarray(rows[:, first] * rows[:, second])
     multipliers = [mechanism.diagonal if i == j else mechanism.off_diagonal for i, j in mechanism.coordinates]
     noise = draw("normal", products.size, random).reshape(products.shape)
     return pack_signed(scaled(products, multipliers) + noise)
@@ -44,7 +48,7 @@ def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":
     factors = np.asarray([multiplier / (1 << MULTIPLIER_BITS) for multiplier in multipliers])
     near = products * factors + 0.5
     whole = np.floor(near)
-    result = whole.astype(np.int64)
+    result: "Integers" = whole.astype(np.int64)
     unsure = np.minimum(near - whole, 1 - (near - whole)) < UNSURE
     half = 1 << (MULTIPLIER_BITS - 1)
     for row, column in np.argwhere(unsure).tolist():
@@ -55,5 +59,6 @@ def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":
 
 def pack_signed(values: "Integers") -> "Payloads":
     """Rows of signed 32-bit big-endian integers; beyond their range they saturate."""
-    whole = np.clip(values, -LIMIT, LIMIT).astype(">i4")
-    return whole.view(np.uint8).reshape(len(values), -1)
+    whole: "Any" = np.ascontiguousarray(np.clip(values, -LIMIT, LIMIT), ">i4")
+    rows: "Payloads" = whole.view(np.uint8).reshape(len(values), 4 * values.shape[1])
+    return rows

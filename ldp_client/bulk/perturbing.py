@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ldp_client.bulk.quantising import Quantised
     from ldp_client.core.randomness import Source
     from ldp_client.mechanisms import Mechanism
 
@@ -43,17 +44,18 @@ def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source") -> "P
     return randomise_many(mechanism, quantise_many(mechanism, answers), random)
 
 
-def randomise_many(mechanism: "Mechanism", quantised: "Sequence[Any]", random: "Source") -> "Payloads":
+def randomise_many(mechanism: "Mechanism", quantised: "Quantised", random: "Source") -> "Payloads":
     """The noisy payloads of quantised answers: an array, or a list of what `quantise` returns."""
-    randomise = RANDOMISERS.get(mechanism.name, _one_by_one)
-    rows = max(1, CHUNK // max(mechanism.payload_size, 8))
+    randomise: "Randomise" = RANDOMISERS.get(mechanism.name, _one_by_one)
+    step = max(1, CHUNK // max(mechanism.payload_size, 8))
     payloads = np.empty((len(quantised), mechanism.payload_size), np.uint8)
-    for start in range(0, len(quantised), rows):
-        chunk = quantised[start : start + rows]
+    for start in range(0, len(quantised), step):
+        chunk = quantised[start : start + step]
         payloads[start : start + len(chunk)] = randomise(mechanism, chunk, random)
     return payloads
 
 
 def _one_by_one(mechanism: "Mechanism", quantised: "Sequence[Any]", random: "Source") -> "Payloads":
-    together = b"".join([mechanism.randomise(value, random) for value in quantised])
+    each = quantised.tolist() if isinstance(quantised, np.ndarray) else quantised
+    together = b"".join([mechanism.randomise(value, random) for value in each])
     return np.frombuffer(together, np.uint8).reshape(len(quantised), mechanism.payload_size)

@@ -1,4 +1,4 @@
-"""Many answers onto the study's grid, as `quantise` puts one, without a loop over answers where their form allows."""
+"""Many answers onto the study's grid, as `quantise` puts one; arrays without a loop over answers."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from schemas.errors import AnswerError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, Union
 
     from numpy.typing import NDArray
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
+    Quantised = Union[Sequence[Any], Integers]
 
 
-def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Sequence[Any] | Integers":
+def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     """The integers of many answers. Raises AnswerError.
 
     answers: an array of numbers (missing: NaN), of booleans for a yes/no, of labels or of numbered choices;
@@ -35,7 +36,8 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Sequence[Any] | In
             return _choices(mechanism, answers)
         if answers.dtype.kind in "iuf" and hasattr(mechanism, "bounds") and hasattr(mechanism, "levels"):
             return _indices(answers, mechanism.bounds, mechanism.levels)
-    return [mechanism.quantise(answer) for answer in answers]
+    each = answers.tolist() if isinstance(answers, np.ndarray) else answers
+    return [mechanism.quantise(answer) for answer in each]
 
 
 def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers | list[int]":
@@ -112,4 +114,5 @@ def _clip_norm(vectors: "Integers", radius: int) -> "Integers":
     roots -= roots * roots > squares
     roots += (roots + 1) ** 2 <= squares
     lengths = np.maximum(roots + 1, radius)[:, None]
-    return np.sign(vectors) * (np.abs(vectors) * radius // lengths)
+    clipped: "Integers" = np.sign(vectors) * (np.abs(vectors) * radius // lengths)
+    return clipped

@@ -48,6 +48,29 @@ def truth_threshold_of_weights(epsilon: Rational, often: int, seldom: int) -> in
     return (growth << CHOICE_BITS) // (growth + (seldom << WORK_BITS))
 
 
+def memoized_truth(epsilon: Rational, first: int, choices: int) -> int:
+    """T₂ so that k-ary randomized response with T₁ = first, then with T₂, together give at most epsilon.
+
+    p − q of both together is the product of the stages', and (e**ε − 1) / (e**ε + k − 1) at most.
+    """
+    growth, one, whole = exp_epsilon_below(epsilon), 1 << WORK_BITS, 1 << CHOICE_BITS
+    others = choices - 1
+    allowed = (growth - one) * whole * others
+    of_first = (growth + others * one) * (first * choices - whole)
+    return min(whole, whole * (of_first + others * allowed) // (choices * of_first))
+
+
+def memoized_flip(epsilon: Rational, first: int) -> int:
+    """T₂ so that flipping a bit with probability first / 2**b, then T₂ / 2**b, gives epsilon at most.
+
+    Both flips together are 1 / (1 + e**(ε/2)) at least.
+    """
+    growth = exp_epsilon_below(epsilon * Rational(1, 2))
+    both, whole = (1 << WORK_BITS) + growth, 1 << CHOICE_BITS
+    missing = (1 << (WORK_BITS + CHOICE_BITS)) - first * both
+    return max(0, ceil_div(missing * whole, both * (whole - 2 * first)))
+
+
 def subset_size(epsilon: Rational, choices: int) -> int:
     """The best size of a subset, max(1, round(k / (1 + e**ε))). Any size is private: this is for accuracy."""
     whole = (1 << WORK_BITS) + exp_epsilon_below(epsilon)

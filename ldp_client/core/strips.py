@@ -32,7 +32,7 @@ DRAW_BYTES = 12
 # A strip is 2**CELL_BITS grid units wide.
 CELL_BITS = NOISE_BITS - STRIP_BITS
 # Beyond ±16 sd the sampled normal has no mass; rounding adds at most 1.
-NORMAL_REACH = (16 << NOISE_BITS) + 1
+NOISE_REACH = (16 << NOISE_BITS) + 1
 
 
 class Strips:

@@ -49,6 +49,7 @@ const HALF_LINE = ["half_normal", "log_normal", "gamma", "inverse_gamma"];
 const ZERO = [0n, 1n];
 const real = taking([...NORMALS, "uniform"]);
 const length = taking([...HALF_LINE, "uniform"], ZERO);
+const share = taking(["beta", "uniform"], ZERO, [1n, 1n]);
 const FEATURES = {
   centre: real,
   coefficients: ofFeatures(NORMALS),
@@ -61,7 +62,13 @@ const FEATURES = {
 export const PRIORS = {
   normal: { mean: real, sd: length },
   exponential: { rate: length },
-  bernoulli: { p: taking(["beta", "uniform"], ZERO, [1n, 1n]) },
+  lognormal: { log_mean: real, log_sd: length },
+  gamma: { shape: length, mean: length },
+  weibull: { shape: length, scale: length },
+  beta: { a: length, b: length },
+  poisson: { rate: length },
+  geometric: { p: share },
+  bernoulli: { p: share },
   multinomial: { p: taking(["dirichlet"]) },
   linear_regression: { sd: length, ...FEATURES },
   logistic_regression: FEATURES,

@@ -42,8 +42,10 @@ const RECORD = {
 };
 const CHOICES = { choices: listOf(text(200), 2, 10000) };
 
+const NUMBERS = ["normal", "exponential", "lognormal", "gamma", "weibull", "beta", "poisson", "geometric"];
+
 const QUESTION = tagged("ask", {
-  ...question("number", { bounds }, named(EPSILON, "laplace"), "normal", "exponential"),
+  ...question("number", { bounds }, named(EPSILON, "laplace"), ...NUMBERS),
   ...question("choice", CHOICES, named(EPSILON, "randomized_response", "oue"), "multinomial"),
   ...question("yes_no", {}, named(EPSILON, "randomized_response"), "bernoulli"),
   ...question(

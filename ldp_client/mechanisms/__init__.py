@@ -5,20 +5,25 @@ To add one: a file here, an entry in MECHANISMS and one in schemas/catalogue.py.
 
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.gaussian import Gaussian
+from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.memoized import memoized
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.sue import Sue
+from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from schemas.study import Question
 
-MECHANISMS: "dict[str, type[Mechanism]]" = {
+MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
     kind.name: kind
     for kind in (
         Laplace,
@@ -30,8 +35,11 @@ MECHANISMS: "dict[str, type[Mechanism]]" = {
         Olh,
         Hadamard,
         GaussianStatistics,
+        SummedMechanism,
     )
 }
+MECHANISMS["gaussian_record"] = gaussian_record
+MECHANISMS["memoized"] = memoized
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for"]
 
@@ -41,4 +49,6 @@ def mechanism_for(question: "Question") -> Mechanism:
 
     Raises StudyError where ε or δ is too small for the question.
     """
+    if question.route is not None:
+        return summed_gaussian(question)
     return MECHANISMS[question.mechanism.name](question)

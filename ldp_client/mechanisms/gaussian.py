@@ -2,7 +2,7 @@
 
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.quantise import grid_index
-from ldp_client.core.strips import NORMAL_REACH, normal
+from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 from schemas.errors import StudyError
 
@@ -27,6 +27,7 @@ class Gaussian(Mechanism):
         super().__init__(question)
         assert question.bounds is not None
         self.bounds = question.bounds
+        self._limits = float(self.bounds[0]), float(self.bounds[1])
         self.scale = 1 << NOISE_BITS
         stated = question.mechanism
         self.levels = gaussian_radius(stated.epsilon, stated.delta, 1)
@@ -36,7 +37,7 @@ class Gaussian(Mechanism):
 
     def quantise(self, answer: "Any") -> int:
         """The nearest grid point; beyond the bounds the nearest bound, missing or NaN the middle."""
-        return grid_index(answer, self.bounds, self.levels, self.field)
+        return grid_index(answer, self._limits, self.levels, self.field)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """One normal."""
@@ -51,5 +52,5 @@ class Gaussian(Mechanism):
     def check(self, payload: bytes) -> None:
         """Raises ReportError where the number is beyond bounds and noise together."""
         super().check(payload)
-        if not -NORMAL_REACH <= unpack_signed(payload)[0] <= self.levels + NORMAL_REACH:
+        if not -NOISE_REACH <= unpack_signed(payload)[0] <= self.levels + NOISE_REACH:
             raise self.impossible("is out of range")

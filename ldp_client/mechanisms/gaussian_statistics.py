@@ -7,11 +7,12 @@ orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known 
 
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.integers import isqrt
-from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm, signed_units
+from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm
 from ldp_client.core.sensitivity import outer_product_sensitivity
-from ldp_client.core.strips import NORMAL_REACH, normal
-from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
-from schemas.errors import AnswerError, StudyError
+from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
+from ldp_client.mechanisms.record import RecordMechanism
+from schemas.errors import StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MULTIPLIER_BITS = 60
 
 
-class GaussianStatistics(Mechanism):
+class GaussianStatistics(RecordMechanism):
     """The upper triangle of vvᵀ in integers, plus round(2**20 × N(0, 1)) on each.
 
     coordinates: the pairs (i, j), i ≤ j, of v = (constant, features…, response) that are released.
@@ -38,18 +39,17 @@ class GaussianStatistics(Mechanism):
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         assert question.norm is not None
-        assert question.response is not None
-        self.features = question.features
-        self.response = question.response
-        self.binary = question.response.bounds is None
         self.radius = question.norm.floor_scaled(1 << UNIT_BITS)
         self.weight = isqrt(self.radius * self.radius // 2)
         self.coordinates = self._released_pairs()
         self.payload_size = 4 * len(self.coordinates)
-        stated = question.mechanism
-        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
+        self.distance = self._hidden_distance(question)
         self._set_grid()
         self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
+
+    def _hidden_distance(self, question: "Question") -> int:
+        stated = question.mechanism
+        return gaussian_radius(stated.epsilon, stated.delta, len(self.coordinates))
 
     def _released_pairs(self) -> "list[tuple[int, int]]":
         last = len(self.features) + 1
@@ -68,8 +68,9 @@ class GaussianStatistics(Mechanism):
             raise StudyError(self.where, "epsilon or delta is too small for a record of this size")
         self.diagonal = (room << MULTIPLIER_BITS) // diameter
         self.off_diagonal = isqrt(2 * self.diagonal * self.diagonal)
+        self._terms = [(i, j, self.diagonal if i == j else self.off_diagonal) for i, j in self.coordinates]
         largest = self.off_diagonal * self.radius * self.radius
-        self.largest = (largest >> MULTIPLIER_BITS) + 1 + NORMAL_REACH
+        self.largest = (largest >> MULTIPLIER_BITS) + 1 + NOISE_REACH
 
     @property
     def grid(self) -> float:
@@ -88,48 +89,24 @@ class GaussianStatistics(Mechanism):
 
     def quantise(self, answer: "Any") -> "list[int]":
         """v in units of 2**-20, its features clipped to the norm. Raises AnswerError."""
-        if not isinstance(answer, dict):
-            raise AnswerError(self.field, "must be a record: {feature: value, …, response: value}")
-        self._check_names(answer)
-        scaled = []
-        for feature in self.features:
-            assert feature.bounds is not None
-            name = f"{self.field}.{feature.id}"
-            scaled.append(signed_units(answer[feature.id], feature.bounds, UNIT, name))
-        response = self._quantise_response(answer[self.response.id])
+        scaled, response = self.quantise_fields(answer, UNIT, self.weight)
         vector = [self.weight]
         vector.extend(clip_norm(scaled, self.radius))
         vector.append(response)
         return vector
 
-    def _check_names(self, answer: "dict[str, Any]") -> None:
-        expected = [feature.id for feature in self.features] + [self.response.id]
-        for name in expected:
-            if name not in answer:
-                raise AnswerError(f"{self.field}.{name}", "is missing")
-        if len(answer) != len(expected):
-            raise AnswerError(self.field, "has a field that the study does not ask for")
-
-    def _quantise_response(self, value: "Any") -> int:
-        name = f"{self.field}.{self.response.id}"
-        if self.response.bounds is not None:
-            return signed_units(value, self.response.bounds, self.weight, name)
-        if value in ("yes", "no") and isinstance(value, str):
-            value = value == "yes"
-        if not isinstance(value, bool):
-            raise AnswerError(name, "must be yes or no")
-        return self.weight if value else -self.weight
-
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
         """One normal for each coordinate of the statistic."""
         noise = normal(len(self.coordinates), random)
         half = 1 << (MULTIPLIER_BITS - 1)
-        sums = []
-        for (i, j), disturbance in zip(self.coordinates, noise):
-            multiplier = self.diagonal if i == j else self.off_diagonal
-            exact = quantised[i] * quantised[j] * multiplier
-            sums.append(((exact + half) >> MULTIPLIER_BITS) + disturbance)
-        return pack_signed(sums)
+        sums = [
+            ((quantised[i] * quantised[j] * multiplier + half) >> MULTIPLIER_BITS) + disturbance
+            for (i, j, multiplier), disturbance in zip(self._terms, noise)
+        ]
+        return self._pack(sums)
+
+    def _pack(self, values: "list[int]") -> bytes:
+        return pack_signed(values)
 
     def in_words(self) -> str:
         """The clipping, the number of products and their noise."""

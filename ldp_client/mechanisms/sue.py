@@ -20,8 +20,7 @@ class Sue(UnaryMechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
-        stated = question.mechanism.epsilon
-        self.threshold = unary_threshold(Rational(stated.numerator, 2 * stated.denominator))
+        self.threshold = unary_threshold(question.mechanism.epsilon * Rational(1, 2))
         whole = 1 << self.bits
         kept = whole - self.threshold
         self._state_odds(kept * kept, self.threshold * self.threshold)

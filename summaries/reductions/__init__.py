@@ -15,7 +15,10 @@ from summaries.reductions.choice import (
     UNARY_COUNTS,
 )
 from summaries.reductions.histogram import HISTOGRAM
+from summaries.reductions.memoized import MEMOIZED
 from summaries.reductions.moments import SUMS
+from summaries.reductions.records import RECORDS
+from summaries.reductions.totals import TOTALS
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
@@ -26,5 +29,8 @@ REDUCTIONS: dict[str, Reduction] = {
     "subset_selection": SUBSET_COUNTS,
     "olh": HASH_COUNTS,
     "hadamard": COLUMN_COUNTS,
+    "memoized": MEMOIZED,
     "gaussian_statistics": SUMS,
+    "gaussian_record": RECORDS,
+    "summed_gaussian": TOTALS,
 }

@@ -14,15 +14,21 @@ Payloads = NDArray[np.uint8]
 Values = NDArray[np.int64]
 
 
+def _never(_mechanism: Mechanism) -> bool:
+    return False
+
+
 class Reduction(NamedTuple):
     """size: how many values. reduce: payload bytes of n reports, shape (n, bytes) -> values, their sum.
 
-    possible: whether values can be those of n reports.
+    possible: whether values can be those of n reports. keeps_reports: whether a posterior needs the
+    reports themselves, because no summary of fixed size is exact.
     """
 
     size: Callable[[Mechanism], int]
     reduce: Callable[[Mechanism, Payloads], Values]
     possible: Callable[[Mechanism, int, Values], bool]
+    keeps_reports: Callable[[Mechanism], bool] = _never
 
 
 def signed(payloads: Payloads) -> NDArray[np.int32]:

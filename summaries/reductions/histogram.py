@@ -13,8 +13,9 @@ from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.laplace import Laplace
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all, signed
 
-# Cells of at most 1/64 of the noise scale lose about 1e-5 of the information; never fewer than 256.
-CELLS_PER_SCALE = 64
+# Cells of 1/64 of a Laplace scale lose about 1e-5 of the information, as do those of 1/32 of an sd: as much
+# as rounding adds to the variance, a twelfth of a cell squared. Never fewer than 256.
+CELLS_PER_SCALE, CELLS_PER_SD = 64, 32
 FEWEST_CELLS, MOST_CELLS = 256, 4096
 # How far beyond the bounds the cells reach, in grid units. Where a Laplace report lies beyond them says
 # nothing about the answer; of a normal one it does, and 1e-9 of them lie further out than this.
@@ -24,7 +25,7 @@ REACH = {"laplace": 0, "gaussian": 6 << NOISE_BITS}
 def histogram_cells(levels: int, reach: int = 0) -> int:
     """How many cells cover the grid points −reach..levels + reach; below and above come on top."""
     span = levels + 2 * reach
-    wanted = CELLS_PER_SCALE * (1 + (span - 1 >> NOISE_BITS))
+    wanted = (CELLS_PER_SD if reach else CELLS_PER_SCALE) * (1 + (span - 1 >> NOISE_BITS))
     return min(max(wanted, FEWEST_CELLS), MOST_CELLS, span + 1)
 
 

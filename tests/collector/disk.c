@@ -1,7 +1,8 @@
 /* A disk that can fail, preloaded into a server: for files under LDPKIT_DISK_ROOT, keeps in
    LDPKIT_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush;
-   says that the disk is full while the file LDPKIT_DISK_FULL exists; and makes each flush take
-   LDPKIT_DISK_DELAY_US microseconds more. */
+   says that the disk is full while the file LDPKIT_DISK_FULL exists; makes each flush take
+   LDPKIT_DISK_DELAY_US microseconds more; and ends the process just before its LDPKIT_DISK_DIES_AT-th
+   write, flush, removal or renaming. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,6 +49,14 @@ static int is_full(void)
     return sign != NULL && access(sign, F_OK) == 0;
 }
 
+static void count_down(void)
+{
+    static long done;
+    const char *last = getenv("LDPKIT_DISK_DIES_AT");
+    if (last != NULL && ++done == atol(last))
+        _exit(9);
+}
+
 static void remember(const char *name, off_t start, size_t length)
 {
     struct range *range = malloc(sizeof *range);
@@ -65,6 +74,8 @@ static ssize_t write_at(const char *symbol, int fd, const void *data, size_t len
     ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, symbol);
     char path[PATH_MAX];
     const char *name = name_of(fd, path);
+    if (name != NULL)
+        count_down();
     if (name != NULL && is_full()) {
         errno = ENOSPC;
         return -1;
@@ -126,9 +137,13 @@ static int flush(const char *symbol, int fd)
     char path[PATH_MAX];
     const char *name = name_of(fd, path);
     const char *delay = getenv("LDPKIT_DISK_DELAY_US");
+    if (name != NULL)
+        count_down();
     if (name != NULL && delay != NULL)
         usleep(atoi(delay));
-    if (name != NULL && getenv("LDPKIT_DISK_DURABLE") != NULL) {
+    struct stat now;
+    int is_folder = fstat(fd, &now) == 0 && S_ISDIR(now.st_mode);
+    if (name != NULL && !is_folder && getenv("LDPKIT_DISK_DURABLE") != NULL) {
         make_durable(fd, name);
         return 0;
     }
@@ -145,15 +160,35 @@ int fdatasync(int fd)
     return flush("fdatasync", fd);
 }
 
-/* The file system keeps its own directory in order: a file that is deleted stays away. */
+/* Where what is durable of a file under the root is kept, or NULL for another file. */
+static const char *durable_of(const char *path, char *copy)
+{
+    const char *root = getenv("LDPKIT_DISK_ROOT"), *durable = getenv("LDPKIT_DISK_DURABLE");
+    if (root == NULL || strncmp(path, root, strlen(root)) != 0)
+        return NULL;
+    count_down();
+    if (durable == NULL)
+        return NULL;
+    snprintf(copy, PATH_MAX, "%s%s", durable, path + strlen(root));
+    return copy;
+}
+
+/* The file system keeps its own directory in order: a file that is deleted or renamed stays so. */
 int unlink(const char *path)
 {
     int (*real)(const char *) = dlsym(RTLD_NEXT, "unlink");
-    const char *root = getenv("LDPKIT_DISK_ROOT"), *durable = getenv("LDPKIT_DISK_DURABLE");
-    if (root != NULL && durable != NULL && strncmp(path, root, strlen(root)) == 0) {
-        char copy[PATH_MAX];
-        snprintf(copy, sizeof copy, "%s%s", durable, path + strlen(root));
+    char copy[PATH_MAX];
+    if (durable_of(path, copy) != NULL)
         real(copy);
-    }
     return real(path);
+}
+
+int rename(const char *from, const char *to)
+{
+    int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
+    char old[PATH_MAX], new[PATH_MAX];
+    if (durable_of(from, old) != NULL && snprintf(new, PATH_MAX, "%s%s", getenv("LDPKIT_DISK_DURABLE"),
+                                                  to + strlen(getenv("LDPKIT_DISK_ROOT"))) > 0)
+        real(old, new);
+    return real(from, to);
 }

@@ -42,7 +42,9 @@ def fill(database):
     report = build_report(study)
     packed = PackedReport(bytes.fromhex(report.id), 1, b"".join(report.payloads.values()))
     with database.writing_connection() as connection:
-        connection.execute(text("INSERT INTO studies VALUES (1, 'habits', 1, NULL, NULL, false)"))
+        connection.execute(
+            text("INSERT INTO studies (number, id, version, closed) VALUES (1, 'habits', 1, false)")
+        )
         document = {"digest": study.digest, "canonical": study.canonical()}
         connection.execute(text("INSERT INTO documents VALUES (1, 1, :digest, :canonical)"), document)
         row = {"id": packed.id, "day": date(2026, 6, 15).isoformat(), "payloads": packed.payloads}

@@ -8,7 +8,9 @@ import os
 import re
 import signal
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -73,8 +75,9 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make
 
 def test_ready_file_and_output_name_the_address(start_server):
     server = start_server()
+    assert server.request("GET", "/healthz") == 200
     assert re.fullmatch(r"http://127\.0\.0\.1:[1-9][0-9]*", server.url)
-    assert f"listens on {server.url}" in server.log.read_text()
+    assert server.log.read_text() == f"ldpkit collector listens on {server.url}\n"
 
 
 @pytest.mark.parametrize("kind", SERVERS)
@@ -108,7 +111,7 @@ def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_repo
 
 
 def test_malformed_http_gets_a_problem_document(start_server):
-    server = start_server()
+    server = start_server("--server", "gunicorn")
     assert raw(server, b"NOT HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
     long_line = raw(server, b"GET /" + b"x" * 10_000 + b" HTTP/1.1\r\n\r\n")
     assert long_line.startswith(b"HTTP/1.1 414")
@@ -134,3 +137,63 @@ def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, ki
     client.request("PUT", path, chunks, headers, encode_chunked=True)
     assert client.getresponse().status == 413
     client.close()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_clients_that_do_not_hang_up_stop_no_others(start_server, kind):
+    """Each keeps its end open after an answer that closes the connection."""
+    server = start_server("--server", kind)
+    parts = urlsplit(server.url)
+    with ExitStack() as held:
+        for _ in range(20):
+            client = held.enter_context(socket.create_connection((parts.hostname, parts.port)))
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        # Until the server is about to close them all.
+        time.sleep(0.5)
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"200" in other.recv(4096)
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(
+    start_server, study, make_report, token, kind
+):
+    """Requests under way get an answer or a closed connection; what was acknowledged is there, once."""
+    server = start_server("--server", kind)
+    server.request("POST", "/v1/studies", study.document)
+    acknowledged, statuses, sent = [], set(), []
+
+    def send_until_closed(_):
+        client = connect(server)
+        for _ in range(1000):
+            report = make_report(study)
+            sent.append(report.id)
+            try:
+                client.request(
+                    "PUT",
+                    f"/v1/studies/habits/reports/{report.id}",
+                    report.to_json(),
+                    {"Content-Type": "application/json"},
+                )
+                response = client.getresponse()
+                response.read()
+            except (OSError, http.client.HTTPException):
+                return
+            statuses.add(response.status)
+            if response.status == 201:
+                acknowledged.append(report.id)
+
+    with ThreadPoolExecutor(16) as pool:
+        clients = [pool.submit(send_until_closed, number) for number in range(16)]
+        while len(acknowledged) < 100:
+            time.sleep(0.01)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=60) == 0
+        for client in clients:
+            client.result(timeout=60)
+    assert statuses <= {201, 503}
+    assert not server.group_lives()
+    found = [report.id for report in fetch_reports(start_server().url, "habits", token)]
+    assert len(found) == len(set(found))
+    assert set(acknowledged) <= set(found) <= set(sent)

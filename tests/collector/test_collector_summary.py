@@ -9,9 +9,10 @@ from threading import get_ident
 
 import pytest
 
-from collector.reports import tally
+from collector.reports import running_summary, tally
 from collector.storage import sums
 from collector.storage.retention import delete_reports, delete_study
+from ldp_client import mechanism_for
 from schemas import Report
 from summaries import summarize
 from tests.collector.conftest import TODAY, Harness
@@ -96,6 +97,24 @@ def test_a_large_one_is_counted_when_asked_for(empty, make_study, make_report):
         payloads = {"wide": os.urandom(len(MANY) // 8)}
         empty.put(Report(os.urandom(16).hex(), study.id, 2, study.digest, payloads))
     assert_exact(empty, first, study)
+
+
+def test_one_that_takes_long_is_counted_when_asked_for_and_not_without_end(empty, make_study, monkeypatch):
+    hashed = {**WIDE, "choices": {"count": 200}, "mechanism": {"name": "olh", "epsilon": "1"}}
+    study = make_study(questions=[hashed])
+    empty.publish(study)
+    assert not empty.collector.rules.find("habits", 1).tally.is_kept
+    perturb = mechanism_for(study.questions[0]).perturb
+    for choice in (0, 199):
+        payloads = {"wide": perturb(choice)}
+        assert empty.put(Report(os.urandom(16).hex(), study.id, 1, study.digest, payloads)).status_code == 201
+    assert_exact(empty, study)
+    monkeypatch.setattr(running_summary, "MOST_HASHES", 399)
+    refused = empty.summary()
+    assert (refused.status_code, refused.get_json(force=True)["type"]) == (
+        409,
+        "urn:ldpkit:problem:summary-too-costly",
+    )
 
 
 def test_the_limit_counts_bytes(habits, monkeypatch):

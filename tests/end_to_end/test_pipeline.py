@@ -16,12 +16,14 @@ STUDY = Study(studies.document(studies.YES_NO))
 
 DIES_BEFORE_SENDING = """
 import os, sys
-from ldp_client import Device, device
+from ldp_client import Device, sending
 from schemas import Study
 from tests import studies
-device.put_with_retries = lambda *arguments: os._exit(9)
+sending.put_report = lambda *arguments: os._exit(9)
 phone = Device(sys.argv[1], "4", sys.argv[2])
-phone.answer(Study(studies.document(studies.YES_NO)), {"ever": True})
+study = Study(studies.document(studies.YES_NO))
+phone.consent(study)
+phone.answer(study, {"ever": True})
 phone.flush()
 """
 
@@ -47,6 +49,7 @@ def test_a_device_killed_between_commit_and_send_sends_the_same_report_later(col
 def test_a_lost_acknowledgement_and_a_restart_store_one_report(collector, tmp_path):
     collector.publish(STUDY)
     device = Device(tmp_path / "phone", "4", collector.url)
+    device.consent(STUDY)
     report_id = device.answer(STUDY, {"ever": False})
     (queued,) = device.ledger.queued()
     url = f"{collector.url}/v1/studies/survey/reports/{report_id}"
@@ -63,7 +66,7 @@ def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path)
     study_file.write_text(json.dumps(studies.document(studies.YES_NO)))
     assert collector.publish(STUDY) == 201
     url = f"{collector.url}/v1/studies/survey"
-    answer = ("answer", url, "--set", "ever=yes", "--max-epsilon", "1")
+    answer = ("answer", url, "--set", "ever=yes", "--max-epsilon", "1", "--yes")
     first = ldpkit(*answer, "--folder", tmp_path / "phone")
     assert (first.returncode, "1 reports sent" in first.stdout) == (0, True), first.stderr
     second = ldpkit(*answer, "--folder", tmp_path / "phone")
@@ -82,6 +85,7 @@ def test_parquet_and_ndjson_exports_hold_the_same(collector, tmp_path):
     collector.publish(STUDY)
     for number in range(30):
         device = Device(tmp_path / str(number), "4", collector.url)
+        device.consent(STUDY)
         device.answer(STUDY, {"ever": number % 3 == 0})
         assert device.flush().sent == 1
     exported(collector, tmp_path / "r.ndjson")
@@ -108,6 +112,7 @@ def test_python_from_study_to_posterior(tmp_path):
     bodies = []
     for number in range(200):
         device = Device(tmp_path / str(number), max_epsilon="1")
+        device.consent(study)
         device.answer(study, {"ever": number < 150})
         bodies.append(device.ledger.queued()[0].body)
     posterior = fit(study, summarize(study, map(Report.from_json, bodies)))["ever"]

@@ -109,8 +109,8 @@ def take_reports_for_answers(monkeypatch, case):
     elif case in ("linear", "logistic"):
         monkeypatch.setattr(GaussianStatistics, "noise_sd", 0.01)
     else:
-        grid = number._grid
-        monkeypatch.setattr(number, "_grid", lambda mechanism: (grid(mechanism)[0], 0.02))
+        grid = number.cell_edges
+        monkeypatch.setattr(number, "cell_edges", lambda mechanism: (grid(mechanism)[0], 0.02))
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,28 @@ def law_of(m, index: int, reads: Iterable[Read]) -> Law:
 def _sized(chunk: bytes, size: int) -> bytes:
     assert len(chunk) == size
     return chunk
+
+
+def worst_ratio(laws: list[Law]) -> Fraction:
+    """The largest ratio of two answers' probabilities of one report."""
+    payloads = {payload for law in laws for payload in law}
+    return max(max(law[payload] for law in laws) / min(law[payload] for law in laws) for payload in payloads)
+
+
+def faults(m, laws: list[Law]) -> set[str]:
+    """What of the stated law (odds, p, q) the exact laws of all choices break."""
+    found = set()
+    payloads = {payload for law in laws for payload in law}
+    if any(sum(law.values()) != 1 for law in laws):
+        found.add("sum")
+    often, seldom = m.odds
+    for payload in payloads:
+        weights = [often if m.supported(payload, index) else seldom for index in range(m.choices)]
+        if len({law[payload] / weight for law, weight in zip(laws, weights)}) != 1:
+            found.add("odds")
+    for true, law in enumerate(laws):
+        for index in range(m.choices):
+            chance = sum(law[payload] for payload in payloads if m.supported(payload, index))
+            if chance != fraction(m.support_probability(true, index)):
+                found.add("p" if true == index else "q")
+    return found

@@ -7,10 +7,13 @@ import sys
 import pytest
 
 from ldp_client import cli
+from ldp_client.device_cli import split_settings
+from ldp_client.signing import new_key, sign_study
 from ldp_client.wording import odds
 from schemas import Study
 from schemas.errors import InputError
 from tests import studies
+from tests.ldp_client.devices import Server
 
 
 def run(*arguments, **options):
@@ -78,7 +81,7 @@ def test_perturb_writes_reports(tmp_path, study_file):
 def test_a_mistyped_setting_is_not_repeated():
     for setting in ("ever:yes", "yes", "yes=ever"):
         with pytest.raises(InputError) as caught:
-            cli.split_settings(Study(studies.document(studies.YES_NO)), [setting])
+            split_settings(Study(studies.document(studies.YES_NO)), [setting])
         assert "yes" not in str(caught.value)
 
 
@@ -106,6 +109,7 @@ sys.exit(main(sys.argv[1:]))
         (["jax", "numpy", "numpyro"], ["summarize", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
         (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
+        (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldpkit[signing]"),
     ],
 )
 def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extra):
@@ -120,5 +124,40 @@ def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extr
 def test_help_lists_every_command():
     done = run("--help")
     assert done.returncode == 0
-    for command in ("study", "perturb", "answer", "serve", "export", "summarize", "fit", "demo"):
+    for command in ("study", "perturb", "answer", "withdraw", "serve", "export", "summarize", "fit", "demo"):
         assert command in done.stdout
+
+
+def test_an_answer_without_anybody_to_consent_is_refused(tmp_path):
+    study = Study(studies.document(studies.YES_NO))
+    with Server(study.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        done = run("answer", url, "--set", "ever=yes", "--folder", tmp_path, stdin=subprocess.DEVNULL)
+        assert (done.returncode, "say --yes" in done.stderr) == (2, True)
+        assert server.asked("PUT") == []
+
+
+@pytest.mark.parametrize(("typed", "sent"), [("y", 1), ("yes", 1), ("n", 0), ("", 0)])
+def test_the_person_is_shown_the_study_and_asked(tmp_path, monkeypatch, capsys, typed, sent):
+    study = Study(studies.document(studies.YES_NO))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _question: typed)
+    with Server(study.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        cli.main(["answer", url, "--set", "ever=yes", "--folder", str(tmp_path)])
+        assert len(server.asked("PUT")) == sent
+    assert "2.72 times" in capsys.readouterr().out
+
+
+def test_with_a_key_only_what_it_signed_is_answered(tmp_path):
+    study = Study(studies.document(studies.YES_NO))
+    private, public = new_key()
+    (tmp_path / "public.pem").write_text(public)
+    with Server(sign_study(study, new_key()[0].encode()).to_json().encode()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        answer = ["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path / "device")]
+        answer += ["--key", str(tmp_path / "public.pem")]
+        assert cli.main(answer) == 2
+        server.content = sign_study(study, private.encode()).to_json().encode()
+        assert cli.main(answer) == 0
+        assert len(server.asked("PUT")) == 1

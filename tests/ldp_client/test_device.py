@@ -1,14 +1,13 @@
 import multiprocessing
 import os
 import sqlite3
-import subprocess
-import sys
 from datetime import date, timedelta
 from fractions import Fraction
 
 import pytest
 
-from ldp_client import Device
+from ldp_client.answering import perturb_answers
+from ldp_client.terms import terms_of
 from schemas import Report, Study
 from schemas.errors import (
     AlreadyAnsweredError,
@@ -20,6 +19,7 @@ from schemas.errors import (
     RefusedError,
 )
 from tests import studies
+from tests.ldp_client.devices import consenting
 
 STUDY = Study(studies.document())
 PAIR = Study(studies.document(studies.NUMBER, studies.YES_NO))
@@ -27,7 +27,7 @@ PAIR_ANSWERS = {"hours": 3, "ever": False}
 
 
 def test_answering_writes_spend_and_report_together(tmp_path):
-    device = Device(tmp_path, "7")
+    device = consenting(tmp_path, "7")
     report_id = device.answer(STUDY, studies.ANSWERS)
     (queued,) = device.ledger.queued()
     report = Report.from_json(queued.body)
@@ -38,11 +38,11 @@ def test_answering_writes_spend_and_report_together(tmp_path):
 
 
 def test_a_question_is_answered_once_whatever_happens_between(tmp_path):
-    device = Device(tmp_path, "100")
+    device = consenting(tmp_path, "100")
     device.answer(PAIR, PAIR_ANSWERS)
     body = device.ledger.queued()[0].body
     later = Study(studies.document(studies.NUMBER, version=2))
-    for again in (device, Device(tmp_path, "100")):
+    for again in (device, consenting(tmp_path, "100")):
         with pytest.raises(AlreadyAnsweredError, match="hours"):
             again.answer(PAIR, PAIR_ANSWERS)
         with pytest.raises(AlreadyAnsweredError, match="hours"):
@@ -53,14 +53,14 @@ def test_a_question_is_answered_once_whatever_happens_between(tmp_path):
 
 def test_the_budget_is_exact_and_for_life(tmp_path):
     tenths = [studies.with_epsilon({**studies.NUMBER, "id": f"q{i}"}, "0.1") for i in range(3)]
-    device = Device(tmp_path, "0.3")
+    device = consenting(tmp_path, "0.3")
     for i, question in enumerate(tenths):
         device.answer(Study(studies.document(question, id=f"s{i}")), {f"q{i}": 1})
     assert device.epsilon_left == 0
     with pytest.raises(BudgetError, match="0 of this device's budget is left"):
         device.answer(Study(studies.document(studies.with_epsilon(studies.AGE, "0.001"))), {"age": 30})
     assert len(device.ledger.queued()) == 3
-    assert Device(tmp_path, "0.5").epsilon_left == Fraction(1, 5)
+    assert consenting(tmp_path, "0.5").epsilon_left == Fraction(1, 5)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_budget_is_exact_and_for_life(tmp_path):
     ],
 )
 def test_bad_answers_spend_nothing_and_show_nothing(tmp_path, answers, field):
-    device = Device(tmp_path, "4")
+    device = consenting(tmp_path, "4")
     with pytest.raises(AnswerError) as caught:
         device.answer(PAIR, answers)
     assert caught.value.field == field
@@ -82,35 +82,57 @@ def test_bad_answers_spend_nothing_and_show_nothing(tmp_path, answers, field):
     assert device.ledger.spent() == device.ledger.queued() == []
 
 
+def test_no_noise_is_drawn_for_a_bad_answer():
+    """The good answer stands first: all are checked before the first noise."""
+
+    def never(_size):
+        raise AssertionError("noise was drawn")
+
+    study = Study(studies.document(studies.NUMBER, studies.CHOICE))
+    for wrong in ("poet", None, 1, float("nan"), ["worker"]):
+        with pytest.raises(AnswerError, match="occupation"):
+            perturb_answers(study, terms_of(study).mechanisms, {"hours": 3, "occupation": wrong}, never)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), None, 10**400])
+def test_a_number_that_is_none_is_reported_like_any_other(tmp_path, value):
+    sizes = set()
+    for name, answer in (("odd", value), ("plain", 3)):
+        device = consenting(tmp_path / name, "4")
+        device.answer(Study(studies.document(studies.NUMBER)), {"hours": answer})
+        sizes.add(len(device.ledger.queued()[0].body))
+    assert len(sizes) == 1
+
+
 @pytest.mark.parametrize("offset", [-2, 2])
 def test_a_study_outside_its_days_is_refused(tmp_path, offset):
     day = (date.today() + timedelta(days=offset)).isoformat()
     window = {"opens": day} if offset > 0 else {"closes": day}
     with pytest.raises(RefusedError, match=day):
-        Device(tmp_path, "4").answer(Study(studies.document(studies.NUMBER, **window)), {"hours": 1})
+        consenting(tmp_path, "4").answer(Study(studies.document(studies.NUMBER, **window)), {"hours": 1})
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "nan", "", "1,5", 4])
 def test_a_bad_budget_is_refused(tmp_path, budget):
     with pytest.raises(InputError, match="max_epsilon"):
-        Device(tmp_path, budget)
+        consenting(tmp_path, budget)
 
 
 @pytest.mark.parametrize("url", ["example.com", "localhost:8000", "ftp://host", "https://"])
 def test_a_collector_that_is_no_url_is_refused(tmp_path, url):
     with pytest.raises(InputError, match="URL"):
-        Device(tmp_path, "4", url)
+        consenting(tmp_path, "4", url)
 
 
 def test_flush_needs_a_collector(tmp_path):
     with pytest.raises(InputError, match="collector"):
-        Device(tmp_path, "4").flush()
+        consenting(tmp_path, "4").flush()
 
 
 @pytest.mark.parametrize("damage", ["garbage", "layout", "folder", "truncated"])
 def test_a_ledger_that_cannot_be_read_refuses_to_answer(tmp_path, damage):
     folder = tmp_path / "device"
-    device = Device(folder, "4")
+    device = consenting(folder, "4")
     device.answer(PAIR, PAIR_ANSWERS)
     file = folder / "ledger.sqlite3"
     if damage == "garbage":
@@ -124,19 +146,19 @@ def test_a_ledger_that_cannot_be_read_refuses_to_answer(tmp_path, damage):
     else:
         folder = file
     with pytest.raises(LedgerError):
-        Device(folder, "4").answer(PAIR, PAIR_ANSWERS)
+        consenting(folder, "4").answer(PAIR, PAIR_ANSWERS)
 
 
 def test_no_true_answer_is_kept(tmp_path):
     answers = {"occupation": "teacher"}
-    Device(tmp_path, "4").answer(Study(studies.document(studies.CHOICE)), answers)
+    consenting(tmp_path, "4").answer(Study(studies.document(studies.CHOICE)), answers)
     for path in tmp_path.iterdir():
         assert b"teacher" not in path.read_bytes()
 
 
 def answer_in_process(folder, results):
     try:
-        Device(folder, "4").answer(PAIR, PAIR_ANSWERS)
+        consenting(folder, "4").answer(PAIR, PAIR_ANSWERS)
         results.put("answered")
     except AlreadyAnsweredError:
         results.put("refused")
@@ -144,57 +166,19 @@ def answer_in_process(folder, results):
         results.put(str(error))
 
 
-def test_racing_processes_answer_once(tmp_path):
-    context = multiprocessing.get_context("spawn")
+def race(context, folder, racers):
+    """What each of the processes came to, sorted."""
     results = context.Queue()
-    racers = [context.Process(target=answer_in_process, args=(tmp_path, results)) for _ in range(8)]
-    for racer in racers:
-        racer.start()
-    outcomes = [results.get(timeout=60) for _ in racers]
-    for racer in racers:
-        racer.join()
-    assert sorted(outcomes) == ["answered"] + ["refused"] * 7
-    assert len(Device(tmp_path, "4").ledger.queued()) == 1
+    processes = [context.Process(target=answer_in_process, args=(folder, results)) for _ in range(racers)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    return sorted(outcomes)
 
 
-KILLED_WHILE_ANSWERING = """
-import os, sqlite3, sys
-from ldp_client import Device
-from schemas import Study
-from tests import studies
-steps = int(sys.argv[2])
-seen = 0
-
-def count_down(statement):
-    global seen
-    seen += 1
-    if seen == steps:
-        os._exit(9)
-
-connect = sqlite3.connect
-def traced(*arguments, **options):
-    connection = connect(*arguments, **options)
-    connection.set_trace_callback(count_down)
-    return connection
-sqlite3.connect = traced
-study = Study(studies.document(studies.NUMBER, studies.YES_NO))
-Device(sys.argv[1], "4").answer(study, {"hours": 3, "ever": False})
-"""
-
-
-def test_killed_at_every_statement_there_is_never_a_spend_without_a_report(tmp_path):
-    """The process dies just before its 1st, 2nd, … SQL statement; what is on disk is all or nothing."""
-    answered = []
-    for steps in range(1, 40):
-        folder = tmp_path / str(steps)
-        command = [sys.executable, "-c", KILLED_WHILE_ANSWERING, str(folder), str(steps)]
-        code = subprocess.run(command, check=False).returncode
-        ledger = Device(folder, "4").ledger
-        assert len(ledger.spent()) == 2 * len(ledger.queued())
-        answered.append(len(ledger.queued()))
-        if code == 0:
-            break
-        assert code == 9
-    assert code == 0
-    assert answered == sorted(answered)
-    assert set(answered) == {0, 1}
+def test_racing_processes_answer_once(tmp_path):
+    outcomes = race(multiprocessing.get_context("spawn"), tmp_path, 8)
+    assert outcomes == ["answered"] + ["refused"] * 7
+    assert len(consenting(tmp_path, "4").ledger.queued()) == 1

@@ -5,8 +5,6 @@ from hypothesis import strategies as st
 
 from ldp_client.core import integers
 
-mpmath.mp.prec = 900
-
 
 @given(st.integers(0, 10**90))
 def test_isqrt(value):

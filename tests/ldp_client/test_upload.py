@@ -1,59 +1,25 @@
 """The device's side of an upload, against a small server that misbehaves on demand."""
 
+import functools
 import socket
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ldp_client import Device
 from ldp_client.fetch import fetch_study
-from ldp_client.upload import put_report, put_with_retries
+from ldp_client.upload import delete_report, put_report, with_retries
 from schemas import Study
 from schemas.errors import InputError, StudyError, TransferError
 from tests import studies
+from tests.ldp_client.devices import Server, consenting
 
 STUDY = Study(studies.document(studies.YES_NO))
 
 
-class Server:
-    """Answers requests with the statuses of a list, then 200; keeps what it was sent."""
-
-    def __init__(self):
-        self.statuses, self.requests, self.study = [], [], STUDY.canonical()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_PUT(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.requests.append((self.path, body, dict(self.headers)))
-                self.send_response(outer.statuses.pop(0) if outer.statuses else 200)
-                self.end_headers()
-
-            def do_GET(self):
-                self.send_response(outer.statuses.pop(0) if outer.statuses else 200)
-                self.end_headers()
-                self.wfile.write(outer.study)
-
-            def log_message(self, *_):
-                pass
-
-        self.http = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-
-    def stop(self):
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
-
-
 @pytest.fixture
 def server():
-    server = Server()
-    yield server
-    server.stop()
+    with Server(STUDY.canonical()) as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -66,6 +32,14 @@ def test_statuses(server, status, state):
     assert put_report(f"{server.url}/x", "{}").state == state
 
 
+@pytest.mark.parametrize(
+    ("status", "state"), [(204, "sent"), (404, "sent"), (410, "sent"), (403, "refused"), (503, "waiting")]
+)
+def test_statuses_of_a_deletion(server, status, state):
+    server.statuses = [status]
+    assert delete_report(f"{server.url}/x").state == state
+
+
 def test_an_unreachable_collector_is_waited_for():
     outcome = put_report("http://127.0.0.1:9/x", "{}")
     assert outcome.state == "waiting"
@@ -75,20 +49,22 @@ def test_an_unreachable_collector_is_waited_for():
 def test_retries_send_the_same_bytes_with_growing_random_delays(server):
     server.statuses = [503, 500, 503]
     delays = []
-    assert put_with_retries(f"{server.url}/x", '{"a":1}', 5, delays.append).state == "sent"
-    assert len({body for _, body, _ in server.requests}) == 1
+    ask = functools.partial(put_report, f"{server.url}/x", '{"a":1}')
+    assert with_retries(ask, 5, delays.append).state == "sent"
+    assert len({body for _, _, body, _ in server.requests}) == 1
     assert len(delays) == 3
     assert all(0 <= delay <= 0.5 * 2 ** (i + 1) for i, delay in enumerate(delays))
 
 
 def test_retries_stop_at_a_final_refusal(server):
     server.statuses = [503, 422]
-    assert put_with_retries(f"{server.url}/x", "{}", 5, lambda _delay: None).state == "refused"
+    ask = functools.partial(put_report, f"{server.url}/x", "{}")
+    assert with_retries(ask, 5, lambda _delay: None).state == "refused"
     assert len(server.requests) == 2
 
 
 def test_flush_keeps_what_could_not_be_sent_and_forgets_the_rest(tmp_path, server):
-    device = Device(tmp_path, "4", server.url)
+    device = consenting(tmp_path, "4", server.url)
     report_id = device.answer(STUDY, {"ever": True})
     body = device.ledger.queued()[0].body
     server.statuses = [503]
@@ -96,12 +72,12 @@ def test_flush_keeps_what_could_not_be_sent_and_forgets_the_rest(tmp_path, serve
     assert device.ledger.queued()[0].body == body
     assert device.flush(attempts=1).sent == 1
     assert device.ledger.queued() == []
-    assert [sent.decode() for _, sent, _ in server.requests] == [body, body]
-    assert server.requests[0][0] == f"/v1/studies/survey/reports/{report_id}"
+    assert [sent.decode() for _, _, sent, _ in server.requests] == [body, body]
+    assert server.requests[0][1] == f"/v1/studies/survey/reports/{report_id}"
 
 
 def test_a_refused_report_is_dropped_and_told_and_its_spend_stays(tmp_path, server):
-    device = Device(tmp_path, "4", server.url)
+    device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     server.statuses = [422]
     flushed = device.flush(attempts=3)
@@ -111,10 +87,10 @@ def test_a_refused_report_is_dropped_and_told_and_its_spend_stays(tmp_path, serv
 
 
 def test_a_report_goes_to_its_own_collector_only(tmp_path, server):
-    first = Device(tmp_path, "4", "http://127.0.0.1:9")
+    first = consenting(tmp_path, "4", "http://127.0.0.1:9")
     first.answer(STUDY, {"ever": True})
-    other = Device(tmp_path, "4", server.url)
-    assert vars(other.flush()) == {"sent": 0, "waiting": 0, "refused": [], "reason": ""}
+    other = consenting(tmp_path, "4", server.url)
+    assert not any(vars(other.flush()).values())
     assert server.requests == []
     assert len(first.ledger.queued()) == 1
 
@@ -136,10 +112,10 @@ def answer_nonsense(listener):
 
 
 def test_nothing_that_identifies_is_sent(tmp_path, server):
-    device = Device(tmp_path, "4", server.url)
+    device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     device.flush()
-    _, _, headers = server.requests[0]
+    _, _, _, headers = server.requests[0]
     assert set(headers) <= {
         "Accept-Encoding",
         "Content-Length",
@@ -154,7 +130,7 @@ def test_nothing_that_identifies_is_sent(tmp_path, server):
 def test_bodies_of_one_study_have_one_size(tmp_path):
     sizes = set()
     for number, answer in enumerate([True, False] * 5):
-        device = Device(tmp_path / str(number), "4")
+        device = consenting(tmp_path / str(number), "4")
         device.answer(STUDY, {"ever": answer})
         sizes.add(len(device.ledger.queued()[0].body))
     assert len(sizes) == 1
@@ -177,6 +153,6 @@ def test_fetching_goes_wrong_clearly(server):
     server.statuses = [404]
     with pytest.raises(TransferError, match="404"):
         fetch_study(f"{server.url}/v1/studies/survey")
-    server.study = b"{}"
+    server.content = b"{}"
     with pytest.raises(StudyError):
         fetch_study(f"{server.url}/v1/studies/survey")

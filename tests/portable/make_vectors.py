@@ -55,7 +55,9 @@ def build() -> dict[str, dict[str, Any]]:
         "gaussian": _mechanism_file(
             _gaussian_studies(), _number_draws("gaussian", _gaussian_studies(), _normal_heads())
         ),
+        "memoized": _mechanism_file(_memoized_studies(), _choice_draws(_memoized_studies())),
         "gaussian_statistics": _mechanism_file(_record_studies(), _record_draws()),
+        "gaussian_record": _mechanism_file(_noisy_studies(), _noisy_draws()),
     }
     files["reports"] = {"about": REPORT_TEXT, "reports": list(_reports())}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(_study_texts())}
@@ -260,6 +262,36 @@ def _record_draws() -> Iterator[dict[str, Any]]:
         yield _draw("linear", plain, "record head", crafted.many_draws(coordinates, *start, seed="others"))
 
 
+def _noisy_studies() -> dict[str, Any]:
+    features = [{"id": f"f{number}", "bounds": ["-1", "1.5"]} for number in range(10)]
+    strong = {"name": "gaussian_record", "epsilon": "0.2", "delta": "1e-9", "response_share": "0.875"}
+    return {
+        "linear": studies.RECORD,
+        "logistic": studies.YES_NO_RECORD,
+        "small-norm": {**studies.RECORD, "norm": "0.002", "mechanism": strong},
+        "ten-logistic": {**studies.YES_NO_RECORD, "features": features, "norm": "3", "mechanism": strong},
+    }
+
+
+def _noisy_draws() -> Iterator[dict[str, Any]]:
+    for study, question in _noisy_studies().items():
+        for answer in _record_answers(question):
+            for seed in SEEDS:
+                yield _draw(study, answer, f"noisy {seed}")
+            yield _draw(study, answer, "noisy head", b"\xff" * 24)
+    yield _draw("logistic", {"age": 30, "years": 3}, "noisy refused")
+
+
+def _memoized_studies() -> dict[str, Any]:
+    kept = studies.KEPT
+    return {
+        "yes-no": studies.MEMOIZED,
+        "three-bits": studies.MEMOIZED_BITS,
+        "many": {**studies.CHOICE, "choices": {"count": 300}, "mechanism": {**kept, "epsilon": "5"}},
+        "many-bits": {**studies.CHOICE, "choices": {"count": 100}, "mechanism": {**kept, "of": "sue"}},
+    }
+
+
 def _reports() -> Iterator[dict[str, Any]]:
     whole = json.loads((GOLDEN / "studies" / "all-kinds.json").read_text(encoding="utf-8"))
     small = json.loads((GOLDEN / "studies" / "smallest.json").read_text(encoding="utf-8"))
@@ -268,6 +300,11 @@ def _reports() -> Iterator[dict[str, Any]]:
         for seed in SEEDS:
             entry = {"study": document, "answers": answers, "seed": f"report {seed}"}
             yield {**entry, **report_outcome(entry)}
+    one = studies.document(*studies.NEWER[:5], studies.NUMBER, ask_one=True)
+    for seed in (*SEEDS, "c", "d"):
+        entry = {"study": one, "answers": {**studies.NEWER_ANSWERS, "hours": 3.5}, "seed": f"report {seed}"}
+        entry["answers"] = {question["id"]: entry["answers"][question["id"]] for question in one["questions"]}
+        yield {**entry, **report_outcome(entry), "not_in_javascript": True}
 
 
 def _study_texts() -> Iterator[dict[str, Any]]:
@@ -295,11 +332,17 @@ NEEDS_STRICT_JSON = {
 }
 # Studies that ask for what the browser's port does not know yet.
 NOT_IN_JAVASCRIPT = {
+    "ask-one-word",
     "count-one",
     "count-too-large",
     "count-unknown-field",
     "many-choices",
+    "memoized-instantaneous-above",
+    "memoized-of-unknown",
+    "memoized-sue-of-yes-no",
     "noise-too-large-for-number",
+    "response-share-missing",
+    "response-share-one",
     "too-many-bits",
 }
 

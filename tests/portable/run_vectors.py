@@ -22,6 +22,8 @@ MECHANISMS = {
     "subset_selection": ("threshold", "size"),
     "olh": ("threshold", "hashes"),
     "hadamard": ("threshold", "blocks", "width"),
+    "memoized": ("again",),
+    "gaussian_record": ("distance", "grid", "radius"),
     "gaussian_statistics": ("radius", "weight", "distance", "diagonal", "off_diagonal"),
 }
 SPECIAL_NUMBERS = ("NaN", "Infinity", "-Infinity")

@@ -7,8 +7,9 @@ import pytest
 
 from collector.exports.download import fetch_reports
 from ldp_client import Device
+from ldp_client.signing import new_key
 from schemas import Report
-from schemas.errors import AlreadyAnsweredError
+from schemas.errors import AlreadyAnsweredError, RefusedError
 from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
 from tests.portable.chromium import run
 from tests.portable.platforms import REPOSITORY, run_micropython
@@ -35,13 +36,28 @@ def stored(server):
 
 
 def test_phone(server, tmp_path):
-    source = code("python", "fetch_study").replace("https://collector.example", server.url)
+    source = code("python", "device.fetch").replace("https://collector.example", server.url)
     names = {"FOLDER": tmp_path}
     exec(source, names)
     assert names["outcome"].sent == 1
     assert names["report_id"] in stored(server)
     with pytest.raises(AlreadyAnsweredError):
         exec(source, names)
+
+
+def test_policy_and_withdrawal(server, tmp_path):
+    names = {"FOLDER": tmp_path, "Device": Device, "PUBLIC_KEY": new_key()[1]}
+    exec(code("python", "signing_keys"), names)
+    with pytest.raises(RefusedError, match="signed"):
+        names["device"].answer(build_study(), ANSWERS)
+    names["device"] = Device(tmp_path, max_epsilon="4", collector=server.url)
+    study = names["device"].fetch("habits")
+    names["device"].consent(study)
+    report_id = names["device"].answer(study, ANSWERS)
+    names["device"].flush()
+    assert report_id in stored(server)
+    exec(code("python", "device.withdraw"), names)
+    assert report_id not in stored(server)
 
 
 def test_gateway(server, tmp_path):

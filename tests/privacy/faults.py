@@ -9,7 +9,7 @@ import numpy as np
 
 from ldp_client.core import strips
 from ldp_client.core.calibration import log_ratio
-from ldp_client.core.randomness import random_bits, uniform_below, urandom
+from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
 from ldp_client.mechanisms.laplace import Laplace
@@ -166,6 +166,27 @@ class OffByOneResponse(RandomizedResponse):
         other = uniform_below(self.choices - 1, random)
         other += other >= quantised
         return (quantised if truthful else other).to_bytes(self.payload_size, "big")
+
+
+class OftenTruthful(RandomizedResponse):
+    """Tells the truth half as often again as it states."""
+
+    def randomise(self, quantised, random):
+        reported = quantised if random(1)[0] < 64 else truth_or_other(*self._arguments(quantised), random)
+        return reported.to_bytes(self.payload_size, "big")
+
+    def _arguments(self, quantised):
+        return quantised, self.choices, self.threshold
+
+
+class SeldomTruthful(Oue):
+    """Sets the true bit less often than it states: private, but estimates from it would be wrong."""
+
+    def randomise(self, quantised, random):
+        report = super().randomise(quantised, random)
+        keep = random(1)[0] < 192
+        mask = ((1 << 8 * self.payload_size) - 1) ^ (0 if keep else 1 << quantised)
+        return (int.from_bytes(report, "little") & mask).to_bytes(self.payload_size, "little")
 
 
 class WrongOdds(RandomizedResponse):

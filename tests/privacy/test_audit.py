@@ -31,6 +31,8 @@ def failures(found):
 
 REAL = [
     *studies.ALL,
+    *studies.NEWER,
+    {**studies.NEWER[-1], "choices": {"count": 1000000}},
     WIDE,
     ONE_OF_MANY,
     studies.with_epsilon(studies.NUMBER, "0.01"),
@@ -75,6 +77,9 @@ PLANTED = [
     (WIDE, faults.RoundedUpSilently, {"epsilon is not below the logarithm of the odds"}),
     (WIDE, faults.OffByOneOue, {"the sampler's coin is exactly q"}),
     (ONE_OF_MANY, faults.WrongOdds, {"odds, p and q are one law"}),
+    (ONE_OF_MANY, faults.OffByOneResponse, {"the sampler's coin is exactly p"}),
+    (ONE_OF_MANY, faults.OftenTruthful, {"bound from supported choices"}),
+    (WIDE, faults.SeldomTruthful, {"supported choices follow the stated law"}),
     (ONE_OF_MANY, faults.ThriftyResponse, {"takes as many random bytes for either answer"}),
 ]
 

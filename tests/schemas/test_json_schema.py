@@ -22,6 +22,8 @@ BEYOND_JSON_SCHEMA = {
     "epsilon-zero",
     "linear-with-yes-no",
     "logistic-with-number",
+    "memoized-instantaneous-above",
+    "memoized-sue-of-yes-no",
     "norm-zero",
     "opens-not-a-day",
     "prior-dirichlet-of-two",
@@ -31,6 +33,7 @@ BEYOND_JSON_SCHEMA = {
     "prior-uniform-below-zero",
     "prior-uniform-reversed",
     "response-is-feature",
+    "response-share-one",
     "title-lone-surrogate",
     "version-float",
 }

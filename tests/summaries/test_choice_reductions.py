@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.mechanisms import MECHANISMS
 from ldp_client.mechanisms.base import pack_signed
-from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Study
+from schemas.catalogue import MECHANISMS as CATALOGUE
 from summaries.reductions import REDUCTIONS
 from summaries.reductions.choice import keeps_patterns
 from summaries.reductions.histogram import REACH, histogram_edges
 from tests import studies
 
 SETS = ["oue", "sue", "subset_selection", "olh"]
-CHOICES = [n for n, kind in MECHANISMS.items() if issubclass(kind, ChoiceMechanism)]
+CHOICES = sorted(name for name, entry in CATALOGUE.items() if "choice" in entry.asks and name != "memoized")
 N = 300
 
 
@@ -62,6 +61,27 @@ def test_words_are_counted(name, count):
     expected = np.bincount([int.from_bytes(payload, "big") for payload in payloads], minlength=len(values))
     assert values.tolist() == expected.tolist()
     assert REDUCTIONS[name].possible(m, N, values)
+
+
+@pytest.mark.parametrize(
+    ("question", "of"), [(studies.MEMOIZED, "ever"), (studies.MEMOIZED_BITS, "occupation")]
+)
+def test_memoized_reports_are_counted_as_those_of_what_is_memoized(question, of):
+    m = mechanism_for(Study(studies.document(question)).questions[0])
+    plain = studies.with_epsilon(studies.YES_NO if of == "ever" else studies.CHOICE, "2")
+    plain = {**plain, "mechanism": {"name": m.of, "epsilon": "2"}}
+    p = mechanism_for(Study(studies.document(plain)).questions[0])
+    payloads = stacked(payloads_of_labels(m))
+    reduction, other = REDUCTIONS["memoized"], REDUCTIONS[m.of]
+    values = reduction.reduce(m, payloads)
+    assert values.tolist() == other.reduce(p, payloads).tolist()
+    assert len(values) == reduction.size(m) == other.size(p)
+    assert reduction.possible(m, N, values)
+    assert not reduction.possible(m, N + 1, values)
+
+
+def payloads_of_labels(m):
+    return [m.perturb(m.labels[index % m.choices]) for index in range(N)]
 
 
 def test_hashes_are_counted_in_parts(monkeypatch):

@@ -164,7 +164,7 @@ def test_summaries_of_other_documents_do_not_merge():
     ("change", "says"),
     [
         ({"digest": "0" * 64}, "another study"),
-        ({"payloads": {"hours": bytes(4)}}, "not those of the study"),
+        ({"payloads": {"hours": bytes(4)}}, "is missing"),
         ({"payloads": {**REPORTS[0].payloads, "ever": b"\x07"}}, "payloads.ever"),
     ],
 )

@@ -1,0 +1,43 @@
+"""What a posterior costs: `python -m benchmarks.inference [--only ROW …]`.
+
+Rates move with the machine and its other work: ratios are taken within one run. Seconds without compilation
+are those on the wall less those that JAX reports for tracing and compiling. All rows: about 15 minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Mapping
+
+from benchmarks.inference_rows import fits, fresh, gradients, literal, summarising
+from benchmarks.inference_rows.row import Row
+
+ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
+    "summarise": summarising.rates,
+    "literal-normal": literal.normal_numbers,
+    "literal-unary": literal.unary_choices,
+    "linear-gradient": gradients.linear_gradients,
+    "accelerator": gradients.accelerator,
+    "fits": fits.whole_fits,
+    "fresh": fresh.fresh_processes,
+    "large": fits.large_fits,
+    "size": fits.size_of_n,
+}
+
+
+def main() -> None:
+    """Measure the rows that were asked for, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS)
+    )
+    arguments = parser.parse_args()
+    print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    for name in arguments.only:
+        for row in ROWS[name]():
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

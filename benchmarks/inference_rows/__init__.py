@@ -1,0 +1,1 @@
+"""The rows of `python -m benchmarks.inference`, one file for each kind of measurement."""

@@ -1,0 +1,1 @@
+"""The experiments of LDPBI, one file a figure; `python -m benchmarks.ldpbi --help`."""

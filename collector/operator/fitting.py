@@ -1,0 +1,154 @@
+"""Running posteriors: fits every study again as its reports change, in processes of their own.
+
+Runs beside the collector, at the lowest priority, and reads only the running summaries. Fitting is
+`ldpkit fit`, started anew for each fit: the collector's own processes never load the inference package,
+and memory is given back between fits. After a fit that took t seconds the study is left alone for
+REST · t, so that following a busy study costs a twentieth of one core at most.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from collector.exports.exporting import Source
+from collector.http.problems import ProblemError
+from collector.operator.posteriors import Fitted, keep_fitted, last_fitted, this_minute
+from collector.reports.running_summary import read_summary
+from collector.storage import queries
+from collector.storage.database import one_line
+from schemas import Study
+from summaries import Summary
+
+LOGGER = logging.getLogger("collector")
+LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
+REST = 20.0
+LOOK_SECONDS = 5.0
+STOP_SECONDS = 5.0
+MOST_SECONDS = 3600.0
+MOST_FAILURE = 500
+
+
+class Fitter:
+    """Keeps the posteriors of the current version of every study up to date. look: seconds between looks."""
+
+    def __init__(self, source: Source, look: float = LOOK_SECONDS) -> None:
+        self._source = source
+        self._look = look
+        self._due: dict[str, float] = {}
+        self._seen: dict[str, str] = {}
+
+    def watch(self) -> None:
+        """Look again and again, until the process that started this one has ended."""
+        parent = os.getppid()
+        while os.getppid() == parent:
+            try:
+                self.fit_all()
+            except SQLAlchemyError as error:
+                LOGGER.warning("the database cannot be used: %s", one_line(getattr(error, "orig", error)))
+            time.sleep(self._look)
+
+    def fit_all(self) -> None:
+        """Fit every study that is due and has changed."""
+        with self._source.database.read() as session:
+            studies = queries.study_numbers(session)
+        for study_id, number in studies:
+            start = time.monotonic()
+            if start >= self._due.get(study_id, start):
+                try:
+                    self._fit_if_changed(study_id, number)
+                except ProblemError as problem:
+                    self._keep_problem(study_id, number, problem)
+                end = time.monotonic()
+                self._due[study_id] = end + REST * (end - start)
+
+    def _fit_if_changed(self, study_id: str, number: int) -> None:
+        summary = read_summary(self._source, study_id)
+        text = summary.to_json()
+        if self._seen.get(study_id) == text or not any(part.n for part in summary.questions.values()):
+            return
+        if study_id in self._seen or not self._is_known(number, summary):
+            study = self._source.rules.find(study_id, summary.version).study
+            fitted = run_fit(study, text)
+            with self._source.database.write() as session:
+                keep_fitted(session, number, summary.version, fitted)
+        self._seen[study_id] = text
+
+    def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
+        with self._source.database.write() as session:
+            document = queries.find_document(session, study_id)
+            if document is not None:
+                failure = f"{problem.kind.title}: {problem.detail}"
+                keep_fitted(session, number, document.version, Fitted(this_minute(), {}, failure))
+
+    def _is_known(self, number: int, summary: Summary) -> bool:
+        """Whether an earlier run of this program has fitted as many reports."""
+        with self._source.database.read() as session:
+            fitted = last_fitted(session, number, summary.version)
+        counts = {name: part.n for name, part in summary.questions.items()}
+        return fitted is not None and {name: one["n"] for name, one in fitted.questions.items()} == counts
+
+
+def run_fit(study: Study, summary: str) -> Fitted:
+    """The posterior of each question of a study, from a process of its own that has ended on return."""
+    with tempfile.TemporaryDirectory(prefix="ldpkit-fit-") as name:
+        folder = Path(name)
+        (folder / "study.json").write_bytes(study.canonical())
+        (folder / "summary.json").write_text(summary, encoding="utf-8")
+        with (folder / "log").open("wb") as log, _started(folder, log) as process:
+            failed = _exit_code(process) != 0
+        if failed:
+            return Fitted(this_minute(), {}, _last_line(folder / "log"))
+        return Fitted(this_minute(), _questions(folder / "fit" / "posterior.json"))
+
+
+@contextmanager
+def _started(folder: Path, log: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """`ldpkit fit`, ended when the block is left, however that comes."""
+    files = [str(folder / "study.json"), str(folder / "summary.json")]
+    command = [*LDPKIT, "fit", *files, "--out", str(folder / "fit")]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            _end(process)
+
+
+def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
+    """The exit code, or None for one that takes too long."""
+    try:
+        return process.wait(MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _questions(path: Path) -> dict[str, Any]:
+    document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    questions: dict[str, Any] = document["questions"]
+    return questions
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1][-MOST_FAILURE:] if lines else "the fit ended without a word"

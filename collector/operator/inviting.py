@@ -1,0 +1,36 @@
+"""Invitations: one-time words, shown once and kept as hashes, without which a study takes no report."""
+
+from __future__ import annotations
+
+import secrets
+
+from sqlalchemy.orm import Session
+
+from collector.operator.keys import hash_key
+from collector.storage import queries
+from collector.storage.invitations import add_invitations, lift_invitations
+from schemas.errors import InputError
+
+INVITATION_BYTES = 16
+MOST_AT_ONCE = 1_000_000
+
+
+def invite(session: Session, study_id: str, count: int) -> list[str]:
+    """New invitations, and the study is for invited reports only from now on. Raises InputError."""
+    if not 1 <= count <= MOST_AT_ONCE:
+        raise InputError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
+    invitations = [secrets.token_urlsafe(INVITATION_BYTES) for _ in range(count)]
+    add_invitations(session, _number(session, study_id), map(hash_key, invitations))
+    return invitations
+
+
+def lift(session: Session, study_id: str) -> None:
+    """Forget a study's invitations and let everybody's reports in. Raises InputError."""
+    lift_invitations(session, _number(session, study_id))
+
+
+def _number(session: Session, study_id: str) -> int:
+    study = queries.locked_study(session, study_id)
+    if study is None:
+        raise InputError(f"there is no study {study_id[:64]!r}")
+    return study.number

@@ -1,0 +1,48 @@
+"""What was last fitted to each study, as the operator's page shows it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from collector.storage.models import PosteriorRow
+
+SECONDS_A_MINUTE = 60
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One fit of a version. minute: when, since 1970; no finer, as it follows the arrival of reports.
+
+    questions: the entries of posterior.json, by question. failure: why there are none, if so.
+    """
+
+    minute: int
+    questions: dict[str, Any]
+    failure: str | None = None
+
+    @property
+    def minutes_ago(self) -> int:
+        """How old it is."""
+        return max(0, this_minute() - self.minute)
+
+
+def this_minute() -> int:
+    """The minute of the clock, since 1970."""
+    return int(time.time()) // SECONDS_A_MINUTE
+
+
+def keep_fitted(session: Session, study: int, version: int, fitted: Fitted) -> None:
+    """Put a fit in the place of the one before."""
+    text = json.dumps({"questions": fitted.questions, "failure": fitted.failure})
+    session.merge(PosteriorRow(study=study, version=version, minute=fitted.minute, fitted=text))
+
+
+def last_fitted(session: Session, study: int, version: int) -> Fitted | None:
+    """The last fit of a version, if there was one."""
+    row = session.get(PosteriorRow, (study, version))
+    return None if row is None else Fitted(row.minute, **json.loads(row.fitted))

@@ -1,0 +1,67 @@
+"""The subcommand `ldpkit posteriors`, and starting it beside `ldpkit serve`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from collector.settings import Settings, settings_with
+from schemas.errors import InputError
+
+LOWEST_PRIORITY = 19
+STOP_SECONDS = 10.0
+
+
+def add_posteriors(parser: argparse.ArgumentParser) -> None:
+    """Register posteriors' arguments."""
+    parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
+    parser.add_argument("--once", action="store_true", help="fit what has changed, and end")
+    parser.set_defaults(run=run_posteriors)
+
+
+def run_posteriors(arguments: argparse.Namespace) -> int:
+    """ldpkit posteriors [--once]"""
+    require_inference()
+    from collector.exports.exporting import Opened
+    from collector.operator.fitting import Fitter
+    from collector.storage.database import Database
+    from collector.storage.migrating import migrate
+    from collector.studies.rules import RuleBook
+
+    settings = settings_with(database=arguments.database)
+    database = Database(settings.database, settings.busy_timeout)
+    migrate(database)
+    os.nice(LOWEST_PRIORITY)
+    fitter = Fitter(Opened(database, RuleBook(database)))
+    fitter.fit_all() if arguments.once else fitter.watch()
+    return 0
+
+
+def require_inference() -> None:
+    """Raises InputError unless posteriors can be fitted here."""
+    if find_spec("inference") is None or find_spec("numpyro") is None:
+        raise InputError("posteriors need the inference extra: pip install 'ldpkit[inference]'")
+
+
+@contextmanager
+def fitting_beside(settings: Settings) -> Iterator[None]:
+    """One `ldpkit posteriors`, until the block is left; when this process is killed it ends by itself."""
+    require_inference()
+    command = [sys.executable, "-m", "ldp_client.cli", "posteriors"]
+    # In the environment: arguments can be read by every user of the machine.
+    environment = {**os.environ, "LDPKIT_DATABASE": settings.database}
+    environment.pop("LDPKIT_TOKEN", None)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
+    server = os.getpid()
+    try:
+        yield
+    finally:
+        # A forked worker leaves through here too.
+        if os.getpid() == server:
+            process.terminate()
+            process.wait(STOP_SECONDS)

@@ -1,0 +1,80 @@
+"""Closing a secure sum: one set that every node confirms, one sum from each, and the total.
+
+Nothing is remembered between runs but by the nodes: after a crash at any point the same command
+gives the same total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from collector.secure_sum.node_client import NodeClient
+from collector.secure_sum.statements import Statement, set_digest, split_ids
+from collector.secure_sum.transcript import NodeSum, Transcript
+from schemas import Study
+from schemas.errors import DocumentError, InputError, TransferError
+from schemas.route import Route
+from summaries import Summary
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Closed:
+    """total: the sum as a summary, ready to be fitted. transcript: what the nodes signed."""
+
+    total: Summary
+    transcript: Transcript
+
+
+def close_study(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Closed:
+    """Close a study with the route secure_sum at all its nodes and add up their sums.
+
+    tokens: the operator's key of each node, in the study's order, or one for all. Raises InputError
+    when too few devices reached every node, TransferError, StatementError, and SummaryError when the
+    total is no possible sum.
+    """
+    assert study.route is not None
+    route = study.route
+    clients = _clients(study, route, tokens)
+    for client in clients:
+        progress(f"closing {client.url}")
+        client.close()
+    ids = _common_ids(route, [_checked(client, split_ids, client.report_ids()) for client in clients])
+    progress(f"{len(ids)} of {route.clients} devices reached every node")
+    joined, digest = b"".join(ids), set_digest(ids)
+    confirmed = [_checked(client, Statement.from_document, client.confirm(joined)) for client in clients]
+    sums = []
+    for client in clients:
+        progress(f"sum of {client.url}")
+        sums.append(_checked(client, NodeSum.from_document, client.total(digest)))
+    transcript = Transcript(study.id, study.digest, tuple(confirmed), tuple(sums))
+    return Closed(transcript.total(study), transcript)
+
+
+def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClient]:
+    if len(tokens) not in (1, len(route.nodes)):
+        raise InputError(f"give one token for all nodes, or {len(route.nodes)} in their order")
+    each = list(tokens) * len(route.nodes) if len(tokens) == 1 else tokens
+    return [NodeClient(node.url, study.id, token) for node, token in zip(route.nodes, each)]
+
+
+def _common_ids(route: Route, held: Sequence[Sequence[bytes]]) -> list[bytes]:
+    """The reports that every node has; ids are random, so the first N are any N."""
+    everywhere = set(held[0]).intersection(*held[1:])
+    common = sorted(everywhere)[: route.clients]
+    if len(common) < route.fewest:
+        raise InputError(
+            f"only {len(common)} devices reached every node, and no sum over fewer than {route.fewest} "
+            "(clients − tolerate) is ever made"
+        )
+    return common
+
+
+def _checked(client: NodeClient, read: Callable[[Any], Any], answer: Any) -> Any:
+    try:
+        return read(answer)
+    except DocumentError as error:
+        raise TransferError(f"node {client.url} sent what is not valid: {error}") from None

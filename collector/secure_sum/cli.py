@@ -1,0 +1,88 @@
+"""The subcommands of `ldpkit secure-sum`: keygen, close, verify."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from schemas import Study
+from schemas.errors import InputError
+
+TOKEN_VARIABLE = "LDPKIT_TOKEN"
+
+
+def add_secure_sum(parser: argparse.ArgumentParser) -> None:
+    """Register keygen, close and verify."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    keygen = commands.add_parser("keygen", help="make a node's keys")
+    keygen.add_argument("--out", required=True, metavar="FILE", help="gets the private keys; must be new")
+    keygen.set_defaults(run=run_keygen)
+    close = commands.add_parser("close", help="close a study at its nodes and get the total")
+    close.add_argument("study", metavar="STUDY.json")
+    close.add_argument(
+        "--token",
+        action="append",
+        help=f"a node's operator key; once for all nodes, or once for each; default {TOKEN_VARIABLE}",
+    )
+    close.add_argument("--out", required=True, metavar="TOTAL.json", help="a summary for ldpkit fit")
+    close.set_defaults(run=run_close)
+    verify = commands.add_parser("verify", help="check a transcript against its study")
+    verify.add_argument("study", metavar="STUDY.json")
+    verify.add_argument("transcript", metavar="TRANSCRIPT.json")
+    verify.set_defaults(run=run_verify)
+
+
+def run_keygen(arguments: argparse.Namespace) -> int:
+    """ldpkit secure-sum keygen --out FILE"""
+    from collector.secure_sum.node_keys import NodeKeys
+
+    keys = NodeKeys.generate()
+    keys.save(arguments.out)
+    print(f"keys in {arguments.out}; in the study, name the node as", file=sys.stderr)
+    print(f"https://NODE#{keys.fragment}")
+    return 0
+
+
+def run_close(arguments: argparse.Namespace) -> int:
+    """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
+    from collector.secure_sum.aggregator import close_study
+    from ldp_client.files import replacing
+
+    tokens = arguments.token or [os.environ.get(TOKEN_VARIABLE, "")]
+    if not all(tokens):
+        raise InputError(f"closing needs the nodes' operator keys: --token, or {TOKEN_VARIABLE}")
+    closed = close_study(_read_study(arguments.study), tokens, lambda line: print(line, file=sys.stderr))
+    transcript = f"{arguments.out.removesuffix('.json')}.transcript.json"
+    with replacing(transcript) as file:
+        file.write(closed.transcript.to_json())
+    with replacing(arguments.out) as file:
+        file.write(closed.total.to_json())
+    print(f"total in {arguments.out}, what the nodes signed in {transcript}")
+    return 0
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """ldpkit secure-sum verify STUDY.json TRANSCRIPT.json"""
+    from collector.secure_sum.transcript import Transcript
+
+    transcript = Transcript.from_json(_read(arguments.transcript))
+    total = transcript.total(_read_study(arguments.study))
+    clients = next(iter(total.questions.values())).n
+    print(f"{len(transcript.sums)} nodes signed the same set of {clients} devices, and these sums")
+    return 0
+
+
+def _read_study(path: str) -> Study:
+    study = Study.from_json(_read(path))
+    if study.route is None:
+        raise InputError(f"study {study.id} has no route 'secure_sum': its reports go to a collector")
+    return study
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None

@@ -1,0 +1,147 @@
+"""One node of secure sums: what it takes, and the one sum that it gives away for each study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+
+from sqlalchemy.orm import Session
+
+from collector.http.problems import (
+    SET_CONFLICT,
+    SET_INVALID,
+    STUDY_CONFLICT,
+    STUDY_OPEN,
+    ProblemError,
+)
+from collector.reports.packing import PackedReport
+from collector.secure_sum import bound_sets
+from collector.secure_sum.node_keys import NodeKeys
+from collector.secure_sum.statements import Statement, set_digest
+from collector.secure_sum.summing import Opener, add_shares
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.studies import publishing
+from collector.studies.publishing import unknown_study
+from schemas import Study
+from schemas.errors import StudyError
+
+SHARES_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Node:
+    """keys: the node's own. database: where the sealed shares are, as reports."""
+
+    keys: NodeKeys
+    database: Database
+    _openers: dict[str, Opener] = field(default_factory=dict)
+
+    def place(self, study: Study) -> int:
+        """Which of the study's nodes this one is. Raises StudyError when it is none of them."""
+        if study.route is None:
+            raise StudyError("route", "is missing: this server is a node of secure sums")
+        for index, node in enumerate(study.route.nodes):
+            if (node.sealing_key + node.signing_key).hex() == self.keys.fragment:
+                return index
+        raise StudyError("route.nodes", "does not name this node's keys")
+
+    def publish(self, session: Session, study: Study) -> bool:
+        """`publishing.publish`, for studies that name this node.
+
+        One version alone: two sums of nearly the same devices would tell them apart. Raises StudyError,
+        ProblemError.
+        """
+        self.place(study)
+        published = queries.find_document(session, study.id)
+        if published is not None and published.version != study.version:
+            detail = f"version {published.version} is published, and a secure sum has one version alone"
+            raise ProblemError(STUDY_CONFLICT, detail, "version")
+        return publishing.publish(session, study)
+
+    def opener(self, study_id: str) -> Opener:
+        """What opens a published study's shares. Raises ProblemError for an unknown study."""
+        if study_id not in self._openers:
+            with self.database.read() as session:
+                document = queries.find_document(session, study_id)
+            if document is None:
+                raise unknown_study(study_id)
+            study = Study.from_json(document.canonical)
+            self._openers[study_id] = Opener.of(study, self.place(study), self.keys.sealing)
+        return self._openers[study_id]
+
+    def take(self, study_id: str, report_id: str, sealed: bytes) -> PackedReport:
+        """A share to store, as it came. Raises ReportError for one that cannot be opened, ProblemError."""
+        opener = self.opener(study_id)
+        opener.open(report_id, sealed)
+        return PackedReport(bytes.fromhex(report_id), opener.study.version, sealed)
+
+    def report_ids(self, study_id: str) -> list[bytes]:
+        """The ids of all shares of a closed study, ascending. Raises ProblemError while it is open."""
+        with self.database.read() as session:
+            number = _closed_study(session, study_id)
+            return bound_sets.share_ids(session, number)
+
+    def confirm(self, session: Session, study_id: str, ids: Sequence[bytes]) -> Statement:
+        """Bind the node to this set for good. Raises ProblemError for another, or an impossible one."""
+        number = _closed_study(session, study_id)
+        confirmed = bound_sets.confirmed_ids(session, number)
+        if confirmed is not None and confirmed != list(ids):
+            raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
+        if confirmed is None:
+            self._check_set(session, number, study_id, ids)
+            bound_sets.insert_set(session, number, ids)
+        return self._statement("set", study_id, ids)
+
+    def _check_set(self, session: Session, number: int, study_id: str, ids: Sequence[bytes]) -> None:
+        route = self.opener(study_id).study.route
+        assert route is not None
+        if not route.fewest <= len(ids) <= route.clients:
+            detail = f"has {len(ids)} reports; a sum needs {route.fewest} to {route.clients}"
+            raise ProblemError(SET_INVALID, detail, "set")
+        missing = set(ids).difference(bound_sets.share_ids(session, number))
+        if missing:
+            raise ProblemError(SET_INVALID, f"{len(missing)} of its reports have no share here", "set")
+
+    def total(self, study_id: str, wanted: str) -> tuple[Statement, bytes]:
+        """The one sum, over the confirmed set; what it was before if it was asked for before.
+
+        wanted: that set's digest. Raises ProblemError for a set that was not confirmed.
+        """
+        with self.database.read() as session:
+            number = _closed_study(session, study_id)
+            ids = bound_sets.confirmed_ids(session, number)
+            total = bound_sets.stored_total(session, number)
+        if ids is None or set_digest(ids) != wanted:
+            raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
+        if total is None:
+            total = add_shares(self.opener(study_id), self._shares(number, ids))
+        return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
+
+    def keep(self, session: Session, study_id: str, total: bytes) -> None:
+        """Make the sum durable before it is given away."""
+        bound_sets.store_total(session, _closed_study(session, study_id), total)
+
+    def _shares(self, number: int, ids: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        remaining = iter(ids)
+        while chunk := list(islice(remaining, SHARES_AT_ONCE)):
+            with self.database.read() as session:
+                held = queries.held_reports(session, number, chunk)
+            yield from ((report_id, held[report_id][2]) for report_id in chunk)
+
+    def _statement(self, kind: str, study_id: str, ids: Sequence[bytes], total: str = "0" * 64) -> Statement:
+        opener = self.opener(study_id)
+        said = Statement(kind, study_id, opener.study.digest, opener.node, len(ids), set_digest(ids), total)
+        return said.signed(self.keys.signing)
+
+
+def _closed_study(session: Session, study_id: str) -> int:
+    """The study's number. Raises ProblemError unless it is published and closed."""
+    study = queries.study_state(session, study_id)
+    if study is None:
+        raise unknown_study(study_id)
+    if not study.closed:
+        raise ProblemError(STUDY_OPEN, "shares still come in")
+    return study.number

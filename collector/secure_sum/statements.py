@@ -1,0 +1,100 @@
+"""What a node says under its signature: which set of reports it confirmed, and what they sum to."""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from schemas.canonical import canonical_json
+from schemas.errors import StatementError
+from schemas.fields import Constant, Hex, Identifier, Integer, OneOf, Record, Text
+from schemas.report import ID_BYTES
+from schemas.route import MOST_CLIENTS
+
+FORMAT = "ldpkit.node-statement/1"
+NO_TOTAL = "0" * 64
+
+
+_SHAPE = Record(
+    {
+        "format": Constant(FORMAT),
+        "kind": OneOf(("set", "sum")),
+        "study": Identifier(),
+        "digest": Hex(64),
+        "node": Integer(0, 31),
+        "clients": Integer(0, MOST_CLIENTS),
+        "set": Hex(64),
+        "total": Hex(64),
+        "signature": Text(100, empty=True),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """kind: "set" (the node will sum this set and no other) or "sum" (it did; total is the sum's SHA-256).
+
+    node: its place in the study's route. clients: how many reports the set has. set: `set_digest`.
+    """
+
+    kind: str
+    study: str
+    digest: str
+    node: int
+    clients: int
+    set: str
+    total: str = NO_TOTAL
+    signature: str = ""
+
+    def signed(self, key: Ed25519PrivateKey) -> Statement:
+        """The same, with the node's signature."""
+        signature = b2a_base64(key.sign(self._message()), newline=False).decode()
+        return replace(self, signature=signature)
+
+    def check(self, signing_key: bytes) -> None:
+        """Raises StatementError unless the owner of this Ed25519 key signed it."""
+        try:
+            signature = a2b_base64(self.signature)
+            if b2a_base64(signature, newline=False).decode() != self.signature:
+                raise ValueError
+            Ed25519PublicKey.from_public_bytes(signing_key).verify(signature, self._message())
+        except (InvalidSignature, ValueError):
+            raise StatementError("signature", f"is not that of node {self.node}") from None
+
+    @property
+    def subject(self) -> tuple[str, str, str, int, int, str]:
+        """What it is about, without the total."""
+        return self.kind, self.study, self.digest, self.node, self.clients, self.set
+
+    def to_document(self) -> dict[str, Any]:
+        """The plain JSON value."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_document(cls, document: Any) -> Statement:
+        """Validate a plain JSON value; the signature is checked by `check`. Raises StatementError."""
+        parsed = _SHAPE.read(document, "", StatementError)
+        del parsed["format"]
+        return cls(**parsed)
+
+    def _message(self) -> bytes:
+        return canonical_json(replace(self, signature="").to_document()).encode()
+
+
+def set_digest(ids: Sequence[bytes]) -> str:
+    """SHA-256 of report ids in ascending order."""
+    return sha256(b"".join(ids)).hexdigest()
+
+
+def split_ids(joined: bytes) -> list[bytes]:
+    """Report ids from their concatenation. Raises StatementError unless they ascend strictly."""
+    ids = [joined[start : start + ID_BYTES] for start in range(0, len(joined), ID_BYTES)]
+    if len(joined) % ID_BYTES or any(left >= right for left, right in zip(ids, ids[1:])):
+        raise StatementError("set", "must be report ids of 16 bytes in ascending order, each once")
+    return ids

@@ -1,0 +1,157 @@
+"""The transcript of a closing: what each node signed, from which anyone can check and repeat the total."""
+
+from __future__ import annotations
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collector.secure_sum.statements import Statement
+from ldp_client import mechanism_for
+from schemas import Study
+from schemas.canonical import canonical_json, parse_json
+from schemas.errors import StatementError, SummaryError
+from schemas.fields import Constant, Hex, Identifier, ListOf, Record
+from summaries import QuestionSummary, Summary
+from summaries.reductions import REDUCTIONS
+
+FORMAT = "ldpkit.transcript/1"
+MAX_BYTES = 1 << 30
+
+
+class _Words:
+    """Base64 of little-endian 64-bit words."""
+
+    def read(self, value: Any, path: str, error: type[StatementError]) -> bytes:
+        try:
+            words = a2b_base64(value) if isinstance(value, str) else b"?"
+        except Base64Error:
+            words = b"?"
+        if len(words) % 8 or b2a_base64(words, newline=False).decode() != value:
+            raise error(path, "must be 64-bit words in base64")
+        return words
+
+
+class _AnyStatement:
+    """A statement's own document."""
+
+    def read(self, value: Any, path: str, error: type[StatementError]) -> Statement:
+        del path, error
+        return Statement.from_document(value)
+
+
+_SUM = Record({"statement": _AnyStatement(), "total": _Words()})
+
+
+@dataclass(frozen=True)
+class NodeSum:
+    """One node's sum, little-endian 64-bit words, and its statement about it."""
+
+    statement: Statement
+    total: bytes
+
+    @classmethod
+    def from_document(cls, document: Any) -> NodeSum:
+        """Validate a plain JSON value. Raises StatementError."""
+        return cls(**_SUM.read(document, "", StatementError))
+
+    def to_document(self) -> dict[str, Any]:
+        """The plain JSON value."""
+        words = b2a_base64(self.total, newline=False).decode()
+        return {"statement": self.statement.to_document(), "total": words}
+
+
+class _AnySum:
+    """A node's sum."""
+
+    def read(self, value: Any, path: str, error: type[StatementError]) -> NodeSum:
+        del path, error
+        return NodeSum.from_document(value)
+
+
+_SHAPE = Record(
+    {
+        "format": Constant(FORMAT),
+        "study": Identifier(),
+        "digest": Hex(64),
+        "confirmed": ListOf(_AnyStatement(), 2, 32),
+        "sums": ListOf(_AnySum(), 2, 32),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """confirmed, sums: what the nodes said, in the study's order."""
+
+    study: str
+    digest: str
+    confirmed: Sequence[Statement]
+    sums: Sequence[NodeSum]
+
+    def to_json(self) -> str:
+        """The canonical JSON text."""
+        head = {"format": FORMAT, "study": self.study, "digest": self.digest}
+        confirmed = [statement.to_document() for statement in self.confirmed]
+        sums = [part.to_document() for part in self.sums]
+        return canonical_json({**head, "confirmed": confirmed, "sums": sums})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Transcript:
+        """Parse a transcript; `total` checks what it says. Raises StatementError."""
+        parsed = _SHAPE.read(parse_json(text, StatementError, MAX_BYTES), "", StatementError)
+        del parsed["format"]
+        return cls(**parsed)
+
+    def total(self, study: Study) -> Summary:
+        """The total of the nodes' sums, after every check that can be made.
+
+        Raises StatementError where a signature, a set or a sum is not what the others say, and
+        SummaryError for a total that no devices could have: then a node summed wrongly, or a device
+        sent shares of what is no answer. Which of them cannot be told from sums.
+        """
+        assert study.route is not None
+        same_study = (self.study, self.digest) == (study.id, study.digest)
+        if not same_study or not len(self.confirmed) == len(self.sums) == len(study.route.nodes):
+            raise StatementError("digest", "the transcript is of another study document")
+        size = sum(mechanism_for(question).payload_size for question in study.questions)
+        clients = self.confirmed[0].clients
+        if not study.route.fewest <= clients <= study.route.clients:
+            raise StatementError("clients", f"{clients} is not a number of devices that the study allows")
+        words = np.zeros(size // 8, dtype="<u8")
+        for index, (confirmed, part) in enumerate(zip(self.confirmed, self.sums)):
+            self._check_node(study, index, confirmed, part, size)
+            words += np.frombuffer(part.total, dtype="<u8")
+        return _summary(study, clients, words.astype("<i8"))
+
+    def _check_node(self, study: Study, index: int, confirmed: Statement, part: NodeSum, size: int) -> None:
+        assert study.route is not None
+        key = study.route.nodes[index].signing_key
+        first, said = self.confirmed[0], part.statement
+        for statement, kind in ((confirmed, "set"), (said, "sum")):
+            statement.check(key)
+            expected = (kind, study.id, study.digest, index, first.clients, first.set)
+            if statement.subject != expected:
+                raise StatementError(f"node {index}", "speaks of another study, node or set than the others")
+        if len(part.total) != size or sha256(part.total).hexdigest() != said.total:
+            raise StatementError(f"node {index}", "its sum is not the one that it signed")
+
+
+def _summary(study: Study, clients: int, words: NDArray[np.int64]) -> Summary:
+    questions, start = {}, 0
+    for question in study.questions:
+        mechanism = mechanism_for(question)
+        end = start + mechanism.payload_size // 8
+        values = words[start:end].astype(np.int64)
+        if not REDUCTIONS[mechanism.name].possible(mechanism, clients, values):
+            problem = "is no possible sum: a node or a device went wrong"
+            raise SummaryError(f"questions.{question.id}", problem)
+        questions[question.id] = QuestionSummary(clients, values)
+        start = end
+    return Summary(study.id, study.version, study.digest, questions)

@@ -1,0 +1,81 @@
+"""Signed studies: published on the strength of a signature, and served for devices that demand one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from collector.http.problems import SIGNATURE_REFUSED, STUDY_UNSIGNED, ProblemError
+from collector.storage import queries
+from collector.studies.publishing import publish, unknown_study
+from ldp_client.core.public_keys import PublicKey
+from ldp_client.signatures import verify_study
+from schemas import Study
+from schemas.errors import InputError, RefusedError
+from schemas.signed import FORMAT, Signature, SignedStudy
+
+PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
+
+
+def load_keys(path: str | None) -> tuple[PublicKey, ...]:
+    """The public keys in a file of PEM blocks, none without a path. Raises InputError."""
+    if path is None:
+        return ()
+    try:
+        text = Path(path).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"setting signing_keys: cannot read {path}: {error}") from None
+    keys = tuple(PublicKey.from_pem(block) for block in PEM.findall(text))
+    if not keys:
+        raise InputError(f"setting signing_keys: {path} has no public key in PEM")
+    return keys
+
+
+def is_signed(document: Any) -> bool:
+    """Whether a parsed body is meant as a signed study."""
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def is_trusted(signed: SignedStudy, keys: Sequence[PublicKey]) -> bool:
+    """Whether one of the keys has signed. Raises ProblemError for a signature that is wrong."""
+    if not {signature.key for signature in signed.signatures} & {key.id for key in keys}:
+        return False
+    try:
+        verify_study(signed, keys)
+    except RefusedError as error:
+        raise ProblemError(SIGNATURE_REFUSED, str(error), "signatures") from None
+    return True
+
+
+def publish_signed(
+    session: Session, signed: SignedStudy, publish: Callable[[Session, Study], bool] = publish
+) -> bool:
+    """Publish a study and keep its signatures beside those it has; whether its version is new.
+
+    Raises ProblemError as `publish` does: an earlier version, however well signed, is refused.
+    """
+    is_new = publish(session, signed.study)
+    document = queries.find_document(session, signed.study.id)
+    assert document is not None
+    for signature in signed.signatures:
+        queries.add_signature(session, document, signature)
+    return is_new
+
+
+def fetch_signed(session: Session, study_id: str, version: int | None) -> SignedStudy:
+    """One version with its signatures, the current one without a version.
+
+    Raises ProblemError for a study that is not published, or not signed.
+    """
+    document = queries.find_document(session, study_id, version)
+    if document is None:
+        raise unknown_study(study_id)
+    rows = queries.signatures(session, document)
+    if not rows:
+        raise ProblemError(STUDY_UNSIGNED, f"version {document.version} was published without a signature")
+    signatures = [Signature(row.algorithm, row.key, row.signature) for row in rows]
+    return SignedStudy(Study.from_json(document.canonical), signatures)

@@ -1,0 +1,89 @@
+"""A node's routes: take sealed shares from devices, and close a study with the aggregator."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from flask import Blueprint, Response, jsonify, make_response, request
+from sqlalchemy.orm import Session
+
+from collector.bodies.reading import body_bytes, json_body
+from collector.context import current_collector
+from collector.http.auth import requires
+from collector.http.parameters import report_id_bytes
+from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
+from collector.operator.keys import Role
+from collector.reports import intake, withdrawing
+from collector.secure_sum.statements import split_ids
+from collector.storage import queries
+from schemas.errors import StatementError
+from schemas.fields import Hex, Record
+
+shares = Blueprint("shares", __name__, url_prefix="/v1/studies/<study_id>")
+
+BINARY = "application/octet-stream"
+WANTED = Record({"set": Hex(64)})
+
+
+@shares.put("/shares/<report_id>")
+def put(study_id: str, report_id: str) -> Response:
+    """201 once the sealed share is durable, 200 if it was before."""
+    collector = current_collector()
+    report_id_bytes(report_id, "report_id")
+    share = collector.node_part().take(study_id, report_id, _binary_body())
+    receipt = intake.submit_one(collector, study_id, share)
+    response = jsonify(id=report_id, result=receipt.value)
+    response.status_code = 201 if receipt is intake.Receipt.STORED else 200
+    return response
+
+
+@shares.delete("/shares/<report_id>")
+def delete(study_id: str, report_id: str) -> Response:
+    """204 once the share is gone for good. After closing the set is fixed."""
+    identifier = report_id_bytes(report_id, "report_id")
+    collector = current_collector()
+
+    def withdraw(session: Session) -> None:
+        state = queries.study_state(session, study_id, keep=True)
+        if state is not None and state.closed:
+            raise ProblemError(SUM_FIXED, "the study was closed")
+        withdrawing.withdraw(session, collector.rules.find, study_id, identifier)
+
+    collector.writer.act(withdraw)
+    return Response(status=204)
+
+
+@shares.get("/shares")
+@requires(Role.OPERATE)
+def list_ids(study_id: str) -> Response:
+    """The report ids of a closed study, 16 bytes each, ascending."""
+    response = make_response(b"".join(current_collector().node_part().report_ids(study_id)))
+    response.content_type = BINARY
+    return response
+
+
+@shares.post("/set")
+@requires(Role.OPERATE)
+def confirm(study_id: str) -> Response:
+    """Bind the node to a set of reports; its signed statement."""
+    collector = current_collector()
+    node = collector.node_part()
+    ids = split_ids(_binary_body())
+    return jsonify(collector.writer.act(lambda session: node.confirm(session, study_id, ids)).to_document())
+
+
+@shares.post("/sum")
+@requires(Role.OPERATE)
+def total(study_id: str) -> Response:
+    """The sum over the confirmed set, and the node's signed statement; the same at every call."""
+    collector = current_collector()
+    wanted = WANTED.read(json_body(), "", StatementError)
+    statement, words = collector.node_part().total(study_id, wanted["set"])
+    collector.writer.act(lambda session: collector.node_part().keep(session, study_id, words))
+    return jsonify(statement=statement.to_document(), total=b64encode(words).decode())
+
+
+def _binary_body() -> bytes:
+    if request.mimetype != BINARY:
+        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {BINARY}")
+    return body_bytes()

@@ -1,0 +1,142 @@
+"""Posteriors that take noisy reports for clean data: same priors, no noise in the likelihood.
+
+What an analyst gets who corrects for bias at most. Intervals are far too narrow; for numbers the spread is
+too wide as well. For comparison only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+from jax import Array
+from numpy.typing import NDArray
+
+from inference import priors
+from inference.models.base import Draws, Model
+from inference.models.choice_forms import form_of
+from inference.models.number import cell_edges, place_of
+from inference.models.number_laws import LAWS
+from inference.models.regression import Scale as RecordScale
+from inference.models.regression import second_moments
+from ldp_client import Mechanism, mechanism_for
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from schemas import Question
+from summaries import QuestionSummary
+
+Matrix = NDArray[np.float64]
+Build = Callable[[Question, Mechanism, QuestionSummary], Model]
+
+# PASS-GLM's interval for the polynomial in place of the logistic log-likelihood (Huggins et al. 2017).
+POLYNOMIAL_REACH = 4.0
+
+
+def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model:
+    """The question's model with its priors, its noisy summary taken for the truth.
+
+    Raises KeyError for a model that has no naive form here.
+    """
+    return _NAIVE[question.model.name](question, mechanism_for(question), summary)
+
+
+def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """Every report in the middle of its cell; those beyond a bound count as there."""
+    law, place = LAWS[question.model.name], place_of(question)
+    edges, _ = cell_edges(mechanism)
+    middles = np.clip(np.concatenate([[0.0], (edges[1:] + edges[:-1]) / 2, [1.0]]), 0.0, 1.0)
+
+    def program(values: Array, counts: Array) -> None:
+        numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(values)))
+
+    data = {"values": place.shift + place.stretch * middles, "counts": summary.values}
+    return Model(program, data, law.start(place.start(0.5, 0.1)), lambda draws: law.own(draws, place.units))
+
+
+def _estimated_counts(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
+    """n times the unbiased frequencies, negative ones as 0."""
+    return np.asarray(summary.n * np.maximum(form_of(mechanism, summary).estimate, 0.0))
+
+
+def _bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    no, yes = _estimated_counts(mechanism, summary)
+
+    def program(no: Array, yes: Array) -> None:
+        p = priors.bernoulli(question)
+        numpyro.factor("reports", yes * jnp.log(p) + no * jnp.log1p(-p))
+
+    return Model(program, {"no": no, "yes": yes}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
+
+
+def _multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    def program(counts: Array) -> None:
+        shares = priors.multinomial(question)
+        numpyro.factor("reports", jnp.sum(counts * jnp.log(shares)))
+
+    def parameters(draws: Draws) -> dict[str, Matrix]:
+        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
+
+    counts = _estimated_counts(mechanism, summary)
+    return Model(program, {"counts": counts}, {"p": (counts + 1) / (counts + 1).sum()}, parameters)
+
+
+def _moments(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
+    """Σ vvᵀ of v = (1, features, response), (d + 2, d + 2): the nearest matrix that could be one."""
+    gaussian = cast(GaussianStatistics, mechanism)
+    noisy = second_moments(gaussian, summary)
+    weights = np.ones(len(noisy))
+    weights[[0, -1]] = 1 / gaussian.scaled_weight
+    values, vectors = np.linalg.eigh(noisy * np.outer(weights, weights))
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def _linear_log_likelihood(question: Question, n: int, moments: Array) -> Array:
+    """Σ log Normal(y | intercept + coefficients·x, sd), from the moments."""
+    line, sd = priors.regression(question), priors.residual_sd(question)
+    weights = jnp.concatenate([-line.intercept[None], -line.coefficients, jnp.ones(1)])
+    return -n * jnp.log(sd) - weights @ moments @ weights / (2 * sd**2)
+
+
+def _polynomial() -> tuple[float, float, float]:
+    """Chebyshev's degree 2 approximation of log sigmoid(s) on ±POLYNOMIAL_REACH, by powers of s."""
+    series = np.polynomial.Chebyshev.interpolate(
+        lambda s: -np.logaddexp(0.0, -s), 2, domain=[-POLYNOMIAL_REACH, POLYNOMIAL_REACH]
+    )
+    constant, slope, curvature = series.convert(kind=np.polynomial.Polynomial).coef
+    return float(constant), float(slope), float(curvature)
+
+
+def _logistic_log_likelihood(question: Question, n: int, moments: Array) -> Array:
+    """PASS-GLM: Σ of a quadratic in y·(intercept + coefficients·x), from the moments."""
+    constant, slope, curvature = _polynomial()
+    line = priors.regression(question)
+    weights = jnp.concatenate([line.intercept[None], line.coefficients])
+    quadratic = weights @ moments[:-1, :-1] @ weights
+    return n * constant + slope * (moments[-1, :-1] @ weights) + curvature * quadratic
+
+
+def _regression(
+    log_likelihood: Callable[[Question, int, Array], Array],
+    initial: dict[str, object],
+    question: Question,
+    mechanism: Mechanism,
+    summary: QuestionSummary,
+) -> Model:
+    def program(n: int, moments: Array) -> None:
+        numpyro.factor("reports", log_likelihood(question, n, jnp.asarray(moments)))
+
+    data = {"n": summary.n, "moments": _moments(mechanism, summary)}
+    start = {"intercept": 0.0, "coefficients": np.zeros(len(question.features)), **initial}
+    return Model(program, data, start, RecordScale(question).parameters)
+
+
+_NAIVE: dict[str, Build] = {
+    **dict.fromkeys(LAWS, _number),
+    "bernoulli": _bernoulli,
+    "multinomial": _multinomial,
+    "linear_regression": partial(_regression, _linear_log_likelihood, {"sd": 0.5}),
+    "logistic_regression": partial(_regression, _logistic_log_likelihood, {}),
+}

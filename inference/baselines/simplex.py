@@ -1,0 +1,67 @@
+"""Repairs of frequency estimates that are negative or do not sum to 1, by the names of their survey.
+
+Wang, Lopuhaä-Zwakenberg, Li, Skoric, Li: Locally Differentially Private Frequency Estimation with
+Consistency (NDSS 2020). All take estimates of shape (…, k) and return the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Frequencies = NDArray[np.float64]
+
+# Base-Cut lets so many choices that nobody made stand above its threshold, on average.
+FALSE_CHOICES = 2.0
+
+
+def norm(estimates: ArrayLike) -> Frequencies:
+    """Norm: what is missing to 1 is added in equal parts; entries may stay negative.
+
+    It is the least-squares solution under the sum alone (Hay et al. 2010).
+    """
+    raw = np.asarray(estimates, dtype=np.float64)
+    return np.asarray(raw + (1 - raw.sum(-1, keepdims=True)) / raw.shape[-1])
+
+
+def norm_mul(estimates: ArrayLike) -> Frequencies:
+    """Norm-Mul: negative entries become 0, the rest is divided by its sum (all equal, if that is 0)."""
+    positive = np.maximum(np.asarray(estimates, dtype=np.float64), 0.0)
+    total = positive.sum(-1, keepdims=True)
+    equal = 1 / positive.shape[-1]
+    return np.where(total > 0, positive / np.where(total > 0, total, 1.0), equal)
+
+
+def norm_sub(estimates: ArrayLike) -> Frequencies:
+    """Norm-Sub: the Euclidean projection on the simplex, max(v − t, 0) with t such that the sum is 1.
+
+    It is the least-squares solution under the sum and non-negativity. Duchi, Shalev-Shwartz, Singer,
+    Chandra: Efficient Projections onto the l1-Ball (ICML 2008), in O(k log k).
+    """
+    raw = np.asarray(estimates, dtype=np.float64)
+    falling = -np.sort(-raw, axis=-1)
+    shift = (np.cumsum(falling, axis=-1) - 1) / np.arange(1, raw.shape[-1] + 1)
+    last = np.sum(falling > shift, axis=-1, keepdims=True) - 1
+    return np.asarray(np.maximum(raw - np.take_along_axis(shift, last, axis=-1), 0.0))
+
+
+def base_cut(estimates: ArrayLike, sd: float) -> Frequencies:
+    """Base-Cut: entries below Φ⁻¹(1 − 2/k)·sd become 0; the sum is left as it comes.
+
+    sd: of the estimate for a choice that nobody made (`unbiased_sd(0, …)`). Of such choices 2 pass on
+    average. With 4 choices or fewer the threshold would not be positive: entries below 0 become 0.
+    """
+    raw = np.asarray(estimates, dtype=np.float64)
+    kept_share = min(FALSE_CHOICES / raw.shape[-1], 0.5)
+    return np.where(raw >= NormalDist().inv_cdf(1 - kept_share) * sd, raw, 0.0)
+
+
+# Those that need nothing but the estimates, by their published names.
+PROJECTIONS: Mapping[str, Callable[[ArrayLike], Frequencies]] = {
+    "norm": norm,
+    "norm-mul": norm_mul,
+    "norm-sub": norm_sub,
+}

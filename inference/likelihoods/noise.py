@@ -1,0 +1,45 @@
+"""The noise that devices add to a number: what it makes of a clipped law."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+from numpyro.distributions import Laplace, Normal
+
+from .base import ClippedLaw
+from .flows import laplace_flows
+
+
+class LaplaceNoise(Laplace):
+    """Laplace noise of the given scale around zero, in the unit of the bounds."""
+
+    def __init__(self, scale: ArrayLike, *, validate_args: bool | None = None) -> None:
+        super().__init__(0.0, scale, validate_args=validate_args)
+
+    def log_density(self, base: ClippedLaw, z: Array) -> Array:
+        """Log density of base + noise at z (sample…, batch…)."""
+        return base.log_with_laplace(z, jnp.asarray(self.scale))
+
+    def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
+        """Probabilities (..., K + 2) that base + noise is below, in each of K cells, or above `edges`."""
+        above, below, cells = laplace_flows(base, jnp.asarray(edges), self.scale)
+        return jnp.concatenate([below[..., :1], cells, above[..., -1:]], axis=-1)
+
+
+class GaussianNoise(Normal):
+    """Gaussian noise with the given standard deviation around zero, in the unit of the bounds."""
+
+    def __init__(self, scale: ArrayLike, *, validate_args: bool | None = None) -> None:
+        super().__init__(0.0, scale, validate_args=validate_args)
+
+    def log_density(self, base: ClippedLaw, z: Array) -> Array:
+        """As LaplaceNoise's."""
+        return base.log_with_gaussian(z, jnp.asarray(self.scale))
+
+    def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
+        """As LaplaceNoise's."""
+        return base.gaussian_cells(edges, self.scale)
+
+
+Noise = LaplaceNoise | GaussianNoise

@@ -1,0 +1,204 @@
+"""Regression from perturbed records: every entry of a record with its own noise (METHODS 5, LDPBI 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+from jax.typing import ArrayLike
+from numpyro.distributions import Distribution, constraints
+from numpyro.distributions.util import not_jax_tracer, validate_sample
+
+from .expected_sigmoid import expected_sigmoid, expected_sigmoids
+
+_LOG_2PI = 1.8378770664093453
+Rule = Callable[[Array, Array], Array]
+
+
+class PerturbedLinearRecords(Distribution):
+    """Second moments of perturbed records of a linear regression, in O(d^3) for any number (METHODS 5.1).
+
+    x ~ N(feature_mean, feature_covariance), y | x ~ N(intercept + coefficients' x, sd^2); a report is
+    z = (x, y) plus independent normal noise. Shapes: coefficients, feature_mean (..., d), feature_covariance
+    (..., d, d), the others (...). A value is the sum over `total_count` reports of (1, z)(1, z)', shape
+    (..., d + 2, d + 2): it is sufficient, and the density is that of the reports. Groups with different
+    noise are a batch.
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "coefficients": constraints.real_vector,
+        "intercept": constraints.real,
+        "sd": constraints.positive,
+        "feature_mean": constraints.real_vector,
+        "feature_covariance": constraints.positive_definite,
+        "feature_noise_sd": constraints.nonnegative,
+        "response_noise_sd": constraints.nonnegative,
+        "total_count": constraints.nonnegative_integer,
+    }
+    support = constraints.real_matrix
+
+    def __init__(
+        self,
+        coefficients: ArrayLike,
+        intercept: ArrayLike,
+        sd: ArrayLike,
+        feature_mean: ArrayLike,
+        feature_covariance: ArrayLike,
+        *,
+        feature_noise_sd: ArrayLike,
+        response_noise_sd: ArrayLike,
+        total_count: ArrayLike,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.coefficients, self.feature_mean = jnp.asarray(coefficients), jnp.asarray(feature_mean)
+        self.feature_covariance = jnp.asarray(feature_covariance)
+        self.intercept, self.sd = jnp.asarray(intercept), jnp.asarray(sd)
+        self.feature_noise_sd, self.response_noise_sd = (
+            jnp.asarray(feature_noise_sd),
+            jnp.asarray(response_noise_sd),
+        )
+        self.total_count = total_count
+        scalars = (self.intercept, self.sd, self.feature_noise_sd, self.response_noise_sd, total_count)
+        batch_shape = _batch_shape(self, scalars)
+        size = self.coefficients.shape[-1] + 2
+        super().__init__(batch_shape, (size, size), validate_args=validate_args)
+
+    @property
+    def report_law(self) -> tuple[Array, Array]:
+        """Mean (..., d + 1) and covariance (..., d + 1, d + 1) of one report."""
+        cross = jnp.einsum("...ij,...j->...i", self.feature_covariance, self.coefficients)
+        centre = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
+        variance = jnp.sum(self.coefficients * cross, -1) + self.sd**2 + self.response_noise_sd**2
+        features = _with_noise(self.feature_covariance, self.feature_noise_sd)
+        d, shape = cross.shape[-1], self.batch_shape
+        features = jnp.broadcast_to(features, (*shape, d, d))
+        cross = jnp.broadcast_to(cross, (*shape, d))[..., None]
+        corner = jnp.broadcast_to(variance, shape)[..., None, None]
+        top = jnp.concatenate([features, cross], -1)
+        bottom = jnp.concatenate([jnp.swapaxes(cross, -1, -2), corner], -1)
+        mean = jnp.broadcast_to(self.feature_mean, (*shape, d))
+        whole_mean = jnp.concatenate([mean, jnp.broadcast_to(centre, shape)[..., None]], -1)
+        return whole_mean, jnp.concatenate([top, bottom], -2)
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Needs a total_count that is one known number: it draws that many reports."""
+        assert key is not None
+        if not not_jax_tracer(self.total_count) or jnp.ndim(self.total_count):
+            raise ValueError("sampling needs total_count to be one known number")
+        mean, covariance = self.report_law
+        shape = (int(np.asarray(self.total_count)), *sample_shape, *self.batch_shape)
+        z = jax.random.multivariate_normal(key, mean, covariance, shape)
+        v = jnp.concatenate([jnp.ones((*shape, 1)), z], -1)
+        return jnp.einsum("n...i,n...j->...ij", v, v)
+
+    @validate_sample
+    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
+        del intermediates
+        value, n = jnp.asarray(value), jnp.asarray(self.total_count)
+        mean, covariance = self.report_law
+        factor = jnp.linalg.cholesky(covariance)
+        # With B = (-mean, I), the centred second moments are B S B'.
+        identity = jnp.broadcast_to(jnp.eye(mean.shape[-1]), covariance.shape)
+        centring = jnp.concatenate([-mean[..., None], identity], -1)
+        white = solve_triangular(factor, centring, lower=True)
+        squares = jnp.einsum("...ij,...jk,...ik->...", white, value, white)
+        log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+        return -squares / 2 - n * (log_det + mean.shape[-1] * _LOG_2PI / 2)
+
+
+class PerturbedLogisticRecords(Distribution):
+    """One perturbed record of a logistic regression (METHODS 5.2).
+
+    x ~ N(feature_mean, feature_covariance), P(y = 1 | x) = sigmoid(intercept + coefficients' x). A report is
+    (x + normal noise, 1 or 0): the response is 1 with probability p where y is 1, q where it is not.
+
+    Shapes: coefficients, feature_mean (..., d), feature_covariance (..., d, d), the others (...); a value
+    (..., d + 1) ends with the response. With a feature_noise_sd, p or q of shape (n,) each report has its own
+    budget.
+
+    rule: (loc, variance) -> E sigmoid(N(loc, variance)). By default it is exact to 1e-8; from a table where
+    all reports share one variance. There is no statistic of fixed size: the cost is O(n d).
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "coefficients": constraints.real_vector,
+        "intercept": constraints.real,
+        "feature_mean": constraints.real_vector,
+        "feature_covariance": constraints.positive_definite,
+        "feature_noise_sd": constraints.nonnegative,
+        "p": constraints.unit_interval,
+        "q": constraints.unit_interval,
+    }
+    support = constraints.real_vector
+    pytree_aux_fields = ("rule",)
+
+    def __init__(
+        self,
+        coefficients: ArrayLike,
+        intercept: ArrayLike,
+        feature_mean: ArrayLike,
+        feature_covariance: ArrayLike,
+        *,
+        feature_noise_sd: ArrayLike,
+        p: ArrayLike,
+        q: ArrayLike,
+        rule: Rule | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.coefficients, self.feature_mean = jnp.asarray(coefficients), jnp.asarray(feature_mean)
+        self.feature_covariance, self.intercept = jnp.asarray(feature_covariance), jnp.asarray(intercept)
+        self.feature_noise_sd, self.p, self.q = jnp.asarray(feature_noise_sd), jnp.asarray(p), jnp.asarray(q)
+        self.rule = rule
+        scalars = (self.intercept, self.feature_noise_sd, self.p, self.q)
+        batch_shape = _batch_shape(self, scalars)
+        super().__init__(batch_shape, (self.coefficients.shape[-1] + 1,), validate_args=validate_args)
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        assert key is not None
+        shape = sample_shape + self.batch_shape
+        of_x, of_noise, of_y, of_report = jax.random.split(key, 4)
+        x = jax.random.multivariate_normal(of_x, self.feature_mean, self.feature_covariance, shape)
+        z = x + self.feature_noise_sd[..., None] * jax.random.normal(of_noise, x.shape)
+        chance = jax.nn.sigmoid(self.intercept + jnp.sum(self.coefficients * x, -1))
+        y = jax.random.bernoulli(of_y, chance)
+        told = jax.random.bernoulli(of_report, jnp.where(y, self.p, self.q))
+        return jnp.concatenate([z, told[..., None]], -1)
+
+    @validate_sample
+    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
+        del intermediates
+        value = jnp.asarray(value)
+        away, told = value[..., :-1] - self.feature_mean, value[..., -1]
+        factor = jnp.linalg.cholesky(_with_noise(self.feature_covariance, self.feature_noise_sd))
+        white = solve_triangular(factor, jnp.broadcast_to(jnp.eye(away.shape[-1]), factor.shape), lower=True)
+        # Of the predictor given the report: its slope in the whitened features, and what it still varies.
+        cross = jnp.einsum("...ij,...j->...i", self.feature_covariance, self.coefficients)
+        along = jnp.einsum("...ij,...j->...i", white, cross)
+        loc = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
+        scores = jnp.einsum("...ij,...j->...i", white, away)
+        variance = jnp.maximum(jnp.sum(self.coefficients * cross, -1) - jnp.sum(along**2, -1), 0.0)
+        chance = self._chance(loc + jnp.sum(along * scores, -1), variance)
+        yes = self.q + (self.p - self.q) * chance
+        log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+        of_features = -jnp.sum(scores**2, -1) / 2 - log_det - away.shape[-1] * _LOG_2PI / 2
+        of_response = jnp.where(told > 0.5, yes, 1 - yes)
+        return of_features + jnp.log(jnp.maximum(of_response, jnp.finfo(yes.dtype).tiny))
+
+    def _chance(self, loc: Array, variance: Array) -> Array:
+        if self.rule is not None:
+            return self.rule(loc, variance)
+        return expected_sigmoid(loc, variance) if variance.ndim else expected_sigmoids(loc, variance)
+
+
+def _with_noise(covariance: Array, noise_sd: Array) -> Array:
+    return covariance + noise_sd[..., None, None] ** 2 * jnp.eye(covariance.shape[-1])
+
+
+def _batch_shape(law: Any, scalars: Sequence[Any]) -> tuple[int, ...]:
+    vectors = law.coefficients.shape[:-1], law.feature_mean.shape[:-1], law.feature_covariance.shape[:-2]
+    return jnp.broadcast_shapes(*map(jnp.shape, scalars), *vectors)

@@ -1,0 +1,116 @@
+"""Models of a secure sum's total: the central noise is in the likelihood."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpy.typing import NDArray
+
+from inference import priors
+from inference.likelihoods import clipped
+from inference.likelihoods.base import ClippedLaw
+from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
+from inference.models.base import Draws, Model
+from inference.models.number import place_of
+from inference.models.number_laws import LAWS
+from ldp_client import Mechanism
+from ldp_client.mechanisms.summed_gaussian import SQUARE_BOTTOM, SQUARE_TOP, SummedHistogram, SummedMechanism
+from schemas import Question
+from summaries import QuestionSummary
+
+SQUARE_WEIGHT = SQUARE_TOP / SQUARE_BOTTOM
+# A person's share of so few is not near enough to normal when the noise is small beside it.
+FEWEST_EXPECTED = 10.0
+
+Start = dict[str, object]
+
+
+def number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """x from the law that the question's model names, clipped to the bounds."""
+    law, place = LAWS[question.model.name], place_of(question)
+    n, noise_sd, values = _total(mechanism, summary)
+    cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
+
+    def program(n: int, total: Array) -> None:
+        base = clipped(law.draw(question), *place.bounds)
+        if cells is None:
+            seen: dist.Distribution = _moments_law(base, n, noise_sd)
+        else:
+            seen = NoisyCounts(cell_masses(base, cells), n, noise_sd)
+        numpyro.sample("reports", seen, obs=jnp.asarray(total))
+
+    start = law.start(place.start(*_rough(mechanism, summary)))
+    notes = () if cells is None else _approximation(n, noise_sd, values)
+    return Model(program, {"n": n, "total": values}, start, lambda draws: law.own(draws, place.units), notes)
+
+
+def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """p is the share of yes."""
+    n, noise_sd, values = _total(mechanism, summary)
+
+    def program(n: int, total: Array) -> None:
+        share = priors.bernoulli(question)
+        spread = jnp.sqrt(n * share * (1 - share) + noise_sd**2)
+        numpyro.sample("reports", dist.Normal(n * share, spread), obs=jnp.asarray(total)[0])
+
+    start: Start = {"p": float(np.clip(values[0] / n, 0.02, 0.98))}
+    return Model(program, {"n": n, "total": values}, start, lambda draws: {"p": draws["p"]})
+
+
+def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """p[choice] are the shares of the choices."""
+    n, noise_sd, values = _total(mechanism, summary)
+
+    def program(n: int, total: Array) -> None:
+        law = NoisyCounts(priors.multinomial(question), n, noise_sd)
+        numpyro.sample("reports", law, obs=jnp.asarray(total))
+
+    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
+        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
+
+    shares = np.clip(values / n, 0.01, 0.99)
+    start: Start = {"p": shares / shares.sum()}
+    return Model(program, {"n": n, "total": values}, start, parameters, _approximation(n, noise_sd, values))
+
+
+def _moments_law(base: ClippedLaw, n: int, noise_sd: float) -> dist.Distribution:
+    """The sums of (u, 3/2 u²), normal, with the clipped law's own first four moments."""
+    first, second, third, fourth = jnp.moveaxis(signed_moments(base), -1, 0)
+    cross = SQUARE_WEIGHT * (third - first * second)
+    covariance = jnp.array([[second - first**2, cross], [cross, SQUARE_WEIGHT**2 * (fourth - second**2)]])
+    loc = jnp.stack([first, SQUARE_WEIGHT * second])
+    return dist.MultivariateNormal(n * loc, n * covariance + noise_sd**2 * jnp.eye(2))
+
+
+def _total(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, NDArray[np.float64]]:
+    """n, the total noise's sd and the values, both in units of the statistic."""
+    summed = cast(SummedMechanism, mechanism)
+    return summary.n, summed.noise_sd * np.sqrt(max(summary.n, 1)), summary.values / summed.grid
+
+
+def _rough(mechanism: Mechanism, summary: QuestionSummary) -> tuple[float, float]:
+    """Rough mean and variance of the clipped answers, with the bounds at 0 and 1."""
+    n, _, values = _total(mechanism, summary)
+    shares = values / max(n, 1)
+    if isinstance(mechanism, SummedHistogram):
+        middles = (np.arange(mechanism.size) + 0.5) / mechanism.size
+        weight = np.clip(shares, 0, None)
+        weight = weight / weight.sum() if weight.sum() > 0 else np.full(len(middles), 1 / len(middles))
+        mean = float(weight @ middles)
+        variance = float(weight @ middles**2) - mean**2
+    else:
+        mean = float(shares[0] + 1) / 2
+        variance = float(shares[1] / SQUARE_WEIGHT - shares[0] ** 2) / 4
+    return float(np.clip(mean, 0.02, 0.98)), float(np.clip(variance, 0.01, 0.25))
+
+
+def _approximation(n: int, noise_sd: float, values: NDArray[np.float64]) -> tuple[str, ...]:
+    """A warning where some counts are too small to be taken as normal and the noise does not hide that."""
+    if noise_sd**2 >= FEWEST_EXPECTED or values.min() >= FEWEST_EXPECTED or n == 0:
+        return ()
+    return ("some choices have few people and little noise: their intervals are approximate",)

@@ -1,0 +1,78 @@
+"""Public keys and what they have signed, in plain integers, wherever Python runs.
+
+Keys come as PEM (SubjectPublicKeyInfo, RFC 7468). Exactly two kinds are known, so both are
+recognised by their fixed DER bytes, and no ASN.1 is parsed: Ed25519 (RFC 8410), and RSA with a
+modulus of 3072 bits and exponent 65537 (RFC 8017). A weaker key or exponent cannot be stated.
+"""
+
+import hashlib
+from binascii import hexlify, unhexlify
+
+from schemas.errors import DocumentError, InputError
+from schemas.fields import Base64
+from schemas.signed import ED25519, RSA
+
+BEGIN, END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
+RSA_BITS = 3072
+RSA_BYTES = RSA_BITS // 8
+RSA_EXPONENT = 65537
+_ED25519_HEAD = unhexlify(b"302a300506032b6570032100")
+_ED25519_BYTES = 32
+_RSA_HEAD = unhexlify(b"308201a2300d06092a864886f70d01010105000382018f003082018a0282018100")
+_RSA_TAIL = unhexlify(b"0203010001")
+# DigestInfo of SHA-256 (RFC 8017, 9.2, note 1).
+_SHA256_HEAD = unhexlify(b"3031300d060960864801650304020105000420")
+
+
+class PublicKey:
+    """A key that may sign studies.
+
+    algorithm: "ed25519" or "rsa-pkcs1v15-sha256". id: SHA-256 of the DER, in hexadecimal digits.
+    value: Ed25519's 32 bytes, or the RSA modulus, big-endian.
+    """
+
+    def __init__(self, algorithm: str, der: bytes, value: bytes) -> None:
+        self.algorithm = algorithm
+        self.der = der
+        self.id = hexlify(hashlib.sha256(der).digest()).decode()
+        self.value = value
+
+    @classmethod
+    def from_pem(cls, text: str) -> "PublicKey":
+        """Read one PEM block. Raises InputError for anything but the two known kinds."""
+        der = _der_of(text)
+        if der.startswith(_ED25519_HEAD) and len(der) == len(_ED25519_HEAD) + _ED25519_BYTES:
+            return cls(ED25519, der, der[len(_ED25519_HEAD) :])
+        whole = len(_RSA_HEAD) + RSA_BYTES + len(_RSA_TAIL)
+        value = der[len(_RSA_HEAD) : len(_RSA_HEAD) + RSA_BYTES]
+        if der == _RSA_HEAD + value + _RSA_TAIL and len(der) == whole and value[0] & 128:
+            return cls(RSA, der, value)
+        raise InputError("a signing key must be Ed25519, or RSA with 3072 bits and exponent 65537")
+
+
+def _der_of(text: str) -> bytes:
+    lines = [line.strip() for line in text.strip().split("\n")]
+    try:
+        if (lines[0], lines[-1]) == (BEGIN, END):
+            return Base64().read("".join(lines[1:-1]), "", DocumentError)
+    except DocumentError:
+        pass
+    raise InputError(f"a signing key must be one PEM block, {BEGIN} … {END}")
+
+
+def is_signed_by_rsa(message: bytes, signature: bytes, modulus: bytes) -> bool:
+    """RSASSA-PKCS1-v1_5-VERIFY with SHA-256 (RFC 8017, 8.2.2) for exponent 65537.
+
+    The one encoding that a good signature can have is rebuilt and compared as a whole: nothing
+    that a signer sent is parsed, which is where forgeries get in (Bleichenbacher 2006).
+    """
+    n, s = int.from_bytes(modulus, "big"), int.from_bytes(signature, "big")
+    if len(signature) != len(modulus) or s >= n:
+        return False
+    return pow(s, RSA_EXPONENT, n) == int.from_bytes(encoded(message, len(modulus)), "big")
+
+
+def encoded(message: bytes, size: int) -> bytes:
+    """EMSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 9.2) in `size` bytes."""
+    digest_info = _SHA256_HEAD + hashlib.sha256(message).digest()
+    return b"\x00\x01" + b"\xff" * (size - 3 - len(digest_info)) + b"\x00" + digest_info

@@ -1,0 +1,114 @@
+"""The subcommands of one person's own device: `ldpkit answer` and `ldpkit withdraw`."""
+
+import argparse
+import os
+import sys
+
+from schemas.errors import AlreadyAnsweredError, InputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.device import Device
+    from schemas.study import Study
+
+
+def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Register answer and withdraw."""
+    answer = subparsers.add_parser("answer", help="answer a study once, as one device")
+    _add_common(answer)
+    answer.add_argument("--set", action="append", default=[], metavar="QUESTION=VALUE", dest="answers")
+    answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
+    answer.add_argument(
+        "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
+    )
+    answer.add_argument("--yes", action="store_true", help="I consent: do not ask")
+    answer.set_defaults(run=run_answer)
+
+    withdraw = subparsers.add_parser("withdraw", help="take back this device's answers to a study")
+    _add_common(withdraw)
+    withdraw.set_defaults(run=run_withdraw)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study_url", metavar="STUDY_URL", help="https://host/v1/studies/ID")
+    parser.add_argument("--folder", default=default_folder(), help="where the device's ledger lives")
+
+
+def default_folder() -> str:
+    """The folder of this user's own device."""
+    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "ldpkit")
+
+
+def run_answer(arguments: argparse.Namespace) -> int:
+    """ldpkit answer STUDY_URL --set question=value …"""
+    from ldp_client.answers import answers_from_text
+    from ldp_client.device import Device
+    from ldp_client.fetch import split_study_url
+
+    collector, study_id = split_study_url(arguments.study_url)
+    device = Device(arguments.folder, arguments.max_epsilon, collector, signing_keys=arguments.key)
+    study = device.fetch(study_id)
+    answers = answers_from_text(study, split_settings(study, arguments.answers))
+    if not arguments.yes:
+        _ask_for_consent(study)
+    device.consent(study)
+    try:
+        report_id = device.answer(study, answers)
+        print(f"answered {study.id}; report {report_id}; epsilon left {float(device.epsilon_left):g}")
+    except AlreadyAnsweredError:
+        # What an earlier call could not send is sent now.
+        _flush(device)
+        raise
+    return _flush(device)
+
+
+def run_withdraw(arguments: argparse.Namespace) -> int:
+    """ldpkit withdraw STUDY_URL"""
+    from ldp_client.device import Device
+    from ldp_client.fetch import split_study_url
+
+    collector, study_id = split_study_url(arguments.study_url)
+    device = Device(arguments.folder, "1", collector)
+    print(f"withdrew from {study_id}: {device.withdraw(study_id)} reports to be deleted")
+    return _flush(device)
+
+
+def _ask_for_consent(study: "Study") -> None:
+    """Say what would happen and wait for a yes. Raises InputError for anything else."""
+    from ldp_client.wording import describe
+
+    if not sys.stdin.isatty():
+        raise InputError("nobody is there to consent: say --yes")
+    print("\n".join(describe(study)))
+    if input("Send these answers, with this noise? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise InputError("no consent: nothing was answered")
+
+
+def _flush(device: "Device") -> int:
+    """Flush and say what happened; the exit code is 1 when a report was refused or something still waits."""
+    flushed = device.flush()
+    for line in flushed.refused:
+        print(f"refused: {line}", file=sys.stderr)
+    waiting = flushed.waiting + flushed.undeleted
+    if waiting:
+        print(f"{waiting} reports wait: {flushed.reason}; run again to send them", file=sys.stderr)
+    print(f"{flushed.sent} reports sent, {flushed.deleted} deleted")
+    return 1 if flushed.refused or waiting else 0
+
+
+def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
+    """{column: text} from QUESTION=VALUE arguments. Raises InputError."""
+    from ldp_client.answers import columns_of
+
+    known = [column for question in study.questions for column in columns_of(question)]
+    texts: "dict[str, str]" = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in known:
+            # Not even the name is repeated: it may be an answer that was mistyped.
+            raise InputError(f"--set: use QUESTION=VALUE, with one of: {', '.join(known)}")
+        if name in texts:
+            raise InputError(f"--set {name}: stands twice")
+        texts[name] = value
+    return texts

@@ -1,0 +1,60 @@
+"""What a device remembers of the studies it met: highest version, who signed it, the person's consent."""
+
+import sqlite3
+from datetime import date
+
+from schemas.errors import RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ldp_client.core.public_keys import PublicKey
+    from schemas.study import Study
+
+# An older ledger did not keep digests.
+ANY_DIGEST = ""
+
+
+def note_version(connection: sqlite3.Connection, study: "Study", key_id: str = "") -> None:
+    """Remember the study's version, and the key that was verified to have signed it.
+
+    Raises RefusedError for a version below one seen before, or for another document of the same version.
+    """
+    query = "SELECT version, digest, key FROM seen WHERE study = ?"
+    version, digest, signed_by = connection.execute(query, (study.id,)).fetchone() or (0, ANY_DIGEST, "")
+    if study.version < version:
+        raise RefusedError(
+            f"study {study.id}: version {study.version} is older than {version}, which this device has seen"
+        )
+    same = study.version == version and digest in (study.digest, ANY_DIGEST)
+    if study.version == version and not same:
+        raise RefusedError(f"study {study.id}: this device has seen another version {version} of it")
+    kept = key_id or (signed_by if same else "")
+    row = (study.id, study.version, study.digest, kept)
+    connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", row)
+
+
+def refuse_unsigned(connection: sqlite3.Connection, study: "Study", keys: "Sequence[PublicKey]") -> None:
+    """Raises RefusedError where keys are pinned and none of them is known to have signed this document."""
+    query = "SELECT key FROM seen WHERE study = ? AND digest = ?"
+    row = connection.execute(query, (study.id, study.digest)).fetchone()
+    if keys and (row is None or row[0] not in [key.id for key in keys]):
+        raise RefusedError(
+            f"study {study.id} is not known to be signed by a trusted key: use device.fetch or device.accept"
+        )
+
+
+def note_consent(connection: sqlite3.Connection, study: "Study", today: date) -> None:
+    """The person agrees to answer exactly this document."""
+    row = (study.id, study.digest, today.isoformat())
+    connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?)", row)
+
+
+def refuse_without_consent(connection: sqlite3.Connection, study: "Study") -> None:
+    """Raises RefusedError unless the person agreed to exactly this document."""
+    query = "SELECT 1 FROM consents WHERE study = ? AND digest = ?"
+    if not connection.execute(query, (study.id, study.digest)).fetchone():
+        raise RefusedError(
+            f"no consent to study {study.id}, version {study.version}: device.consent(study) records it"
+        )

@@ -1,0 +1,114 @@
+"""The ledger's tables, how older ones become these, and the seal over their rows.
+
+The seal is a SHA-256 over every row that decides what a device may do. SQLite notices damage to its
+own structure only; the seal notices a row that was changed, lost or put back. It is no secret: it
+finds damage, not a forger, and not a whole file that was replaced by an older one.
+"""
+
+import hashlib
+import json
+import sqlite3
+
+from schemas.errors import LedgerError
+
+LAYOUT = 2
+
+_TABLES = """
+CREATE TABLE spent (
+  study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL, epsilon TEXT NOT NULL,
+  delta TEXT NOT NULL, PRIMARY KEY (study, question)) WITHOUT ROWID;
+CREATE TABLE reports (
+  id TEXT PRIMARY KEY, collector TEXT NOT NULL, study TEXT NOT NULL, state TEXT NOT NULL,
+  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE permanent (
+  study TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL, answer BLOB NOT NULL,
+  PRIMARY KEY (study, question)) WITHOUT ROWID;
+CREATE TABLE seen (
+  study TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE consents (study TEXT PRIMARY KEY, digest TEXT NOT NULL, day TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
+INSERT INTO seal VALUES (1, '');
+"""
+
+_FROM_1 = f"""
+ALTER TABLE spent RENAME TO spent_1;
+{_TABLES}
+INSERT INTO spent SELECT study, question, version, epsilon, '0' FROM spent_1;
+INSERT INTO reports SELECT report_id, collector, study, 'trying', 0, sha256(body), body FROM outbox;
+INSERT INTO seen SELECT study, MAX(version), '', '' FROM spent_1 GROUP BY study;
+DROP TABLE spent_1;
+DROP TABLE outbox;
+"""
+
+# A body has a digest of its own, checked when it is sent, so that the seal costs the same for any outbox.
+_SEALED = (
+    "SELECT study, question, version, epsilon, delta FROM spent ORDER BY study, question",
+    "SELECT id, collector, study, state, due, digest FROM reports ORDER BY id",
+    "SELECT study, question, fingerprint, hex(answer) FROM permanent ORDER BY study, question",
+    "SELECT study, version, digest, key FROM seen ORDER BY study",
+    "SELECT study, digest, day FROM consents ORDER BY study",
+)
+
+
+def layout_of(connection: sqlite3.Connection) -> int:
+    """The layout's number; 0 for a file that no ledger has been written to."""
+    number: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return number
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """An empty ledger, in one transaction."""
+    _run(connection, _TABLES)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring an older ledger to this layout, in one transaction. Raises LedgerError for a newer one."""
+    found = layout_of(connection)
+    if found == LAYOUT:
+        return
+    if found != 1:
+        raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.create_function("sha256", 1, digest_of)
+    _run(connection, _FROM_1)
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in statements.split(";\n"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {LAYOUT}")
+    reseal(connection)
+    connection.execute("COMMIT")
+
+
+def digest_of(body: str) -> str:
+    """SHA-256 of a report's bytes, in hexadecimal digits."""
+    return hashlib.sha256(body.encode("utf-8")).hexdigest()
+
+
+def reseal(connection: sqlite3.Connection) -> None:
+    """Write the seal of the rows as they are."""
+    connection.execute("UPDATE seal SET digest = ?", (_seal_of(connection),))
+
+
+def refuse_broken_seal(connection: sqlite3.Connection) -> None:
+    """Raises LedgerError unless every row is as it was written."""
+    found = connection.execute("SELECT digest FROM seal").fetchall()
+    if found != [(_seal_of(connection),)]:
+        raise LedgerError("the ledger is damaged: its rows are not those that were written")
+
+
+def refuse_damage(connection: sqlite3.Connection) -> None:
+    """Raises LedgerError for another layout, a broken structure or a broken seal."""
+    found = layout_of(connection)
+    if found != LAYOUT:
+        raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
+    if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+        raise LedgerError("the ledger is damaged: SQLite's check of its structure failed")
+    refuse_broken_seal(connection)
+
+
+def _seal_of(connection: sqlite3.Connection) -> str:
+    rows = [connection.execute(query).fetchall() for query in _SEALED]
+    return digest_of(json.dumps(rows))

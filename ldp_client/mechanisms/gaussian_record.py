@@ -1,0 +1,170 @@
+"""One record as it is, with noise on every entry: perturbed features and response (LDPBI 3.2.3, METHODS 5).
+
+A numeric response is released with the features in one normal vector; the study's response_share is
+the share of the squared L2 distance of two records that the response may use. For a yes/no response
+it is the share of ε: the features are normal, the response randomized response.
+"""
+
+from ldp_client.core.calibration import CHOICE_BITS, NOISE_BITS, gaussian_radius, log_ratio, truth_threshold
+from ldp_client.core.integers import isqrt
+from ldp_client.core.quantise import clip_norm
+from ldp_client.core.randomness import truth_or_other
+from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
+from ldp_client.mechanisms.record import RecordMechanism
+from schemas.errors import StudyError
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+
+class GaussianRecord(RecordMechanism):
+    """Features clipped to the norm in integers, plus round(2**20 × N(0, 1)) on each.
+
+    grid: integers for a scaled feature of 1. radius: no vector of features is longer, in integers.
+    A payload has 4 signed bytes for each feature, then the response as the subclass says.
+    """
+
+    name = "gaussian_record"
+    grid: int
+    radius: int
+
+    def _set_grid(self, question: "Question", distance: int) -> None:
+        """The grid on which clipped features have at most half of `distance` as their norm."""
+        norm = question.norm
+        assert norm is not None
+        self.radius = distance // 2
+        self.grid = self.radius * norm.denominator // norm.numerator
+        if self.grid < 1:
+            raise StudyError(self.where, "epsilon or delta is too small for a record of this size")
+
+    @property
+    def feature_noise_sd(self) -> float:
+        """The noise's standard deviation on each feature, in scaled units."""
+        return (1 << NOISE_BITS) / self.grid
+
+    def _check_features(self, payload: bytes) -> None:
+        if any([abs(value) > self.radius + NOISE_REACH for value in unpack_signed(payload)]):
+            raise self.impossible("has a feature out of range")
+
+    def _feature_words(self) -> str:
+        return (
+            f"Each feature is scaled to its bounds, all of them are clipped to norm "
+            f"{self.radius / self.grid:.4g}, and are sent with Gaussian noise of standard deviation "
+            f"{self.feature_noise_sd:.4g}"
+        )
+
+
+class GaussianNumberRecord(GaussianRecord):
+    """The response is one more entry of the vector, on a grid of its own.
+
+    response_grid: integers for a scaled response of 1. Two records are at most 2·radius apart in their
+    features and 2·response_grid in their response: together no more than the radius that the noise hides.
+    """
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        stated = question.mechanism
+        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.features) + 1)
+        share = _share_of(question)
+        square = self.distance * self.distance
+        of_response = square * share.numerator // share.denominator
+        self._set_grid(question, isqrt(square - of_response))
+        self.response_grid = isqrt(of_response) // 2
+        if self.response_grid < 1:
+            raise StudyError(f"{self.where}.response_share", "is too small")
+        self.payload_size = 4 * (len(self.features) + 1)
+        self.privacy = Privacy(stated.epsilon, stated.delta)
+
+    @property
+    def response_noise_sd(self) -> float:
+        """The noise's standard deviation on the response, in scaled units."""
+        return (1 << NOISE_BITS) / self.response_grid
+
+    def quantise(self, answer: "Any") -> "list[int]":
+        """Features, clipped to the norm, and response, on their grids. Raises AnswerError."""
+        features, response = self.quantise_fields(answer, self.grid, self.response_grid)
+        entries = clip_norm(features, self.radius)
+        entries.append(response)
+        return entries
+
+    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+        """One normal for each entry."""
+        noise = normal(len(quantised), random)
+        return pack_signed([value + disturbance for value, disturbance in zip(quantised, noise)])
+
+    def in_words(self) -> str:
+        """The clipping, and the noise of features and response."""
+        return f"{self._feature_words()}; the response, scaled likewise, with {self.response_noise_sd:.4g}."
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError where an entry is beyond record and noise together."""
+        super().check(payload)
+        self._check_features(payload[:-4])
+        if abs(unpack_signed(payload[-4:])[0]) > self.response_grid + NOISE_REACH:
+            raise self.impossible("has a response out of range")
+
+
+class GaussianYesNoRecord(GaussianRecord):
+    """The response is one more byte, 0 or 1: the truth with probability threshold / 2**32 (p, else q)."""
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        stated = question.mechanism
+        of_response = stated.epsilon * _share_of(question)
+        of_features = stated.epsilon - of_response
+        self.distance = gaussian_radius(of_features, stated.delta, len(self.features))
+        self._set_grid(question, self.distance)
+        self.threshold = truth_threshold(of_response, 2)
+        whole = 1 << CHOICE_BITS
+        self.odds = (self.threshold, whole - self.threshold)
+        if self.odds[0] <= self.odds[1] or self.odds[1] < 1:
+            raise StudyError(f"{self.where}.response_share", "leaves too little epsilon for the response")
+        self.p, self.q = Rational(self.odds[0], whole), Rational(self.odds[1], whole)
+        self.payload_size = 4 * len(self.features) + 1
+        self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)
+
+    def quantise(self, answer: "Any") -> "list[int]":
+        """Features, clipped to the norm, and 0 or 1 for the response. Raises AnswerError."""
+        features, response = self.quantise_fields(answer, self.grid, 1)
+        entries = clip_norm(features, self.radius)
+        entries.append(int(response > 0))
+        return entries
+
+    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+        """One normal for each feature, then randomized response."""
+        noise = normal(len(self.features), random)
+        response = truth_or_other(quantised[-1], 2, self.threshold, random)
+        features = [value + disturbance for value, disturbance in zip(quantised, noise)]
+        return pack_signed(features) + bytes([response])
+
+    def in_words(self) -> str:
+        """The clipping, the noise of the features, and the probability of the true response."""
+        return (
+            f"{self._feature_words()}; the true response with probability {float(self.p):.4f}, "
+            "else the other one."
+        )
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError where a feature is beyond record and noise, or the response is not 0 or 1."""
+        super().check(payload)
+        self._check_features(payload[:-1])
+        if payload[-1] > 1:
+            raise self.impossible("has a response that is neither yes nor no")
+
+
+def _share_of(question: "Question") -> Rational:
+    share = question.mechanism.response_share
+    assert share is not None
+    return share
+
+
+def gaussian_record(question: "Question") -> Mechanism:
+    """The mechanism for the question's kind of response. Raises StudyError."""
+    assert question.response is not None
+    return (GaussianYesNoRecord if question.response.bounds is None else GaussianNumberRecord)(question)

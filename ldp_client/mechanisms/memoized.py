@@ -1,0 +1,122 @@
+"""A permanent noisy answer, and fresh noise on it for each report (as RAPPOR; Erlingsson et al. 2014).
+
+However often a device reports, all its reports together are post-processing of one permanent answer,
+which is drawn once and kept: they cost the longitudinal ε once. The instantaneous ε is that of
+one report alone, and hides that two reports come from the same permanent answer.
+"""
+
+from ldp_client.core.calibration import memoized_flip, memoized_truth
+from ldp_client.core.randomness import truth_or_other
+from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.sue import Sue
+from ldp_client.mechanisms.unary import biased_bits
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+
+class Memoized(ChoiceMechanism):
+    """What one report says about the choice: p, q, odds and report_privacy are those of a single report.
+
+    privacy: of all reports together, longitudinal. of: the mechanism's name at both stages; a state and
+    a payload are written as its payloads. first: the permanent stage. again: the instantaneous one's
+    integer over 2**bits.
+    """
+
+    name = "memoized"
+    of = ""
+    first: "RandomizedResponse | Sue"
+    report_privacy: Privacy
+
+    def _state_both(self, often: int, seldom: int) -> None:
+        """Set odds and the privacy of one report and of all, from the two weights of one report."""
+        self._state_odds(often, seldom)
+        self.report_privacy, self.privacy = self.privacy, self.first.privacy
+        self.payload_size = self.first.payload_size
+
+    def permanent(self, quantised: int, random: "Source") -> bytes:
+        """The permanent noisy answer, to be drawn once and kept."""
+        return self.first.randomise(quantised, random)
+
+    def instantaneous(self, state: bytes, random: "Source") -> bytes:
+        """A payload from the permanent answer."""
+        raise NotImplementedError(self.of)
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """Both stages, for a device that reports once."""
+        return self.instantaneous(self.permanent(quantised, random), random)
+
+    def supported(self, payload: bytes, index: int) -> bool:
+        """As in the mechanism that is memoized."""
+        return self.first.supported(payload, index)
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError for a payload that no device could have sent."""
+        self.first.check(payload)
+
+    def in_words(self) -> str:
+        """The permanent answer, and what one report alone reveals."""
+        return (
+            f"A noisy answer is drawn once and kept. {self.first.in_words()} Each report is this answer with "
+            f"fresh noise; one report alone has epsilon {float(self.report_privacy.epsilon):.6g}."
+        )
+
+
+class MemoizedResponse(Memoized):
+    """k-ary randomized response of randomized response: again k-ary randomized response."""
+
+    of = "randomized_response"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.first = RandomizedResponse(question)
+        k, whole, kept = self.choices, 1 << self.bits, self.first.threshold
+        self.again = memoized_truth(_instantaneous(question), kept, k)
+        truth = kept * self.again * (k - 1) + (whole - kept) * (whole - self.again)
+        everything = whole * whole * (k - 1)
+        self._state_both(truth * (k - 1), everything - truth)
+        self.p = Rational(truth, everything)
+        self.q = Rational(everything - truth, everything * (k - 1))
+
+    def instantaneous(self, state: bytes, random: "Source") -> bytes:
+        """The permanent choice with probability again / 2**bits, else another one."""
+        kept = int.from_bytes(state, "big")
+        return truth_or_other(kept, self.choices, self.again, random).to_bytes(self.payload_size, "big")
+
+
+class MemoizedSue(Memoized):
+    """Every bit flipped twice: again symmetric unary encoding."""
+
+    of = "sue"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.first = first = Sue(question)
+        whole, flipped = 1 << self.bits, first.threshold
+        self.again = memoized_flip(_instantaneous(question), flipped)
+        flips = flipped * (whole - self.again) + (whole - flipped) * self.again
+        kept = whole * whole - flips
+        self._state_both(kept * kept, flips * flips)
+        self.p, self.q = Rational(kept, whole * whole), Rational(flips, whole * whole)
+        self._pack = first.pack
+
+    def instantaneous(self, state: bytes, random: "Source") -> bytes:
+        """The permanent bits, each flipped with probability again / 2**bits."""
+        flips = biased_bits(self.again, self.payload_size, random)
+        return self._pack(int.from_bytes(state, "little") ^ flips)
+
+
+def _instantaneous(question: "Question") -> Rational:
+    stated = question.mechanism.instantaneous_epsilon
+    assert stated is not None
+    return stated
+
+
+def memoized(question: "Question") -> Mechanism:
+    """The mechanism that memoizes what the study names. Raises StudyError."""
+    return {kind.of: kind for kind in (MemoizedResponse, MemoizedSue)}[question.mechanism.of](question)

@@ -1,0 +1,55 @@
+"""What mechanisms for a record of features and a response share: reading an answer into integers."""
+
+from ldp_client.core.quantise import signed_units
+from ldp_client.mechanisms.base import Mechanism
+from schemas.errors import AnswerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from schemas.study import Question
+
+
+class RecordMechanism(Mechanism):
+    """features and response: the fields that are asked. binary: whether the response is a yes/no."""
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        assert question.response is not None
+        self.features = question.features
+        self.response = question.response
+        self.binary = question.response.bounds is None
+
+    def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
+        """The features in −unit..unit, not clipped to the norm, and the response in −weight..weight.
+
+        Raises AnswerError.
+        """
+        if not isinstance(answer, dict):
+            raise AnswerError(self.field, "must be a record: {feature: value, …, response: value}")
+        self._check_names(answer)
+        scaled = []
+        for feature in self.features:
+            assert feature.bounds is not None
+            name = f"{self.field}.{feature.id}"
+            scaled.append(signed_units(answer[feature.id], feature.bounds, unit, name))
+        return scaled, self._quantise_response(answer[self.response.id], weight)
+
+    def _check_names(self, answer: "dict[str, Any]") -> None:
+        expected = [feature.id for feature in self.features] + [self.response.id]
+        for name in expected:
+            if name not in answer:
+                raise AnswerError(f"{self.field}.{name}", "is missing")
+        if len(answer) != len(expected):
+            raise AnswerError(self.field, "has a field that the study does not ask for")
+
+    def _quantise_response(self, value: "Any", weight: int) -> int:
+        name = f"{self.field}.{self.response.id}"
+        if self.response.bounds is not None:
+            return signed_units(value, self.response.bounds, weight, name)
+        if value in ("yes", "no") and isinstance(value, str):
+            value = value == "yes"
+        if not isinstance(value, bool):
+            raise AnswerError(name, "must be yes or no")
+        return weight if value else -weight

@@ -1,0 +1,102 @@
+"""The reports of a device, from the noise to their deletion.
+
+A report is "queued" until it is tried for the first time, then "trying" until the collector has
+taken it, then "sent": without its body, but with its id, so that its deletion can still be asked
+for. "withdrawn" ones are asked to be deleted until the collector says that they are.
+"""
+
+import os
+import sqlite3
+import time
+
+from ldp_client.ledger_layout import digest_of
+from schemas.errors import LedgerError, RefusedError
+
+MOST_PENDING = 500
+MOST_BYTES = 1 << 20
+_COLUMNS = "SELECT id, collector, study, body, due, digest FROM reports"
+
+
+class Queued:
+    """A report that waits to be sent: its id, collector, study's id, the exact bytes, and when it is due.
+
+    collector: base URL, "" where it was not known when the report was made; for a secure sum the
+    base URLs of its nodes. due: seconds since 1970, 0 for at once. A report whose deletion is asked for
+    has no body.
+    """
+
+    def __init__(self, report_id: str, collector: str, study: str, body: str, due: int = 0) -> None:
+        self.report_id = report_id
+        self.collector = collector
+        self.study = study
+        self.body = body
+        self.due = due
+
+    @property
+    def nodes(self) -> "list[str]":
+        """The nodes of a secure sum; empty for a report that goes to one collector."""
+        return self.collector.split(" ") if " " in self.collector else []
+
+
+def due_within(window: float) -> int:
+    """When to send a report that is made now: a second drawn evenly from the window, 0 for at once."""
+    if window <= 0:
+        return 0
+    return int(time.time() + window * int.from_bytes(os.urandom(6), "big") / (1 << 48))
+
+
+def refuse_full(connection: sqlite3.Connection) -> None:
+    """Raises RefusedError while as many reports wait as a device may hold."""
+    query = "SELECT COUNT(*) FROM reports WHERE state IN ('queued', 'trying')"
+    if connection.execute(query).fetchone()[0] >= MOST_PENDING:
+        raise RefusedError(f"{MOST_PENDING} reports wait to be sent: flush the device first")
+
+
+def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
+    """Add a report. Raises RefusedError for one that is too large to send."""
+    if len(report.body) > MOST_BYTES:
+        raise RefusedError(f"the report would have {len(report.body)} bytes, {MOST_BYTES} is the most")
+    digest = digest_of(report.body)
+    row = (report.report_id, report.collector, report.study, "queued", report.due, digest, report.body)
+    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def pending(connection: sqlite3.Connection) -> "list[Queued]":
+    """The reports that wait to be sent, in the random order of their ids. Raises LedgerError."""
+    return _select(connection, "state IN ('queued', 'trying')")
+
+
+def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
+    """The reports whose deletion is not acknowledged yet."""
+    return _select(connection, "state = 'withdrawn'")
+
+
+def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
+    rows = connection.execute(f"{_COLUMNS} WHERE {which} ORDER BY id").fetchall()
+    if any([digest_of(row[3]) != row[5] for row in rows]):
+        raise LedgerError("the ledger is damaged: a report is not what was written")
+    return [Queued(*row[:5]) for row in rows]
+
+
+def try_now(connection: sqlite3.Connection, report_id: str) -> bool:
+    """Note that the report may leave from now on; False where it was withdrawn meanwhile."""
+    query = "UPDATE reports SET state = 'trying' WHERE id = ? AND state IN ('queued', 'trying')"
+    return connection.execute(query, (report_id,)).rowcount == 1
+
+
+def note_sent(connection: sqlite3.Connection, report_id: str) -> None:
+    """The collector has it: only its id is kept, unless it was withdrawn meanwhile."""
+    query = "UPDATE reports SET state = 'sent', digest = ?, body = '' WHERE id = ? AND state = 'trying'"
+    connection.execute(query, (digest_of(""), report_id))
+
+
+def drop(connection: sqlite3.Connection, report_id: str) -> None:
+    """Forget a report that a collector has deleted, or refused for good; its spend stays."""
+    connection.execute("DELETE FROM reports WHERE id = ?", (report_id,))
+
+
+def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
+    """Wipe the study's reports; those that may have left are to be deleted. How many these are."""
+    connection.execute("DELETE FROM reports WHERE study = ? AND state = 'queued'", (study_id,))
+    query = "UPDATE reports SET state = 'withdrawn', digest = ?, body = '' WHERE study = ?"
+    return connection.execute(query, (digest_of(""), study_id)).rowcount

@@ -1,0 +1,76 @@
+"""What a device's owner allows: how much privacy may be lost, whom it talks to, whose studies it takes."""
+
+from fractions import Fraction
+
+from ldp_client.signatures import load_public_key
+from schemas.errors import InputError, RefusedError
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from typing import Optional
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Limits:
+    """Most privacy that may be lost: epsilon and delta over the device's life, and epsilon for each study."""
+
+    def __init__(self, epsilon: Fraction, epsilon_per_study: Fraction, delta: Fraction) -> None:
+        self.epsilon = epsilon
+        self.epsilon_per_study = epsilon_per_study
+        self.delta = delta
+
+
+class Policy:
+    """The owner's rules, as Device takes them. Raises InputError for one that cannot be read."""
+
+    def __init__(
+        self,
+        max_epsilon: str,
+        max_epsilon_per_study: "Optional[str]",
+        max_delta: str,
+        allowed_hosts: "Optional[Sequence[str]]",
+        signing_keys: "Sequence[str | os.PathLike[str]]",
+    ) -> None:
+        life = _above_zero("max_epsilon", max_epsilon)
+        per_study = max_epsilon if max_epsilon_per_study is None else max_epsilon_per_study
+        self.limits = Limits(
+            life, _above_zero("max_epsilon_per_study", per_study), _above_zero("max_delta", max_delta)
+        )
+        self.allowed_hosts = allowed_hosts
+        self.keys = [load_public_key(key) for key in signing_keys]
+
+    def base_url(self, text: str) -> str:
+        """A collector's base URL without a slash at its end.
+
+        Raises InputError for what is no https URL (http is taken for this machine only), RefusedError
+        for a host that is not allowed.
+        """
+        from urllib.parse import urlsplit
+
+        try:
+            parts = urlsplit(text)
+            host = parts.hostname
+        except ValueError:
+            host = None
+        if not host or parts.scheme not in ("http", "https") or set("?#@") & set(text):
+            raise InputError(f"the collector {text!r} is not a URL of the form https://host")
+        if parts.scheme == "http" and host not in LOOPBACK:
+            raise InputError(f"the collector {text!r} must be reached over https")
+        allowed = self.allowed_hosts
+        if allowed is not None and host not in allowed and parts.netloc not in allowed:
+            raise RefusedError(f"the host {host} is not one that this device may talk to")
+        return text.rstrip("/")
+
+
+def _above_zero(name: str, text: str) -> Fraction:
+    try:
+        number = Rational.parse(text)
+    except ValueError:
+        raise InputError(f'{name} must be a decimal in a string, such as "4"') from None
+    if not Rational(0) < number:
+        raise InputError(f"{name} must be above 0")
+    return Fraction(number.numerator, number.denominator)

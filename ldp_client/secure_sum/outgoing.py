@@ -1,0 +1,35 @@
+"""Sending the shares of a report to their nodes, and asking the nodes to delete them."""
+
+import json
+from binascii import a2b_base64
+
+from ldp_client.secure_sum.messages import share_path
+from ldp_client.upload import Outcome, delete_report, put_share
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ldp_client.outbox import Queued
+
+
+def put_shares(queued: "Queued") -> Outcome:
+    """Send every share once: "sent" when every node has its own, "refused" when one refuses for good."""
+    shares = [a2b_base64(text) for text in json.loads(queued.body)]
+    return _at_all(queued, lambda url, index: put_share(url, shares[index]))
+
+
+def delete_shares(queued: "Queued") -> Outcome:
+    """Ask every node once to delete its share."""
+    return _at_all(queued, lambda url, _index: delete_report(url))
+
+
+def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]") -> Outcome:
+    """The worst of the nodes' answers: each is asked, whatever the others say."""
+    path = share_path(queued.study, queued.report_id)
+    outcomes = [ask(node + path, index) for index, node in enumerate(queued.nodes)]
+    for state in ("refused", "waiting"):
+        for outcome in outcomes:
+            if outcome.state == state:
+                return outcome
+    return outcomes[0]

@@ -1,0 +1,59 @@
+"""Making keys and signatures. Needs the package `cryptography`; devices only verify."""
+
+from ldp_client.core.public_keys import RSA_BITS, RSA_EXPONENT, PublicKey
+from schemas.errors import InputError, MissingExtraError
+from schemas.signed import ED25519, RSA, Signature, SignedStudy
+
+try:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519, padding, rsa
+    from cryptography.hazmat.primitives.hashes import SHA256
+except ModuleNotFoundError:
+    raise MissingExtraError("signing", "cryptography") from None
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Union
+
+    from schemas.study import Study
+
+    Private = Union[ed25519.Ed25519PrivateKey, rsa.RSAPrivateKey]
+
+
+def new_key(algorithm: str = RSA) -> "tuple[str, str]":
+    """A fresh key pair: (private PEM, PKCS#8 and not encrypted; public PEM)."""
+    if algorithm == ED25519:
+        return _pems(ed25519.Ed25519PrivateKey.generate())
+    return _pems(rsa.generate_private_key(RSA_EXPONENT, RSA_BITS))
+
+
+def sign_study(study: "Study", private_pem: bytes) -> SignedStudy:
+    """The study, signed with a private key in PEM. Raises InputError for a key of another kind."""
+    private = _load(private_pem)
+    key = PublicKey.from_pem(_pems(private)[1])
+    if isinstance(private, ed25519.Ed25519PrivateKey):
+        value = private.sign(study.canonical())
+    else:
+        value = private.sign(study.canonical(), padding.PKCS1v15(), SHA256())
+    return SignedStudy(study, [Signature(key.algorithm, key.id, value)])
+
+
+def _load(private_pem: bytes) -> "Private":
+    try:
+        private = serialization.load_pem_private_key(private_pem, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InputError("the signing key is not a private key in PEM without a password") from None
+    if not isinstance(private, (ed25519.Ed25519PrivateKey, rsa.RSAPrivateKey)):
+        raise InputError("the signing key must be Ed25519 or RSA")
+    return private
+
+
+def _pems(private: "Private") -> "tuple[str, str]":
+    secret = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = private.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return secret.decode(), public.decode()

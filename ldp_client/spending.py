@@ -1,0 +1,74 @@
+"""What an answer costs, and whether it may be given: once, and within the budget."""
+
+import sqlite3
+from fractions import Fraction
+
+from schemas.errors import AlreadyAnsweredError, BudgetError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.policy import Limits
+    from ldp_client.terms import Terms
+
+ZERO = Fraction(0)
+
+
+class Spend:
+    """One question asked: its study, the study's version, and what the answer cost."""
+
+    def __init__(self, study: str, question: str, version: int, epsilon: Fraction, delta: Fraction) -> None:
+        self.study = study
+        self.question = question
+        self.version = version
+        self.epsilon = epsilon
+        self.delta = delta
+
+
+def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms") -> None:
+    """Raises AlreadyAnsweredError where a question was asked before.
+
+    A memoized one may be asked again by each higher version of its study.
+    """
+    query = "SELECT question, version FROM spent WHERE study = ?"
+    before = dict(connection.execute(query, (terms.study.id,)).fetchall())
+    for question in terms.mechanisms:
+        another_round = question in terms.memoized and terms.study.version > before.get(question, 0)
+        if question in before and not another_round:
+            raise AlreadyAnsweredError(f"{terms.study.id}: {question}: this device has answered it before")
+
+
+def refuse_overspending(
+    connection: sqlite3.Connection, terms: "Terms", fresh: "list[str]", limits: "Limits"
+) -> None:
+    """Raises BudgetError where the questions that are not paid for yet (`fresh`) exceed a limit."""
+    rows = connection.execute("SELECT study, epsilon, delta FROM spent").fetchall()
+    asked = terms.total(fresh)
+    life = sum((Fraction(row[1]) for row in rows), ZERO)
+    study = sum((Fraction(row[1]) for row in rows if row[0] == terms.study.id), ZERO)
+    delta = sum((Fraction(row[2]) for row in rows), ZERO)
+    _refuse_above("epsilon", asked.epsilon, limits.epsilon - life, "this device's budget")
+    _refuse_above("epsilon", asked.epsilon, limits.epsilon_per_study - study, "what one study may cost")
+    _refuse_above("delta", asked.delta, limits.delta - delta, "this device's budget")
+
+
+def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
+    if asked > left:
+        raise BudgetError(
+            f"answering costs {what} {float(asked):g}, but {float(max(left, ZERO)):g} of {limit} is left"
+        )
+
+
+def write_spends(
+    connection: sqlite3.Connection, terms: "Terms", fresh: "list[str]", answered: "set[str]"
+) -> None:
+    """Every question of the study counts as asked; what is fresh and was answered is charged."""
+    study = terms.study
+    for question in terms.mechanisms:
+        row = (study.id, question, study.version)
+        connection.execute("INSERT OR IGNORE INTO spent VALUES (?, ?, ?, '0', '0')", row)
+        charged = question in fresh and question in answered
+        paid = terms.total(fresh if terms.asks_one else [question])
+        change = ", epsilon = ?, delta = ?" if charged else ""
+        values = (str(paid.epsilon), str(paid.delta)) if charged else ()
+        query = f"UPDATE spent SET version = ?{change} WHERE study = ? AND question = ?"
+        connection.execute(query, (study.version, *values, study.id, question))

@@ -1,0 +1,113 @@
+"""What a study asks of a device: its mechanisms, what they really cost, and its days."""
+
+from datetime import date, timedelta
+from fractions import Fraction
+
+from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanism_for
+from schemas.errors import RefusedError, StudyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from schemas.rational import Rational
+    from schemas.study import Question, Study
+
+    Document = TypeVar("Document")
+
+# A device west of the study's author reaches the opening day later; one that is early does no harm.
+EARLY_DAYS = timedelta(days=1)
+
+_terms: "dict[str, Terms]" = {}
+
+
+class Cost:
+    """Privacy that is lost: epsilon in nats, delta a probability, both exact."""
+
+    def __init__(self, epsilon: Fraction, delta: Fraction) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+
+
+class Terms:
+    """A study as a device sees it.
+
+    mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so
+    that each version of the study may ask them again.
+    Raises RefusedError for a mechanism that this version of ldpkit does not have.
+    """
+
+    def __init__(self, study: "Study") -> None:
+        self.study = study
+        for question in study.questions:
+            if question.mechanism.name not in MECHANISMS:
+                raise _unknown(study.id, f"the mechanism {question.mechanism.name!r}")
+        self.mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+        self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
+        self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
+        self.asks_one: bool = study.ask_one
+
+    def total(self, questions: "list[str]") -> Cost:
+        """What answering these questions costs: the sum, or the dearest where only one is asked."""
+        costs = [self.costs[question] for question in questions]
+        join = max if self.asks_one and costs else sum
+        return Cost(
+            Fraction(join([cost.epsilon for cost in costs])), Fraction(join([cost.delta for cost in costs]))
+        )
+
+    def padding(self, answered: "set[str]") -> str:
+        """Spaces behind a report's text, so that its size does not tell which question was drawn."""
+        if not self.asks_one:
+            return ""
+        sizes = {name: len(name) + _base64_size(self.mechanisms[name].payload_size) for name in self.costs}
+        return " " * (max(sizes.values()) - sum([sizes[name] for name in answered]))
+
+    def refuse_outside_days(self, today: date) -> None:
+        """Raises RefusedError before the study opens and after it closes."""
+        study = self.study
+        if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
+            raise RefusedError(f"study {study.id} opens on {study.opens}")
+        if study.closes and today > date.fromisoformat(study.closes):
+            raise RefusedError(f"study {study.id} closed on {study.closes}")
+
+
+def terms_of(study: "Study") -> Terms:
+    """The study's terms, kept while the process lives: calibration takes milliseconds."""
+    if study.digest not in _terms:
+        _terms[study.digest] = Terms(study)
+    return _terms[study.digest]
+
+
+def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> "Document":
+    """A document that came from outside, read by `read`.
+
+    Raises RefusedError where it names a mechanism that only a newer ldpkit can know, else StudyError.
+    """
+    try:
+        return read(text)
+    except StudyError as error:
+        if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
+            raise _unknown("this study", f"{error.field}: {error.problem}") from None
+        raise
+
+
+def _unknown(study: str, what: str) -> RefusedError:
+    return RefusedError(f"{study} cannot be answered: {what}; a newer version of ldpkit may know it")
+
+
+def _base64_size(size: int) -> int:
+    return (size + 2) // 3 * 4
+
+
+def _cost(question: "Question", mechanism: "Mechanism") -> Cost:
+    """What is stated, or what the mechanism's integers really spend where that should be more."""
+    true, stated = mechanism.privacy, question.mechanism
+    return Cost(
+        max(_fraction(true.epsilon), _fraction(stated.epsilon)),
+        max(_fraction(true.delta), _fraction(stated.delta)),
+    )
+
+
+def _fraction(number: "Rational") -> Fraction:
+    return Fraction(number.numerator, number.denominator)

@@ -1,0 +1,82 @@
+"""How reports travel: to one collector, or as secret shares to several nodes that see only a sum."""
+
+from binascii import unhexlify
+
+from schemas.fields import LOWER_HEX, Constant, Integer, ListOf, OneOf, Record, Tagged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from schemas.fields import Error
+
+KEY_BYTES = 32
+EXPANSIONS = ("chacha20", "shake_256")
+# Sums are taken modulo 2**64; so many shares of the largest statistic cannot wrap.
+MOST_CLIENTS = 1 << 24
+
+
+class _NodeAddress:
+    """A node's base URL, then # and its public keys in hexadecimal: X25519 (sealing), Ed25519 (signing)."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        address, _, keys = value.partition("#") if isinstance(value, str) else ("", "", "")
+        good_address = address.startswith(("http://", "https://")) and not address.endswith("://")
+        good_keys = len(keys) == 4 * KEY_BYTES and all([c in LOWER_HEX for c in keys])
+        if not good_address or not good_keys or len(value) > 500:
+            raise error(path, "must be https://host#KEYS, as `ldpkit secure-sum keygen` prints it")
+        text: str = value
+        return text
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "string", "pattern": f"^https?://[^#]+#[0-9a-f]{{{4 * KEY_BYTES}}}$"}
+
+
+ROUTE = Tagged(
+    "name",
+    {
+        "secure_sum": Record(
+            {
+                "name": Constant("secure_sum"),
+                "nodes": ListOf(_NodeAddress(), 2, 32),
+                "clients": Integer(3, MOST_CLIENTS),
+                "tolerate": Integer(0, MOST_CLIENTS),
+            },
+            {"expansion": OneOf(EXPANSIONS)},
+        )
+    },
+)
+
+
+class Node:
+    """One node. url: base URL. sealing_key: X25519, signing_key: Ed25519, 32 bytes each."""
+
+    def __init__(self, address: str) -> None:
+        url, _, keys = address.partition("#")
+        raw = unhexlify(keys)
+        self.url = url[:-1] if url.endswith("/") else url
+        self.sealing_key = raw[:KEY_BYTES]
+        self.signing_key = raw[KEY_BYTES:]
+
+
+class Route:
+    """A secure sum (DCA Algorithm 1). clients: N; tolerate: T, how many may collude or drop out.
+
+    expansion: how a seed becomes a share, "chacha20" or "shake_256" (devices without a cipher).
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.nodes: "tuple[Node, ...]" = tuple([Node(address) for address in parsed["nodes"]])
+        self.clients: int = parsed["clients"]
+        self.tolerate: int = parsed["tolerate"]
+        self.expansion: str = parsed["expansion"] or EXPANSIONS[0]
+
+    @property
+    def fewest(self) -> int:
+        """N − T: no sum over fewer devices is ever released."""
+        return self.clients - self.tolerate
+
+    @property
+    def noisy(self) -> int:
+        """N − T − 1: how many devices' noise protects each one (DCA Theorem 1)."""
+        return self.clients - self.tolerate - 1

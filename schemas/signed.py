@@ -1,0 +1,87 @@
+"""A signed study: the study's canonical text and signatures over exactly these bytes.
+
+The study document itself does not change, so its digest and its reports do not either.
+"""
+
+from schemas.canonical import canonical_json, parse_json
+from schemas.errors import StudyError
+from schemas.fields import Base64, Constant, Hex, ListOf, Record, Tagged, Text, to_base64
+from schemas.study import MAX_BYTES as MAX_STUDY_BYTES
+from schemas.study import Study
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FORMAT = "ldpkit.signed-study/1"
+# Quotes inside the study's text are escaped: at most twice its size, and the signatures.
+MAX_BYTES = 2 * MAX_STUDY_BYTES + (1 << 14)
+MOST_SIGNATURES = 8
+ED25519 = "ed25519"
+RSA = "rsa-pkcs1v15-sha256"
+
+
+def _signature_shape(algorithm: str) -> Record:
+    return Record({"algorithm": Constant(algorithm), "key": Hex(64), "signature": Base64()})
+
+
+SIGNED_STUDY = Record(
+    {
+        "format": Constant(FORMAT),
+        "study": Text(MAX_STUDY_BYTES),
+        "signatures": ListOf(
+            Tagged("algorithm", {name: _signature_shape(name) for name in (ED25519, RSA)}),
+            1,
+            MOST_SIGNATURES,
+            unique_by="key",
+        ),
+    }
+)
+
+
+class Signature:
+    """One signature over a study's canonical bytes.
+
+    algorithm: "ed25519" or "rsa-pkcs1v15-sha256". key: the key's id, the SHA-256 of its
+    SubjectPublicKeyInfo (DER), in hexadecimal digits. value: the signature's bytes.
+    """
+
+    def __init__(self, algorithm: str, key: str, value: bytes) -> None:
+        self.algorithm = algorithm
+        self.key = key
+        self.value = value
+
+    def to_document(self) -> "dict[str, Any]":
+        """The plain JSON value."""
+        return {"algorithm": self.algorithm, "key": self.key, "signature": to_base64(self.value)}
+
+
+class SignedStudy:
+    """A study and who signed it. `from_json` validates the form; it does not verify signatures.
+
+    study: the Study. signatures: one for each key.
+    """
+
+    def __init__(self, study: Study, signatures: "list[Signature]") -> None:
+        self.study = study
+        self.signatures = signatures
+
+    @classmethod
+    def from_json(cls, text: "str | bytes") -> "SignedStudy":
+        """Parse and validate a signed study. Raises StudyError."""
+        parsed = SIGNED_STUDY.read(parse_json(text, StudyError, MAX_BYTES), "", StudyError)
+        study = Study.from_json(parsed["study"])
+        if study.to_json() != parsed["study"]:
+            raise StudyError("study", "must be the study's canonical JSON")
+        signatures = [
+            Signature(item["algorithm"], item["key"], item["signature"]) for item in parsed["signatures"]
+        ]
+        return cls(study, signatures)
+
+    def to_json(self) -> str:
+        """The canonical JSON text."""
+        signatures = [signature.to_document() for signature in self.signatures]
+        return canonical_json({"format": FORMAT, "study": self.study.to_json(), "signatures": signatures})
+
+    def __repr__(self) -> str:
+        return f"SignedStudy({self.study!r}, {len(self.signatures)} signatures)"

@@ -1,0 +1,64 @@
+"""How far false reports can move an estimate: what one report can add, in units of what is estimated.
+
+The mechanism checks rule out impossible reports only; whoever sends a possible one may choose it. With
+a share f of such reports, an estimate moves by at most f times the factors given here.
+"""
+
+from __future__ import annotations
+
+from math import erf, expm1, sqrt
+
+from ldp_client.mechanisms.base import Mechanism
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+
+
+def share_influence(mechanism: ChoiceMechanism) -> float:
+    """The most by which a share f of false reports moves the estimated share of a choice, over f: 1/(p − q).
+
+    The estimate is (support/n − q)/(p − q), and a report adds 0 or 1 to a choice's support.
+    """
+    return 1 / float(mechanism.p - mechanism.q)
+
+
+def mean_influence(mechanism: Mechanism) -> float:
+    """The most by which a share f of false reports moves an estimated mean, over f and the bounds' span.
+
+    Summaries count reports beyond the grid as at its end. The average of such clipped reports moves by
+    f at most, and follows the answers with a slope of at least the probability that noise on an answer
+    at one bound falls between the bounds: (1 − e^−ε)/2 for Laplace noise, Φ(levels/scale) − 1/2 for
+    Gaussian.
+    """
+    width = mechanism.levels / mechanism.scale  # type: ignore[attr-defined]
+    inside = -expm1(-width) if mechanism.name == "laplace" else erf(width / sqrt(2))
+    return 2 / inside
+
+
+def moment_influence(mechanism: GaussianStatistics) -> float:
+    """The most by which a share f of false reports moves an average product, over f, in scaled units.
+
+    Both a true and a false report are at most `largest` from zero.
+    """
+    return 2 * mechanism.largest / mechanism.grid
+
+
+def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
+    """What a share of false reports could do to the estimates of one question, for people."""
+    senders = f"If {100 * false_share:g} % of the reports were false"
+    if isinstance(mechanism, ChoiceMechanism):
+        moved = min(1.0, false_share * share_influence(mechanism))
+        return (
+            f"{senders}, the share of a choice could be moved by up to {100 * moved:.3g} percentage points."
+        )
+    if isinstance(mechanism, GaussianStatistics):
+        moved = false_share * moment_influence(mechanism)
+        return (
+            f"{senders}, an average product of scaled fields (true ones are at most {_most(mechanism):.3g}) "
+            f"could be moved by up to {moved:.3g}."
+        )
+    moved = min(1.0, false_share * mean_influence(mechanism))
+    return f"{senders}, the mean could be moved by up to {100 * moved:.3g} % of the range."
+
+
+def _most(mechanism: GaussianStatistics) -> float:
+    return float((mechanism.radius / 2**20) ** 2)

@@ -1,0 +1,90 @@
+"""Perturbed records (METHODS 5).
+
+With a numeric response a report z = (features, response) is jointly normal given the parameters:
+Σ z and Σ zzᵀ are sufficient. With a yes/no response nothing of fixed size is: the response's
+probability is another function of the features in each report, so the reports themselves are kept.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp_client.core.strips import NOISE_REACH
+from ldp_client.mechanisms.base import Mechanism
+from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianRecord, GaussianYesNoRecord
+from summaries.reductions.base import Payloads, Reduction, Values, signed
+
+# Entries are below 2**26, and 2**26 of their squares would leave 63 bits too soon. Each entry is split into
+# high·2**13 + low; sums of the parts' products stay below 2**63 for 2**36 reports.
+PART_BITS = 13
+LOW = (1 << PART_BITS) - 1
+Floats = NDArray[np.float64]
+
+
+def _size(mechanism: Mechanism) -> int:
+    if _keeps_reports(mechanism):
+        return 0
+    entries = _entries(mechanism)
+    return entries + 3 * (entries * (entries + 1) // 2)
+
+
+def _entries(mechanism: Mechanism) -> int:
+    return len(cast(GaussianRecord, mechanism).features) + 1
+
+
+def _keeps_reports(mechanism: Mechanism) -> bool:
+    return cast(GaussianRecord, mechanism).binary
+
+
+def _sums(mechanism: Mechanism, payloads: Payloads) -> Values:
+    """Σ z, then the upper triangles of Σ high·highᵀ, Σ (high·lowᵀ + low·highᵀ) and Σ low·lowᵀ."""
+    if _keeps_reports(mechanism):
+        return np.zeros(0, dtype=np.int64)
+    z = signed(payloads).astype(np.int64)
+    # Floats hold these products' sums exactly for 2**27 reports at once.
+    high, low = (z >> PART_BITS).astype(np.float64), (z & LOW).astype(np.float64)
+    mixed = high.T @ low
+    upper = np.triu_indices(z.shape[1])
+    parts = [part[upper] for part in (high.T @ high, mixed + mixed.T, low.T @ low)]
+    return np.concatenate([z.sum(axis=0), *[part.astype(np.int64) for part in parts]])
+
+
+def _possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    if _keeps_reports(mechanism):
+        return True
+    record = cast(GaussianNumberRecord, mechanism)
+    reach = np.full(_entries(mechanism), record.radius + NOISE_REACH)
+    reach[-1] = record.response_grid + NOISE_REACH
+    sums, parts = _split(record, values)
+    bound = n << 2 * PART_BITS + 1
+    return bool((abs(sums) <= n * reach).all() and (abs(parts) <= bound).all())
+
+
+def _split(mechanism: GaussianNumberRecord, values: Values) -> tuple[Values, Values]:
+    entries = _entries(mechanism)
+    return values[:entries], values[entries:].reshape(3, -1)
+
+
+RECORDS = Reduction(_size, _sums, _possible, _keeps_reports)
+
+
+def record_moments(mechanism: GaussianNumberRecord, values: Values) -> tuple[Floats, Floats]:
+    """Σ z, shape (d + 1,), and Σ zzᵀ, shape (d + 1, d + 1), in scaled units; for a numeric response."""
+    sums, parts = _split(mechanism, values)
+    entries = len(sums)
+    weights = [float(1 << 2 * PART_BITS), float(1 << PART_BITS), 1.0]
+    total = np.zeros((entries, entries))
+    total[np.triu_indices(entries)] = np.asarray(weights) @ parts.astype(np.float64)
+    total = total + np.triu(total, 1).T
+    grid = np.full(entries, float(mechanism.grid))
+    grid[-1] = mechanism.response_grid
+    return sums / grid, total / np.outer(grid, grid)
+
+
+def record_rows(mechanism: GaussianYesNoRecord, reports: Payloads) -> tuple[Floats, NDArray[np.int8]]:
+    """Features in scaled units, shape (n, d), and responses, 0 or 1, shape (n,), of reports kept whole."""
+    features = signed(reports[:, :-1]) / float(mechanism.grid)
+    return np.asarray(features, dtype=np.float64), reports[:, -1].astype(np.int8)

@@ -1,0 +1,25 @@
+"""Secure sums: the values are the total itself; no single report is ever seen."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ldp_client.mechanisms.base import Mechanism
+from ldp_client.mechanisms.summed_gaussian import SummedMechanism
+from schemas.errors import ReportError
+from summaries.reductions.base import Payloads, Reduction, Values
+
+
+def _size(mechanism: Mechanism) -> int:
+    return cast(SummedMechanism, mechanism).size
+
+
+def _refuse(mechanism: Mechanism, _payloads: Payloads) -> Values:
+    raise ReportError(f"payloads.{mechanism.field}", "travels as secret shares only")
+
+
+def _possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    return int(abs(values).max()) <= n * cast(SummedMechanism, mechanism).largest
+
+
+TOTALS = Reduction(_size, _refuse, _possible)

@@ -1,0 +1,188 @@
+"""Studies that take invited reports only: each invitation lets one report in, and nothing says which."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from sqlalchemy import inspect, text
+
+from collector.operator.inviting import invite
+from collector.operator.keys import hash_key
+from collector.reports.writer import Upload
+from collector.storage.invitations import count_invitations
+from schemas.errors import InputError
+from tests.collector.conftest import build_report
+from tests.collector.test_collector_admin import run
+from tests.collector.test_collector_fast_uploads import Pair
+from tests.collector.test_collector_simulation import AwayError
+from tests.collector.test_collector_withdrawals import problem
+
+REFUSED = (403, "invitation-needed")
+
+
+@pytest.fixture
+def either(make_harness, database_url, study):
+    harness = make_harness(database=database_url, busy_timeout=10)
+    harness.url = database_url
+    harness.publish(study)
+    return harness
+
+
+def made(harness, count):
+    with harness.collector.database.write() as session:
+        return invite(session, "habits", count)
+
+
+def left(harness):
+    with harness.collector.database.read() as session:
+        return count_invitations(session, 1)
+
+
+def put(harness, report, invitation=None):
+    headers = {} if invitation is None else {"LDPKit-Invitation": invitation}
+    path = f"/v1/studies/habits/reports/{report.id}"
+    return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
+
+
+def test_an_invitation_lets_one_report_in(either, study):
+    first, second = made(either, 2)
+    one, other = build_report(study), build_report(study)
+    assert problem(put(either, one)) == REFUSED
+    assert problem(put(either, one, "no invitation of ours")) == REFUSED
+    assert put(either, one, first).status_code == 201
+    assert problem(put(either, other, first)) == REFUSED
+    assert put(either, other, second).status_code == 201
+    assert left(either) == 0
+    assert sorted(report.id for report in either.exported()) == sorted([one.id, other.id])
+
+
+def test_sending_again_does_no_harm_whatever_invitation_comes_with_it(either, study):
+    first, second = made(either, 2)
+    report = build_report(study)
+    put(either, report, first)
+    for invitation in (first, second, "unknown", None):
+        assert put(either, report, invitation).status_code == 200
+    assert left(either) == 1
+    changed = build_report(study, id=report.id)
+    if changed != report:
+        assert put(either, changed, second).status_code == 409
+    either.withdraw(report.id)
+    assert problem(put(either, report, second)) == (410, "report-withdrawn")
+    assert left(either) == 1
+
+
+def test_a_batch_has_no_invitations(either, study):
+    (invitation,) = made(either, 1)
+    held, new = build_report(study), build_report(study)
+    put(either, held, invitation)
+    result = either.post([held.to_document(), new.to_document()]).get_json()
+    assert (result["stored"], result["duplicates"]) == (0, 1)
+    assert [entry["type"] for entry in result["failed"]] == ["urn:ldpkit:problem:invitation-needed"]
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_failed_commit_uses_nothing_up(either, study, commits):
+    """And where only the acknowledgement was lost the report is there, once."""
+    (invitation,) = made(either, 1)
+    writer, report = either.collector.writer, build_report(study)
+    genuine = writer._store
+
+    def store(uploads):
+        writer._store = genuine
+        if commits:
+            genuine(uploads)
+        raise AwayError
+
+    writer._store = store
+    assert put(either, report, invitation).status_code == 503
+    assert left(either) == (0 if commits else 1)
+    assert put(either, report, invitation).status_code == (200 if commits else 201)
+    assert [exported.id for exported in either.exported()] == [report.id]
+
+
+def test_one_commit_of_many(either, study):
+    """Two reports with one invitation, one report twice, and one without."""
+    first, second = made(either, 2)
+    rules = either.collector.rules.find("habits", 1)
+    a, b, c, d = (rules.pack(build_report(study)) for _ in range(4))
+    sent = [(a, first), (b, first), (c, second), (c, second), (d, None)]
+    uploads = [Upload("habits", [one], hash_key(word) if word else None) for one, word in sent]
+    (stored_a,), (refused_b,), (stored_c,), (again_c,), (refused_d,) = either.collector.writer._store(uploads)
+    assert [one.value for one in (stored_a, stored_c, again_c)] == ["stored", "stored", "duplicate"]
+    assert [one.kind.name for one in (refused_b, refused_d)] == ["invitation-needed"] * 2
+
+
+def test_workers_that_take_the_same_report_or_invitation_at_once(postgresql, make_harness, study):
+    url = postgresql.new_database()
+    harnesses = [make_harness(database=url, busy_timeout=20) for _ in range(4)]
+    harnesses[0].publish(study)
+    for _ in range(10):
+        (invitation,) = made(harnesses[0], 1)
+        report = build_report(study)
+        with ThreadPoolExecutor(4) as pool:
+            statuses = [r.status_code for r in pool.map(put, harnesses, [report] * 4, [invitation] * 4)]
+        assert sorted(statuses) == [200, 200, 200, 201]
+        (invitation,) = made(harnesses[0], 1)
+        reports = [build_report(study) for _ in harnesses]
+        with ThreadPoolExecutor(4) as pool:
+            statuses = [r.status_code for r in pool.map(put, harnesses, reports, [invitation] * 4)]
+        assert sorted(statuses) == [201, 403, 403, 403]
+
+
+def test_nothing_links_an_invitation_with_its_report(either, study):
+    """No column holds both; a used one is gone, and its hash with it."""
+    invitations = made(either, 3)
+    put(either, build_report(study), invitations[1])
+    tables = inspect(either.collector.database.engine)
+    assert {column["name"] for column in tables.get_columns("invitations")} == {"study", "hash"}
+    assert {column["name"] for column in tables.get_columns("reports")} == {
+        "study",
+        "id",
+        "version",
+        "day",
+        "payloads",
+    }
+    with either.collector.database.engine.connect() as connection:
+        hashes = {bytes(row.hash) for row in connection.execute(text("SELECT hash FROM invitations"))}
+    assert hashes == {hash_key(invitations[0]), hash_key(invitations[2])}
+
+
+def test_a_used_hash_is_overwritten(habits, study):
+    (invitation,) = made(habits, 1)
+    with closing(sqlite3.connect(habits.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert hash_key(invitation) in habits.path.read_bytes()
+        put(habits, build_report(study), invitation)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert hash_key(invitation) not in habits.path.read_bytes()
+    assert invitation.encode() not in habits.path.read_bytes()
+
+
+def test_the_fast_layer_reads_the_header_too(make_harness, study):
+    pair = Pair(make_harness("fast.sqlite3"), make_harness("plain.sqlite3"))
+    pair.publish(study)
+    for harness in (pair.fast, pair.plain):
+        with harness.collector.database.write() as session:
+            invite(session, "habits", 1)
+            session.execute(text("UPDATE invitations SET hash = :hash"), {"hash": hash_key("word")})
+    first, second = build_report(study), build_report(study)
+    for report, word, status in ((first, "x", "403"), (first, "word", "201"), (second, "word", "403")):
+        path = f"/v1/studies/habits/reports/{report.id}"
+        answer = pair.send("PUT", path, report.to_json(), headers={"LDPKit-Invitation": word})
+        assert answer[0].startswith(status)
+
+
+def test_the_command(either, study, capsys):
+    run("admin", "invite", "habits", "--count", "3", "--database", either.url)
+    invitations = capsys.readouterr().out.split()
+    assert len(set(invitations)) == 3
+    assert put(either, build_report(study), invitations[2]).status_code == 201
+    run("admin", "invite", "habits", "--lift", "--database", either.url)
+    assert left(either) == 0
+    assert put(either, build_report(study)).status_code == 201
+    for wrong in (["nosuch", "--count", "1"], ["habits", "--count", "0"], ["nosuch", "--lift"]):
+        with pytest.raises(InputError):
+            run("admin", "invite", *wrong, "--database", either.url)

@@ -1,0 +1,202 @@
+"""Running posteriors: when they are fitted, by whom, and what the operator's page says of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from collector.exports.exporting import Opened
+from collector.operator import fitting, posteriors
+from collector.operator.fitting import Fitter
+from collector.operator.posteriors import Fitted, keep_fitted
+from tests.collector.conftest import REPOSITORY, build_report
+from tests.collector.test_collector_page import basic
+
+# Stands in for `ldpkit fit STUDY SUMMARY --out DIR`: writes down that it ran, and a posterior.
+STAND_IN = """
+import json, pathlib, sys
+_, _, study, summary, _, out = sys.argv[1:]
+ran = pathlib.Path({ran!r})
+ran.write_text(ran.read_text() + "." if ran.exists() else ".")
+parts = json.loads(pathlib.Path(summary).read_text())["questions"]
+row = dict(mean=0.25, sd=0.1, q05=0.125, q50=0.25, q95=0.375)
+same = dict(model="m", ok=True, reasons=[], notes=["a note"], parameters=dict(p=row))
+questions = {{name: dict(same, n=part["n"]) for name, part in parts.items()}}
+pathlib.Path(out).mkdir()
+(pathlib.Path(out) / "posterior.json").write_text(json.dumps(dict(study="", seed=0, questions=questions)))
+"""
+FAILING = "import sys; print('first'); sys.exit('ldpkit: the model <does> not fit')"
+ENDLESS = "import os, pathlib, time; pathlib.Path({pid!r}).write_text(str(os.getpid())); time.sleep(600)"
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1_000_000.0
+        monkeypatch.setattr(fitting.time, "monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def fits(tmp_path, monkeypatch):
+    """Counts fits by the stand-in."""
+    ran = tmp_path / "ran"
+    monkeypatch.setattr(fitting, "LDPKIT", [sys.executable, "-c", STAND_IN.format(ran=str(ran)), "x"])
+    return lambda: len(ran.read_text()) if ran.exists() else 0
+
+
+@pytest.fixture
+def opened(habits):
+    return Opened(habits.collector.database, habits.collector.rules)
+
+
+def page(harness, token):
+    return re.sub(r"\s+", " ", harness.client.get("/", headers=basic(token)).text)
+
+
+def test_the_page_says_why_there_is_no_posterior_and_then_shows_it(habits, study, opened, fits, token):
+    assert "No posterior yet: there are no reports." in page(habits, token)
+    Fitter(opened).fit_all()
+    assert fits() == 0
+    habits.put(build_report(study))
+    time.sleep(0.1)
+    assert "No posterior yet: it comes with the next fit." in page(habits, token)
+    Fitter(opened).fit_all()
+    text = page(habits, token)
+    assert "Posterior from 1 reports" in text
+    for words in ("less than a minute ago", "sound", "0.25", "0.125 to 0.375", "a note"):
+        assert words in text
+    assert "No posterior yet" not in text
+
+
+def test_a_study_is_fitted_when_it_changed_and_rested(habits, study, opened, fits, monkeypatch):
+    clock = Clock(monkeypatch)
+    fitter = Fitter(opened)
+    habits.put(build_report(study))
+    monkeypatch.setattr(fitting, "read_summary", slowed(clock, fitting.read_summary, 3.0))
+    fitter.fit_all()
+    habits.put(build_report(study))
+    clock.now += 3.0 * fitting.REST - 1
+    fitter.fit_all()
+    assert fits() == 1
+    clock.now += 2
+    fitter.fit_all()
+    assert fits() == 2
+    clock.now += 1000
+    fitter.fit_all()
+    assert fits() == 2
+
+
+def slowed(clock, function, seconds):
+    def slow(*arguments):
+        clock.now += seconds
+        return function(*arguments)
+
+    return slow
+
+
+def test_a_new_process_does_not_fit_again_what_is_fitted(habits, study, opened, fits):
+    habits.put(build_report(study))
+    Fitter(opened).fit_all()
+    Fitter(opened).fit_all()
+    assert fits() == 1
+    habits.put(build_report(study))
+    Fitter(opened).fit_all()
+    assert fits() == 2
+
+
+def test_a_failed_fit_is_shown_in_one_line(habits, study, opened, monkeypatch, token):
+    monkeypatch.setattr(fitting, "LDPKIT", [sys.executable, "-c", FAILING])
+    habits.put(build_report(study))
+    Fitter(opened).fit_all()
+    assert "The last fit failed: ldpkit: the model &lt;does&gt; not fit" in page(habits, token)
+
+
+def test_a_fit_without_an_end_is_given_up(habits, study, opened, monkeypatch, tmp_path, token):
+    pid = tmp_path / "pid"
+    monkeypatch.setattr(fitting, "LDPKIT", [sys.executable, "-c", ENDLESS.format(pid=str(pid))])
+    monkeypatch.setattr(fitting, "MOST_SECONDS", 2.0)
+    habits.put(build_report(study))
+    Fitter(opened).fit_all()
+    assert "The last fit failed" in page(habits, token)
+    assert not Path(f"/proc/{pid.read_text()}").exists()
+
+
+def test_age_verdict_and_many_parameters(habits, monkeypatch, token):
+    monkeypatch.setattr(posteriors, "this_minute", lambda: 10_000)
+    row = {"mean": 0.0, "sd": 1.0, "q05": -1.0, "q50": 0.0, "q95": 1.0}
+    rows = {f"p[{number}]": {**row, "mean": float(number)} for number in range(100)}
+    part = {"model": "m", "n": 7, "ok": False, "reasons": ["R-hat <b>"], "notes": [], "parameters": rows}
+    with habits.collector.database.write() as session:
+        keep_fitted(session, 1, 1, Fitted(10_000 - 125, {"hours": part}))
+    text = page(habits, token)
+    for words in ("fitted 2 h ago", "not to be trusted", "R-hat &lt;b&gt;", "p[99]", "88 more"):
+        assert words in text
+    assert "p[3]" not in text
+
+
+def test_it_ends_with_its_fit_when_it_is_told_to(habits, study, tmp_path):
+    """SIGTERM in the middle of a fit leaves no process behind."""
+    pid = tmp_path / "pid"
+    habits.put(build_report(study))
+    code = (
+        f"from collector.operator import fitting; import sys; from ldp_client.cli import main\n"
+        f"fitting.LDPKIT = [sys.executable, '-c', {ENDLESS.format(pid=str(pid))!r}]\n"
+        f"sys.exit(main(['posteriors', '--database', 'sqlite:///{habits.path}']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    wait_for(lambda: pid.exists() and pid.read_text())
+    process.send_signal(signal.SIGTERM)
+    process.wait(30)
+    wait_for(lambda: not Path(f"/proc/{pid.read_text()}").exists())
+
+
+def command_line(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("kill", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_has_one_fitter_that_ends_with_it(start_server, kill):
+    """Also where it cannot say goodbye; the workers have none."""
+    server = start_server("--posteriors", "--server", "granian", "--workers", "2")
+    fitters = [pid for pid in server.children() if b"\0posteriors" in command_line(pid)]
+    assert len(fitters) == 1
+    os.kill(server.process.pid, kill)
+    server.process.wait(30)
+    wait_for(lambda: not Path(f"/proc/{fitters[0]}").exists())
+
+
+def test_the_true_fit_reads_what_the_collector_keeps(make_harness, make_study, token):
+    """`ldpkit posteriors --once` with the inference package, and the page that follows from it."""
+    yes_no = {"id": "ever", "ask": "yes_no", "mechanism": {"name": "randomized_response", "epsilon": "3"}}
+    study = make_study(questions=[{**yes_no, "model": {"name": "bernoulli"}}])
+    harness = make_harness()
+    harness.publish(study)
+    harness.post([build_report(study).to_document() for _ in range(300)])
+    command = [sys.executable, "-m", "ldp_client.cli", "posteriors", "--once"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "LDPKIT_DATABASE": f"sqlite:///{harness.path}",
+    }
+    subprocess.run(command, env=environment, check=True)
+    text = page(harness, token)
+    assert "Posterior from 300 reports" in text
+    low, high = map(float, re.search(r"<td>([\d.]+) to ([\d.]+)</td>", text).groups())
+    # Everybody said yes.
+    assert 0.9 < low < high <= 1

@@ -1,0 +1,122 @@
+"""Studies that are published on the strength of a signature, and served with it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ldp_client.signatures import load_public_key, verify_study
+from ldp_client.signing import new_key, sign_study
+from schemas import Study
+from schemas.errors import InputError
+from schemas.signed import ED25519, MOST_SIGNATURES, RSA, Signature, SignedStudy
+from tests.collector.test_collector_studies import problem
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return {algorithm: new_key(algorithm) for algorithm in (RSA, ED25519)}
+
+
+@pytest.fixture
+def trusting(make_harness, pairs, tmp_path):
+    """A collector that trusts two keys."""
+    file = tmp_path / "keys.pem"
+    file.write_text("A comment.\n".join(public for _, public in pairs.values()))
+    return make_harness("trusting.sqlite3", signing_keys=str(file))
+
+
+def post(harness, signed, **headers):
+    text = signed if isinstance(signed, str) else signed.to_json()
+    return harness.client.post("/v1/studies", data=text, content_type="application/json", headers=headers)
+
+
+def fetched(harness, **query):
+    response = harness.client.get("/v1/studies/habits/signed", query_string=query)
+    assert response.status_code == 200
+    return SignedStudy.from_json(response.data)
+
+
+@pytest.mark.parametrize("algorithm", [RSA, ED25519])
+def test_a_signature_is_enough_and_is_served(trusting, study, pairs, algorithm):
+    private, public = pairs[algorithm]
+    signed = sign_study(study, private.encode())
+    assert post(trusting, signed).status_code == 201
+    assert post(trusting, signed).status_code == 200
+    served = fetched(trusting)
+    assert served.to_json() == signed.to_json()
+    assert verify_study(served, [load_public_key(public)]).algorithm == algorithm
+    assert trusting.client.get("/v1/studies/habits").data == study.canonical()
+
+
+def test_old_versions_are_not_published_again(trusting, make_study, pairs):
+    private = pairs[ED25519][0].encode()
+    old, new = (sign_study(make_study(version), private) for version in (1, 2))
+    for signed in (old, new):
+        assert post(trusting, signed).status_code == 201
+    assert problem(post(trusting, old)) == ("study-outdated", "version")
+    other = sign_study(make_study(2, title="Other"), private)
+    assert problem(post(trusting, other)) == ("study-conflict", "version")
+    assert fetched(trusting).to_json() == new.to_json()
+    assert fetched(trusting, version=1).to_json() == old.to_json()
+
+
+def test_other_signatures_need_a_key(trusting, habits, study, pairs):
+    stranger = sign_study(study, new_key(ED25519)[0].encode())
+    assert problem(post(trusting, stranger))[0] == "unauthorized"
+    assert trusting.client.get("/v1/studies/habits").status_code == 404
+    assert post(trusting, stranger, **trusting.operator).status_code == 201
+    assert fetched(trusting).to_json() == stranger.to_json()
+    assert problem(post(habits, sign_study(study, pairs[RSA][0].encode())))[0] == "unauthorized"
+    assert problem(post(trusting, stranger, Authorization="Bearer wrong"))[0] == "unauthorized"
+
+
+def test_a_wrong_signature_is_refused_whoever_sends_it(trusting, make_study, pairs):
+    good = sign_study(make_study(), pairs[RSA][0].encode())
+    forged = SignedStudy(make_study(title="Worse"), good.signatures)
+    for headers in ({}, trusting.operator):
+        assert problem(post(trusting, forged, **headers)) == ("signature-refused", "signatures")
+    assert trusting.client.get("/v1/studies/habits").status_code == 404
+
+
+def test_signatures_add_up_and_none_is_replaced(trusting, study, pairs):
+    first, second = (sign_study(study, private.encode()) for private, _ in pairs.values())
+    post(trusting, first)
+    post(trusting, second)
+    keys = sorted(signature.key for signature in (*first.signatures, *second.signatures))
+    assert [signature.key for signature in fetched(trusting).signatures] == keys
+    junk = [Signature(ED25519, f"{number:064x}", b"x") for number in range(MOST_SIGNATURES)]
+    post(trusting, SignedStudy(study, junk), **trusting.operator)
+    assert len(fetched(trusting).signatures) == MOST_SIGNATURES
+    spoilt = SignedStudy(study, [Signature(ED25519, keys[0], b"x")])
+    assert post(trusting, spoilt, **trusting.operator).status_code == 403
+    assert verify_study(fetched(trusting), [load_public_key(public) for _, public in pairs.values()])
+
+
+def test_what_is_not_signed_says_so(trusting, study):
+    assert problem(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
+    trusting.publish(study)
+    assert problem(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"
+    assert problem(trusting.client.get("/v1/studies/habits/signed?version=x"))[0] == "parameter-invalid"
+
+
+def test_a_malformed_envelope_names_its_field(trusting, study, pairs):
+    document = json.loads(sign_study(study, pairs[RSA][0].encode()).to_json())
+    document["signatures"][0]["key"] = "x"
+    assert problem(post(trusting, json.dumps(document))) == ("study-invalid", "signatures[0].key")
+    document = json.loads(sign_study(study, pairs[RSA][0].encode()).to_json())
+    document["study"] = document["study"].replace('"version":1', '"version":0')
+    assert problem(post(trusting, json.dumps(document)))[0] == "study-invalid"
+    unsigned = Study.from_json(study.to_json())
+    assert problem(post(trusting, unsigned.to_json()))[0] == "unauthorized"
+
+
+@pytest.mark.parametrize("text", ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "é"])
+def test_a_file_without_keys_is_refused(make_harness, tmp_path, text):
+    file = tmp_path / "keys.pem"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError):
+        make_harness(signing_keys=str(file))
+    with pytest.raises(InputError, match="signing_keys"):
+        make_harness(signing_keys=str(tmp_path / "nosuch"))

@@ -1,0 +1,14 @@
+"""What all tests share: a folder of compiled JAX programs, kept between runs and by parallel workers."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """JAX reads these when it is first imported, in this process and in those that tests start."""
+    if config.cache is not None:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")

@@ -1,0 +1,98 @@
+"""The unbiased estimator is unbiased, and its repairs are what their papers say."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import minimize
+
+from inference.baselines.simplex import PROJECTIONS, base_cut, norm, norm_mul, norm_sub
+from inference.baselines.unbiased import unbiased_frequencies, unbiased_sd
+from tests.statistics import FALSE_ALARM
+
+TRUE = np.array([0.6, 0.3, 0.1])
+ESTIMATES = np.random.default_rng(1).normal(0.2, 0.4, (200, 5))
+P, Q = 0.5, 0.2
+N = 400
+
+
+def simulated_estimates(random, repeats, people=N, truth=TRUE):
+    """Estimates from unary reports of people whose answers have exactly the true shares."""
+    made = np.round(people * truth).astype(int)
+    counts = random.binomial(made, P, (repeats, len(truth))) + random.binomial(
+        people - made, Q, (repeats, len(truth))
+    )
+    return unbiased_frequencies(counts, people, P, Q)
+
+
+def test_the_estimator_has_no_bias_and_the_stated_spread():
+    found = simulated_estimates(np.random.default_rng(2), 20_000)
+    sd = unbiased_sd(TRUE, N, P, Q)
+    limit = stats.norm.isf(FALSE_ALARM / 2)
+    assert np.abs(found.mean(0) - TRUE) / sd * np.sqrt(20_000) == pytest.approx(0, abs=limit)
+    assert found.var(0) / sd**2 == pytest.approx(1, abs=limit * np.sqrt(2 / 20_000))
+
+
+def test_spread_of_a_choice_nobody_made_is_the_published_one():
+    """Wang et al. 2017: variance 4e^ε / (n (e^ε − 1)²) with p = ½, q = 1 / (e^ε + 1)."""
+    growth = np.exp(1.3)
+    assert unbiased_sd(0.0, N, 0.5, 1 / (growth + 1)) ** 2 == pytest.approx(
+        4 * growth / N / (growth - 1) ** 2
+    )
+
+
+def test_without_reports_there_is_no_estimate():
+    with pytest.raises(ValueError, match="at least 1"):
+        unbiased_frequencies([0, 0], 0, P, Q)
+
+
+def test_norm_sub_is_the_nearest_point_of_the_simplex():
+    for estimate, found in zip(ESTIMATES[:10], norm_sub(ESTIMATES[:10]), strict=True):
+        best = minimize(
+            lambda x, target=estimate: np.sum((x - target) ** 2),
+            np.full(5, 0.2),
+            bounds=[(0, None)] * 5,
+            constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
+            tol=1e-12,
+        )
+        assert found == pytest.approx(best.x, abs=1e-6)
+
+
+def test_norm_sub_takes_the_same_from_all_that_stay():
+    """The conditions that only the projection meets (Duchi et al. 2008)."""
+    found = norm_sub(ESTIMATES)
+    taken = ESTIMATES - found
+    shift = np.max(np.where(found > 0, taken, -np.inf), -1, keepdims=True)
+    assert np.allclose(np.where(found > 0, taken - shift, 0), 0)
+    assert (np.where(found == 0, ESTIMATES - shift, 0) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("name", PROJECTIONS)
+def test_projections_sum_to_one_and_leave_the_simplex_alone(name):
+    project = PROJECTIONS[name]
+    assert project(ESTIMATES).sum(-1) == pytest.approx(1)
+    assert project(TRUE) == pytest.approx(TRUE)
+    if name != "norm":
+        assert (project(ESTIMATES) >= 0).all()
+
+
+def test_norm_adds_the_same_to_all():
+    assert norm([0.5, 0.5, -0.3]) == pytest.approx([0.6, 0.6, -0.2])
+
+
+def test_norm_mul_keeps_the_ratios_of_what_is_positive():
+    assert norm_mul([0.6, 0.2, -0.1]) == pytest.approx([0.75, 0.25, 0])
+    assert norm_mul([-1, -2, 0]) == pytest.approx([1 / 3] * 3)
+
+
+def test_base_cut_lets_two_absent_choices_pass_on_average():
+    absent = np.zeros(100)
+    sd = float(unbiased_sd(0.0, 40_000, P, Q))
+    found = simulated_estimates(np.random.default_rng(3), 2000, 40_000, absent)
+    passed = int((base_cut(found, sd) > 0).sum())
+    assert stats.binomtest(passed, found.size, 0.02).pvalue > FALSE_ALARM
+    assert stats.binomtest(int((found > sd).sum()), found.size, 0.02).pvalue < FALSE_ALARM
+
+
+def test_base_cut_leaves_the_rest_as_it_was():
+    assert base_cut([0.5, 0.01, -0.2, 0.3], sd=0.1) == pytest.approx([0.5, 0.01, 0, 0.3])
+    assert base_cut([*[0.5, 0.1, -0.2, 0.3], *[0.0] * 96], sd=0.1)[:4] == pytest.approx([0.5, 0, 0, 0.3])

@@ -1,0 +1,161 @@
+"""Calibrations of sound studies pass; noise left out of the likelihood, or a wrong epsilon, is found."""
+
+import json
+
+import numpy as np
+import pytest
+
+from inference import models
+from inference.calibration import job
+from inference.calibration.bands import Band, inside_probability, leaves, simultaneous_band
+from inference.calibration.job import calibrate, covered, empty_model
+from inference.simulated.answers import ANSWERS, Truth, draw_answers
+from inference.simulated.reports import clipped_share, simulate
+from ldp_client import mechanism_for
+from ldp_client.cli import main
+from schemas import Study
+from schemas.errors import InputError
+from tests import studies
+from tests.statistics import share_is
+
+STUDY = Study(studies.document(studies.YES_NO))
+STUDIES = 40
+
+
+def uniform_ranks(random, count, draws, simulated):
+    return random.integers(0, draws + 1, (simulated, count))
+
+
+def test_the_probability_inside_a_band_is_exact():
+    """Two ranks among two draws: counts stay below 2 at r = 0 unless both ranks are 0."""
+    band = Band(np.asarray([1 / 3, 2 / 3]), np.asarray([0, 0]), np.asarray([1, 2]))
+    assert inside_probability(band, 2) == pytest.approx(1 - 1 / 9)
+
+
+def test_bands_hold_as_often_as_they_say():
+    random = np.random.default_rng(1)
+    band = simultaneous_band(50, 19, 0.1)
+    alarms = sum(leaves(band, ranks) for ranks in uniform_ranks(random, 50, 19, 2000))
+    assert share_is(alarms, 2000, 1 - inside_probability(band, 50))
+    assert 0.05 < 1 - inside_probability(band, 50) <= 0.1
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [lambda u: u**1.7, lambda u: 0.5 + (u - 0.5) / 1.8, lambda u: np.where(u < 0.5, u**2, 1 - (1 - u) ** 2)],
+    ids=["biased", "too wide", "too narrow"],
+)
+def test_bands_find_wrong_ranks(shape):
+    random = np.random.default_rng(2)
+    band = simultaneous_band(200, 99, 0.01)
+    assert leaves(band, np.floor(100 * shape(random.random(200))).astype(int))
+
+
+def test_coverage_of_central_intervals():
+    ranks = np.arange(100)
+    assert (covered(ranks, 0.5), covered(ranks, 0.9)) == (0.5, 0.9)
+
+
+def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    out = tmp_path / "out"
+    arguments = ["calibrate", str(tmp_path / "study.json"), "--out", str(out), "--n", "500"]
+    assert main([*arguments, "--studies", str(STUDIES)]) == 0
+    assert "calibrated" in capsys.readouterr().out
+    found = json.loads((out / "calibration.json").read_text())["questions"]["ever"]
+    assert found["ok"]
+    assert len(found["parameters"]["p"]["ranks"]) == found["studies"] == STUDIES
+    assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("epsilon", ["20", "2"], ids=["noise left out", "wrong epsilon"])
+def test_a_wrong_likelihood_is_found(monkeypatch, epsilon):
+    wrong = Study(studies.document(studies.with_epsilon(studies.YES_NO, epsilon))).questions[0]
+    monkeypatch.setattr(models, "mechanism_for", lambda _question: mechanism_for(wrong))
+    found = calibrate(STUDY.questions[0], STUDIES, 500)
+    assert not found.ok
+    assert "ranks of p" in found.reasons[0]
+
+
+def test_ties_are_broken_at_random():
+    truths = [Truth({"x": 1.0}, {}) for _ in range(2000)]
+    ranks = job.ranks_of(truths, {"x": np.ones((2000, job.DRAWS))}, seed=1)["x"]
+    assert ranks.mean() == pytest.approx(job.DRAWS / 2, abs=4)
+
+
+def test_too_few_studies_are_refused():
+    with pytest.raises(InputError, match="at least 20 studies"):
+        calibrate(STUDY.questions[0], 10)
+
+
+TRUTHS = {
+    "hours": Truth({"rate": 0.25}, {}),
+    "age": Truth({"mean": 30.0, "sd": 5.0}, {}),
+    "occupation": Truth({"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}, {}),
+    "colour": Truth({"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}, {}),
+    "ever": Truth({"p": 0.3}, {}),
+}
+RECORD_SITES = {"feature_mean": np.zeros(2), "feature_sd": np.full(2, 0.2), "feature_correlation": np.eye(2)}
+SLOPES = {"coefficient[age]": 0.05, "coefficient[years]": 0.0}
+TRUTHS["rating"] = Truth({"intercept": 1.5, **SLOPES, "sd": 0.4}, RECORD_SITES)
+TRUTHS["risk"] = Truth({"intercept": -1.5, **SLOPES}, RECORD_SITES)
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_simulated_reports_start_chains_near_the_truth(name):
+    """The moment estimate, which every model makes of a summary, finds what was simulated."""
+    question = Study(studies.document(*[studies.with_epsilon(one, "16") for one in studies.ALL])).question(
+        name
+    )
+    truth = TRUTHS[name]
+    summary = simulate(question, mechanism_for(question), truth, 20_000, np.random.default_rng(1), clip=False)
+    assert summary.n == 20_000
+    model = models.model_for(question, summary)
+    if question.ask == "record":
+        moments = np.asarray(model.data["statistics"]) / summary.n
+        assert np.diag(moments)[1:3] == pytest.approx([0.04, 0.04], abs=0.02)
+        assert moments[1, 3] / model_weight(question) > 0.005
+        return
+    start = {name: np.asarray(value, float) for name, value in model.initial.items()}
+    found = model.parameters(start)
+    for parameter, value in truth.parameters.items():
+        assert float(found[parameter]) == pytest.approx(value, rel=0.12), parameter
+
+
+def model_weight(question):
+    return mechanism_for(question).scaled_weight
+
+
+NUMBER_LAWS = {
+    "lognormal": ({"log_mean": 1.0, "log_sd": 0.4}, np.exp(1.08)),
+    "gamma": ({"shape": 4.0, "mean": 3.0}, 3.0),
+    "weibull": ({"shape": 2.0, "scale": 4.0}, 4.0 * 0.886227),
+    "beta": ({"a": 2.0, "b": 4.0}, 4.0),
+    "poisson": ({"rate": 3.0}, 3.0),
+    "geometric": ({"p": 0.25}, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBER_LAWS)
+def test_numbers_have_the_mean_of_their_law(name):
+    parameters, mean = NUMBER_LAWS[name]
+    question = Study(studies.document({**studies.NUMBER, "model": {"name": name}})).questions[0]
+    answers = draw_answers(question, Truth(parameters, {}), 40_000, np.random.default_rng(1))
+    assert np.mean(answers) == pytest.approx(mean, rel=0.03)
+
+
+def test_every_model_can_be_simulated():
+    assert set(ANSWERS) == set(models.MODELS)
+
+
+def test_records_beyond_their_norm_are_counted():
+    question = Study(studies.document()).question("rating")
+    wide = Truth(TRUTHS["rating"].parameters, {**RECORD_SITES, "feature_sd": np.full(2, 2.0)})
+    random = np.random.default_rng(1)
+    assert clipped_share(question, TRUTHS["rating"], random) < 0.05
+    assert clipped_share(question, wide, random) > 0.7
+
+
+def test_every_model_can_be_simulated_before_any_report():
+    for question in Study(studies.document()).questions:
+        assert empty_model(question).data["n"] == 0

@@ -1,0 +1,46 @@
+"""Compiled programs are kept in the user's cache folder, and nowhere where that cannot be."""
+
+from pathlib import Path
+
+import jax
+import pytest
+
+from inference.compile_cache import cache_folder, use_compile_cache
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({"HOME": "/home/ann"}, Path("/home/ann/.cache/ldpkit/jax")),
+        ({"HOME": "/home/ann", "XDG_CACHE_HOME": "/var/ann"}, Path("/var/ann/ldpkit/jax")),
+        ({"HOME": "/home/ann", "XDG_CACHE_HOME": "relative"}, Path("/home/ann/.cache/ldpkit/jax")),
+        ({"HOME": "/home/ann", "LDPKIT_CACHE": "/scratch"}, Path("/scratch")),
+        ({"HOME": "/home/ann", "LDPKIT_CACHE": "off"}, None),
+        ({}, None),
+    ],
+)
+def test_where_it_is(environment, folder):
+    assert cache_folder(environment) == folder
+
+
+@pytest.fixture
+def no_cache_yet():
+    before = jax.config.values["jax_compilation_cache_dir"]
+    jax.config.update("jax_compilation_cache_dir", None)
+    yield
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
+@pytest.mark.usefixtures("no_cache_yet")
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert use_compile_cache({"LDPKIT_CACHE": str(tmp_path / "file" / "cache")}) is None
+    assert jax.config.values["jax_compilation_cache_dir"] is None
+
+
+@pytest.mark.usefixtures("no_cache_yet")
+def test_a_folder_is_made_and_told_to_jax(tmp_path):
+    folder = tmp_path / "new" / "cache"
+    assert use_compile_cache({"LDPKIT_CACHE": str(folder)}) == folder
+    assert folder.is_dir()
+    assert jax.config.values["jax_compilation_cache_dir"] == str(folder)

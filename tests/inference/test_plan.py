@@ -1,0 +1,109 @@
+"""Plans agree with known asymptotics, and say how many devices a width needs."""
+
+import json
+import re
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inference.planning.truth import parse_truth, with_truth
+from inference.planning.widths import devices_for, rounded_up
+from inference.simulated.answers import Truth
+from ldp_client import mechanism_for
+from ldp_client.cli import build_parser, main
+from schemas import Study
+from schemas.errors import InputError
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO))
+NORMAL_95 = 1.6449
+
+
+def test_randomised_response_has_the_width_of_its_theory(tmp_path, capsys):
+    """The sd of a share is sqrt(m(1 − m)/n)/(p − q), m = q + (p − q) share."""
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    out = tmp_path / "plan"
+    command = ["plan", str(tmp_path / "study.json"), "--devices", "20000,2000", "--epsilon", "1"]
+    assert main([*command, "--truth", "p=0.3", "--width", "0.02", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    found = json.loads((out / "plan.json").read_text())["questions"]["ever"]
+    assert found["devices"] == [2000, 20000]
+    mechanism = mechanism_for(STUDY.questions[0])
+    p, q = float(mechanism.p), float(mechanism.q)
+    m = q + (p - q) * 0.3
+    theory = [NORMAL_95 * sqrt(m * (1 - m) / n) / (p - q) for n in (2000, 20000)]
+    assert found["half_widths"]["1"]["p"] == pytest.approx(theory, rel=0.12)
+    needed = int(printed.split("about ")[1].split(" devices")[0].replace(",", ""))
+    assert needed == pytest.approx((NORMAL_95 / 0.02 / (p - q)) ** 2 * m * (1 - m), rel=0.25)
+    assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
+
+
+DEVICES = (100, 1000, 10_000)
+ROOT_N = np.asarray([1.0, 0.1**0.5, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("width", "devices"), [(0.5, 400), (0.2, 2500), (0.1, 10_000), (0.05, 40_000), (2.0, 100)]
+)
+def test_devices_for_a_width(width, devices):
+    assert devices_for(width, DEVICES, ROOT_N) == pytest.approx(devices)
+
+
+def test_a_width_that_chance_made_wider_does_not_go_backwards():
+    widths = np.asarray([1.0, 0.3, 0.31])
+    assert devices_for(0.5, DEVICES, widths) < devices_for(0.305, DEVICES, widths)
+
+
+def test_numbers_of_devices_are_rounded_up():
+    assert [rounded_up(x) for x in (1.0, 99.5, 101.0, 12_345.0)] == [1, 100, 110, 13_000]
+
+
+def test_a_truth_fills_up_the_shares():
+    question = Study(studies.document(studies.CHOICE)).questions[0]
+    drawn = Truth({"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}, {})
+    found = with_truth(question, drawn, parse_truth("p[student]=0.6")).parameters
+    assert found == pytest.approx({"p[student]": 0.6, "p[worker]": 0.25, "p[teacher]": 0.15})
+    with pytest.raises(InputError, match="add up to 1"):
+        with_truth(question, drawn, {"p[student]": 0.6, "p[worker]": 0.6})
+    with pytest.raises(InputError, match=r"'p\[nurse\]' is no parameter"):
+        with_truth(question, drawn, {"p[nurse]": 0.6})
+
+
+@pytest.mark.parametrize("text", ["p", "p=", "=1", "p=x", "p=0.1,,"])
+def test_a_truth_that_is_none(text):
+    with pytest.raises(InputError, match="parameter=number"):
+        parse_truth(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--devices", "0,5"], "whole and positive"),
+        (["--question", "never"], "no question 'never'"),
+        (["--epsilon", "0"], "epsilon"),
+        (["--truth", "q=1"], "no parameter"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, capsys, options, says):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    assert main(["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_guides_commands_are_understood():
+    """Every command of docs/analysis.md parses, with its options."""
+    page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
+    commands = re.findall(r"^ldpkit (.+)$", page, flags=re.M)
+    assert len(commands) == 5
+    for command in commands:
+        build_parser().parse_args(command.split())
+
+
+def test_the_guides_question_is_a_good_one():
+    page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
+    (question,) = re.findall(r"^```json\n(.*?)^```", page, flags=re.M | re.S)
+    assert set(Study(studies.document(json.loads(question))).questions[0].model.prior) == {"mean", "sd"}

@@ -1,0 +1,125 @@
+"""Posteriors of secure sums: laws against brute force, calibrated, and not when the noise is left out."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from inference.likelihoods import ClippedExponential, ClippedNormal
+from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
+from inference.models import model_for, summed
+from ldp_client import mechanism_for
+from ldp_client.core.calibration import NOISE_BITS
+from summaries import QuestionSummary
+from tests.inference.simulation import posterior_draws, times_covered
+from tests.secure_sum.conftest import build_study
+from tests.statistics import share_is
+
+STUDIES, DEVICES = 100, 1000
+
+
+@pytest.fixture(autouse=True)
+def exact():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("noise_sd", [0.3, 5.0])
+def test_counts_have_the_dense_normals_density(noise_sd):
+    theta, n = np.array([0.2, 0.5, 0.05, 0.25]), 300
+    covariance = n * (np.diag(theta) - np.outer(theta, theta)) + noise_sd**2 * np.eye(4)
+    value = n * theta + np.array([3.0, -4.0, 1.5, 2.0])
+    expected = stats.multivariate_normal(n * theta, covariance).logpdf(value)
+    assert NoisyCounts(theta, n, noise_sd).log_prob(value) == pytest.approx(expected, rel=1e-12)
+
+
+LAWS = [
+    (ClippedNormal(0.5, 0.2), stats.norm(0.5, 0.2)),
+    (ClippedNormal(1.4, 0.7), stats.norm(1.4, 0.7)),
+    (ClippedNormal(0.3, 0.02), stats.norm(0.3, 0.02)),
+    (ClippedNormal(-0.1, 3.0), stats.norm(-0.1, 3.0)),
+    (ClippedExponential(4.0), stats.expon(scale=0.25)),
+]
+
+
+@pytest.mark.parametrize(("law", "reference"), LAWS)
+def test_moments_of_clipped_laws(law, reference):
+    def moment(k):
+        inside = integrate.quad(
+            lambda x: (2 * x - 1) ** k * reference.pdf(x),
+            0,
+            1,
+            epsabs=1e-13,
+            points=[reference.mean()] if 0 < reference.mean() < 1 else None,
+        )[0]
+        return inside + reference.sf(1) + (-1) ** k * reference.cdf(0)
+
+    found = np.asarray(signed_moments(law))
+    assert found == pytest.approx([moment(k) for k in range(1, 5)], abs=1e-7)
+
+
+@pytest.mark.parametrize(("law", "reference"), LAWS)
+def test_cells_of_clipped_laws(law, reference):
+    edges = np.linspace(0, 1, 17)
+    expected = np.diff(reference.cdf(edges))
+    expected[0] += reference.cdf(0)
+    expected[-1] += reference.sf(1)
+    assert np.asarray(cell_masses(law, 16)) == pytest.approx(expected, abs=1e-12)
+
+
+def total_of(mechanism, answers, random):
+    """The sum that nodes would give: every device's exact statistic, and all their noise at once."""
+    counted = {}
+    for answer in answers:
+        counted[repr(answer)] = (answer, counted.get(repr(answer), (answer, 0))[1] + 1)
+    total = np.zeros(mechanism.size)
+    for answer, times in counted.values():
+        words = mechanism.perturb(answer, lambda size: bytes(size))
+        total += times * np.frombuffer(words, dtype="<i8")
+    noise = random.normal(0, 2.0**NOISE_BITS * np.sqrt(len(answers)), mechanism.size)
+    return QuestionSummary(len(answers), np.rint(total + noise).astype(np.int64))
+
+
+def numbers(random, law):
+    """Rounded, so that few different answers occur."""
+    return list(np.round(law(random), 2).tolist())
+
+
+CASES = {
+    "hours": (lambda r: numbers(r, lambda r: r.normal(6, 2.5, DEVICES)), {"mean": 6.0, "sd": 2.5}),
+    "wait": (lambda r: numbers(r, lambda r: r.exponential(4.0, DEVICES)), {"rate": 0.25}),
+    "fruit": (
+        lambda r: r.choice(["apple", "pear", "plum"], DEVICES, p=[0.15, 0.6, 0.25]).tolist(),
+        {"p[apple]": 0.15, "p[pear]": 0.6, "p[plum]": 0.25},
+    ),
+    "ever": (lambda r: (r.random(DEVICES) < 0.3).tolist(), {"p": 0.3}),
+}
+
+
+def covered(name):
+    draw, truth = CASES[name]
+    question = build_study(name, clients=DEVICES, tolerate=50).questions[0]
+    mechanism = mechanism_for(question)
+    generators = np.random.default_rng(20261121).spawn(STUDIES)
+    models = [model_for(question, total_of(mechanism, draw(one), one)) for one in generators]
+    return times_covered(posterior_draws(models), truth)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_contain_the_truth_as_often_as_they_say(name):
+    found = covered(name)
+    assert all(share_is(times, STUDIES, 0.9) for times in found.values()), found
+
+
+def test_leaving_the_noise_out_is_noticed(monkeypatch):
+    honest = summed._total
+
+    def naive(mechanism, summary):
+        n, noise_sd, values = honest(mechanism, summary)
+        return n, noise_sd / 100, values
+
+    monkeypatch.setattr(summed, "_total", naive)
+    found = covered("wait")
+    assert not all(share_is(times, STUDIES, 0.9) for times in found.values()), found

@@ -1,0 +1,1 @@
+"""A device that is killed, loses power or runs out of disk, again and again."""

@@ -1,0 +1,80 @@
+"""A study that asks each device one question, drawn before anything depends on an answer."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.wording import describe
+from schemas import Rational, Study
+from schemas.errors import AnswerError, ReportError
+from summaries import check_report, summarize
+from tests import studies
+from tests.statistics import follows
+
+PARTS = [studies.NUMBER, studies.with_epsilon(studies.YES_NO, "2"), studies.CHOICE, studies.LINEAR]
+STUDY = Study(studies.document(*PARTS, ask_one=True))
+MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
+ANSWERS = {question.id: studies.ANSWERS[question.id] for question in STUDY.questions}
+OTHERS = {"hours": 11, "ever": False, "occupation": "student", "rating": {"age": 20, "years": 1, "rate": 1}}
+
+
+def report_of(answers, random=None):
+    return perturb_answers(STUDY, MECHANISMS, answers, *([random] if random else []))
+
+
+def test_it_costs_the_largest_epsilon_and_delta():
+    assert (STUDY.epsilon, STUDY.delta) == (Rational(2), Rational.parse("1e-6"))
+    every = Study(studies.document(*PARTS, ask_one=False))
+    assert (every.epsilon, every.delta) == (Rational(5), Rational.parse("1e-6"))
+    assert "one of the 4 questions" in describe(STUDY)[-1]
+    assert "epsilon 2, delta 1e-06 (the largest" in describe(STUDY)[-1]
+
+
+def test_every_question_is_drawn_equally_often():
+    seen = Counter(name for _ in range(8000) for name in report_of(ANSWERS).payloads)
+    assert follows([seen[name] for name in MECHANISMS], [0.25] * 4)
+
+
+def test_the_question_does_not_depend_on_the_answers():
+    for seed in range(300):
+        names = []
+        for answers in (ANSWERS, OTHERS):
+            names.append(list(report_of(answers, np.random.default_rng(seed).bytes).payloads))
+        assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("wrong", [{"ever": "maybe"}, {"hours": "x"}, {"occupation": "judge"}])
+def test_every_answer_is_checked_before_anything_is_drawn(wrong):
+    def nothing(_size):
+        raise AssertionError("something was drawn")
+
+    with pytest.raises(AnswerError):
+        report_of({**ANSWERS, **wrong}, nothing)
+    with pytest.raises(AnswerError, match="no answer"):
+        report_of({name: ANSWERS[name] for name in list(ANSWERS)[1:]}, nothing)
+
+
+def test_each_question_is_summarized_from_the_reports_that_answer_it():
+    reports = [report_of(ANSWERS) for _ in range(400)]
+    summary = summarize(STUDY, reports)
+    seen = Counter(name for report in reports for name in report.payloads)
+    assert {name: part.n for name, part in summary.questions.items()} == dict(seen)
+    assert summary.questions["ever"].values.sum() == seen["ever"]
+
+
+def test_reports_with_more_or_other_payloads_are_refused():
+    report = report_of(ANSWERS)
+    payloads = {name: m.perturb(ANSWERS[name]) for name, m in MECHANISMS.items()}
+    for bad in (payloads, {"else": b"\x00"}, {"ever": payloads["ever"], "hours": payloads["hours"]}):
+        report.payloads = bad
+        with pytest.raises(ReportError, match="payloads"):
+            check_report(STUDY, MECHANISMS, report)
+    for name, payload in payloads.items():
+        report.payloads = {name: payload}
+        check_report(STUDY, MECHANISMS, report)
+        report.payloads = {name: payload + b"\x00"}
+        with pytest.raises(ReportError, match=f"payloads.{name}"):
+            check_report(STUDY, MECHANISMS, report)

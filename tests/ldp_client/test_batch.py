@@ -1,0 +1,83 @@
+"""Files of answers become files of reports, with NumPy and without."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ldp_client import batch, mechanism_for
+from schemas import Report, Study
+from schemas.errors import InputError
+from tests import studies
+from tests.statistics import follows
+
+STUDY = Study(studies.document(*studies.ALL, *studies.NEWER))
+ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
+BARE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from ldp_client.batch import perturb_file
+from schemas import Study
+print(perturb_file(Study.from_json(open("study.json").read()), "answers.ndjson", "reports.ndjson"))
+assert "numpy" not in sys.modules
+"""
+
+
+def write_answers(folder, people):
+    path = folder / "answers.ndjson"
+    path.write_text("".join(json.dumps(answers) + "\n" for answers in people))
+    return str(path)
+
+
+def reports_in(path):
+    return [Report.from_json(line) for line in path.read_text().splitlines()]
+
+
+def check_reports(reports, count):
+    assert len(reports) == len({report.id for report in reports}) == count
+    mechanisms = {question.id: mechanism_for(question) for question in STUDY.questions}
+    for report in reports:
+        assert report.digest == STUDY.digest
+        assert set(report.payloads) == set(mechanisms)
+        for name, payload in report.payloads.items():
+            mechanisms[name].check(payload)
+
+
+def test_reports_are_written_in_chunks_and_progress_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(batch, "CHUNK", 10)
+    told = []
+    out = tmp_path / "reports.ndjson"
+    assert batch.perturb_file(STUDY, write_answers(tmp_path, [ANSWERS] * 25), str(out), told.append) == 25
+    assert told == [10, 20, 25]
+    check_reports(reports_in(out), 25)
+
+
+def test_it_works_without_numpy(tmp_path, pytestconfig):
+    write_answers(tmp_path, [ANSWERS] * 3)
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    command = [sys.executable, "-I", "-S", "-c", BARE, str(pytestconfig.rootpath)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "3"), done.stderr
+    check_reports(reports_in(tmp_path / "reports.ndjson"), 3)
+
+
+def test_each_person_gets_noise_on_their_own_answer(tmp_path):
+    study = Study(studies.document(studies.YES_NO))
+    m = mechanism_for(study.questions[0])
+    people = [{"ever": person % 2 == 0} for person in range(8000)]
+    out = tmp_path / "reports.ndjson"
+    batch.perturb_file(study, write_answers(tmp_path, people), str(out))
+    kept = sum(
+        report.payloads["ever"] == bytes([person["ever"]]) for person, report in zip(people, reports_in(out))
+    )
+    assert follows([kept, 8000 - kept], [float(m.p), float(m.q)])
+
+
+def test_a_wrong_answer_is_named_by_its_line_and_nothing_is_written(tmp_path):
+    study = Study(studies.document(studies.YES_NO))
+    path = write_answers(tmp_path, [{"ever": True}, {"ever": "secret"}])
+    with pytest.raises(InputError, match="line 2: ever") as caught:
+        batch.perturb_file(study, path, str(tmp_path / "reports.ndjson"))
+    assert "secret" not in str(caught.value)
+    assert not (tmp_path / "reports.ndjson").exists()

@@ -1,0 +1,242 @@
+"""perturb_many: the same integers as one by one where the bytes are read alike, else the same exact law."""
+
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.audit.streams import Stream
+from ldp_client.bulk import noise, numbers, perturbing
+from ldp_client.bulk.quantising import quantise_many
+from ldp_client.bulk.randomness import below, biased_bits
+from ldp_client.core import strips
+from ldp_client.mechanisms import MECHANISMS
+from schemas import Study
+from schemas.errors import AnswerError
+from tests import studies
+from tests.ldp_client.exact_laws import READS, law_of
+from tests.statistics import follows
+
+QUESTIONS = [*studies.ALL, *studies.NEWER]
+ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
+# These read their random bytes in another order than for one answer.
+REORDERED = {"oue", "sue", "subset_selection"}
+SAMPLES = 20_000
+WORD = 1 << 32
+
+
+def mechanism(question, **changes):
+    return mechanism_for(Study(studies.document({**question, **changes})).questions[0])
+
+
+def of_four(name):
+    return mechanism(studies.CHOICE, choices={"count": 4}, mechanism={"name": name, "epsilon": "1"})
+
+
+@pytest.mark.parametrize("law", ["normal", "laplace"])
+def test_noise_is_the_scalar_samplers_from_the_same_bytes(law):
+    """Every path: accepted at once, decided by the chord, left open, rejected, restarted in the tail."""
+    for seed in range(3):
+        many, one = Stream(seed), Stream(seed)
+        drawn = noise.draw(law, 30_000, many)
+        assert drawn.tolist() == strips.table_of(law).draw(30_000, one)
+        assert many.taken == one.taken
+
+
+@pytest.mark.parametrize("law", ["normal", "laplace"])
+def test_what_the_chord_decides_the_exact_curve_decides_alike(law):
+    """At heights all over a strip and close to its bounds; and it leaves almost nothing open."""
+    noise.draw(law, 1, Stream(0))
+    bulk = noise._tables[law]
+    random = np.random.default_rng(1)
+    chosen = np.repeat(np.arange(0, 480, 5), 40)
+    points = random.integers(0, WORD, len(chosen))
+    edge, right = bulk.edge[chosen], bulk.edge[chosen + 1]
+    heights = right + (random.random(len(chosen)) * (edge - right)).astype(np.int64)
+    under, over = bulk._judge(chosen, points, heights)
+    assert not (under & over).any()
+    for index in np.flatnonzero(under | over)[::7]:
+        strip, point, height = int(chosen[index]), int(points[index]) >> 1, int(heights[index])
+
+        def unused(_size):
+            raise AssertionError("the exact test was not certain at once")
+
+        assert bulk.table._under_curve(strip, point, height, unused) == under[index]
+    early = chosen < 64
+    assert (under | over)[early].mean() > 0.9
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
+def test_one_of_many_is_the_same_as_one(question):
+    """Unary encodings and subsets read their bytes in another order: for them, see their laws below."""
+    m, answer = mechanism(question), ANSWERS[question["id"]]
+    differing = 0
+    for seed in range(100):
+        many, one = Stream(seed), Stream(seed)
+        differing += m.perturb_many([answer], many).tobytes() != m.perturb(answer, one)
+        differing += m.name not in REORDERED and many.taken != one.taken
+    assert (differing > 0) == (m.name in REORDERED)
+
+
+def spelled(word):
+    """Random bytes that make every fraction `word`, 8 digits at a time from the highest."""
+    digits = [word >> (8 * part + place) & 1 for part in (3, 2, 1, 0) for place in range(8)]
+    stream = iter([1 - digit for digit in digits])
+    return lambda size: bytes([255 * next(stream)]) * size
+
+
+@pytest.mark.parametrize("threshold", [1, 255, 256, 1155094610, 1 << 31, WORD - 256, WORD - 1])
+def test_biased_bits_are_decided_exactly_at_the_threshold(threshold):
+    for word in (0, threshold - 1, threshold, min(threshold + 1, WORD - 1), WORD - 1, 0x45000000):
+        bits = biased_bits(threshold, 5, spelled(word))
+        assert bits.tolist() == [255 * (word < threshold)] * 5
+
+
+def test_lower_digits_are_drawn_for_undecided_bytes_alone():
+    stream = Stream(7)
+    biased_bits(1155094610, 1 << 16, stream)
+    assert 8 < stream.taken / (1 << 16) < 8.5
+
+
+@pytest.mark.parametrize("name", sorted(READS))
+def test_choices_follow_the_exact_joint_law(name):
+    m = of_four(name)
+    index = 2
+    payloads = m.perturb_many(np.full(SAMPLES, index))
+    # A hash function is one of 2**62: the law is that of the supported choices.
+    if name == "olh":
+        supported = sum(m.supported(payload.tobytes(), index) for payload in payloads)
+        assert follows([supported, SAMPLES - supported], [float(m.p), 1 - float(m.p)])
+        return
+    seen = Counter(payload.tobytes() for payload in payloads)
+    for answered in range(4):
+        law = law_of(m, answered, READS[name](m))
+        assert set(seen) <= set(law)
+        counts = [seen[payload] for payload in law]
+        assert follows(counts, [float(chance) for chance in law.values()]) == (answered == index)
+
+
+def test_rows_of_a_batch_are_independent():
+    """Neighbouring rows, and neighbouring bytes, share no bits."""
+    m = mechanism(studies.CHOICE, choices={"count": 1024})
+    bits = np.unpackbits(m.perturb_many(np.zeros(4000, np.int64)), axis=1, bitorder="little")[:, 1:]
+    q = float(m.q)
+    for one, other in ((bits[1:], bits[:-1]), (bits[:, 8:], bits[:, :-8]), (bits[:, 1:], bits[:, :-1])):
+        both = int((one & other).sum())
+        spread = np.sqrt(one.size * q * q * (1 - q * q) * 2)
+        assert abs(both - one.size * q * q) < 5.5 * spread
+
+
+def test_a_wrong_bulk_threshold_is_noticed(monkeypatch):
+    m = of_four("oue")
+    monkeypatch.setattr(m, "threshold", m.threshold * 11 // 10)
+    law = law_of(of_four("oue"), 1, READS["oue"](of_four("oue")))
+    seen = Counter(payload.tobytes() for payload in m.perturb_many(np.full(SAMPLES, 1)))
+    assert not follows([seen[payload] for payload in law], [float(chance) for chance in law.values()])
+
+
+def test_uniform_integers_are_unbiased_for_every_limit():
+    limits = np.tile([1, 2, 3, 5, 7, (1 << 31) + 1], 5000)
+    drawn = below(limits, len(limits), Stream(3))
+    assert (drawn < limits).all()
+    for limit in (2, 3, 5, 7):
+        assert follows(np.bincount(drawn[limits == limit], minlength=limit), np.full(limit, 1 / limit))
+    wide = drawn[limits > 1 << 30] >> 29
+    assert follows(np.bincount(np.minimum(wide, 3)), np.full(4, 0.25))
+
+
+NUMBERS = [0.0, 12.0, -1e300, 1e300, np.nan, np.inf, -np.inf, 3.3, 11.999999999, 1e-17, 6.0]
+
+
+def test_arrays_of_numbers_are_quantised_as_one_by_one():
+    m = mechanism(studies.NUMBER)
+    values = np.concatenate([NUMBERS, np.random.default_rng(2).uniform(-2, 14, 3000)])
+    assert quantise_many(m, values).tolist() == [m.quantise(value) for value in values.tolist()]
+    whole = np.arange(-3, 16)
+    assert quantise_many(m, whole).tolist() == [m.quantise(value) for value in whole.tolist()]
+
+
+@pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
+@pytest.mark.parametrize("norm", ["0.01", "1", "1.4"])
+def test_columns_of_records_are_quantised_as_one_by_one(question, norm):
+    m = mechanism(question, norm=norm)
+    random = np.random.default_rng(4)
+    columns = {"age": random.uniform(10, 50, 2000), "years": random.uniform(-5, 30, 2000)}
+    columns["age"][:11], columns["years"][5:16] = NUMBERS, NUMBERS
+    name = question["response"]["id"]
+    columns[name] = random.random(2000) < 0.5 if m.binary else random.uniform(0, 6, 2000)
+    records = [{key: column[place].item() for key, column in columns.items()} for place in range(2000)]
+    assert quantise_many(m, columns).tolist() == [m.quantise(record) for record in records]
+
+
+def test_labels_and_numbered_choices_are_looked_up():
+    labels = np.asarray(["worker", "student", "teacher", "worker"])
+    assert quantise_many(mechanism(studies.CHOICE), labels).tolist() == [1, 0, 2, 1]
+    assert quantise_many(of_four("olh"), np.asarray([3, 0], np.int8)).tolist() == [3, 0]
+    assert quantise_many(mechanism(studies.YES_NO), np.asarray([True, False])).tolist() == [1, 0]
+    assert list(quantise_many(mechanism(studies.YES_NO), ["yes", False])) == [1, 0]
+
+
+WRONG = [
+    (studies.NUMBER, np.asarray(["secret"])),
+    (studies.NUMBER, np.asarray([True])),
+    (studies.CHOICE, np.asarray(["secret"])),
+    (studies.CHOICE, np.asarray([1])),
+    (studies.NEWER[1], np.asarray([40])),
+    (studies.NEWER[1], np.asarray([-1])),
+    (studies.NEWER[1], np.asarray([1.0])),
+    (studies.YES_NO, np.asarray([1])),
+    (studies.LINEAR, {"age": np.ones(2), "years": np.ones(2)}),
+    (studies.LINEAR, {"age": np.ones(2), "years": np.ones(3), "rate": np.ones(2)}),
+    (studies.LINEAR, {"age": np.ones(2), "years": np.asarray(["secret"] * 2), "rate": np.ones(2)}),
+    (studies.LINEAR, {"age": np.ones(2), "years": np.ones(2), "rate": np.ones(2), "more": np.ones(2)}),
+    (studies.LOGISTIC, {"age": np.ones(2), "years": np.ones(2), "affair": np.ones(2)}),
+]
+
+
+@pytest.mark.parametrize(("question", "answers"), WRONG)
+def test_arrays_that_do_not_fit_are_refused_before_any_noise(question, answers):
+    def no_noise(_size):
+        raise AssertionError("noise was drawn")
+
+    with pytest.raises(AnswerError) as caught:
+        mechanism(question).perturb_many(answers, no_noise)
+    assert "secret" not in str(caught.value)
+    assert caught.value.field.startswith(question["id"])
+
+
+def test_products_are_scaled_exactly_close_to_a_half_too():
+    multipliers = [1 << 59, (1 << 41) + 1, (1 << 37) - 3]
+    random = np.random.default_rng(5)
+    products = random.integers(-(1 << 40), 1 << 40, (500, 3))
+    products[:, 0] = random.integers(-1000, 1000, 500)
+    exact = [[(p * m + (1 << 59)) >> 60 for p, m in zip(row, multipliers)] for row in products.tolist()]
+    assert numbers.scaled(products, multipliers).tolist() == exact
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
+def test_every_payload_of_many_chunks_is_possible(question, monkeypatch):
+    monkeypatch.setattr(perturbing, "CHUNK", 1 << 9)
+    m = mechanism(question)
+    payloads = m.perturb_many([ANSWERS[question["id"]]] * 157)
+    assert payloads.shape == (157, m.payload_size)
+    assert len({payload.tobytes() for payload in payloads}) > 1
+    for payload in payloads:
+        m.check(payload.tobytes())
+    assert m.perturb_many([]).shape == (0, m.payload_size)
+
+
+def test_memory_is_bounded_by_chunks():
+    m = mechanism(studies.CHOICE, choices={"count": 1024})
+    tracemalloc.start()
+    payloads = m.perturb_many(np.zeros(40_000, np.int64))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < payloads.nbytes + (8 << 20)
+
+
+def test_every_mechanism_has_a_bulk_form():
+    """A share of a secure sum's noise is a device's own affair: its scalar form serves."""
+    assert set(perturbing.RANDOMISERS) == set(MECHANISMS) - {"summed_gaussian"}

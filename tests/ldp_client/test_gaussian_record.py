@@ -1,0 +1,176 @@
+"""Perturbed records: any two of them are as far apart as the noise hides, and the noise is what is stated."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from ldp_client import mechanism_for
+from ldp_client.core.calibration import gaussian_radius
+from ldp_client.mechanisms.base import pack_signed, unpack_signed
+from schemas import Rational, Study
+from schemas.errors import AnswerError, ReportError, StudyError
+from tests import studies
+from tests.ldp_client.exact_laws import fraction
+from tests.statistics import follows, share_is
+
+SAMPLES = 4000
+AGE, YEARS = (np.array([float(bound) for bound in feature["bounds"]]) for feature in studies.FEATURES)
+
+
+def mechanism(question, **changes):
+    return mechanism_for(Study(studies.document({**question, **changes})).questions[0])
+
+
+def with_share(question, share, epsilon="1"):
+    return {**question["mechanism"], "response_share": share, "epsilon": epsilon}
+
+
+def record(age, years, **response):
+    """A record from features in [−1, 1]."""
+    scaled = (AGE.mean() + age * np.ptp(AGE) / 2, YEARS.mean() + years * np.ptp(YEARS) / 2)
+    return {"age": scaled[0], "years": scaled[1], **response}
+
+
+@pytest.mark.parametrize("norm", ["0.01", "0.7", "1", "2"])
+@pytest.mark.parametrize("share", ["0.01", "0.25", "0.9"])
+def test_two_records_are_never_further_apart_than_the_noise_hides(norm, share):
+    """Opposite corners reach it; random records stay within, in integers."""
+    m = mechanism(studies.RECORD, norm=norm, mechanism=with_share(studies.RECORD, share))
+    limit = gaussian_radius(Rational(1), Rational.parse("1e-6"), 3)
+    random = np.random.default_rng(5)
+    corners = [record(x, 0, rate=r) for x, r in ((1, 5), (-1, 1), (1, 1))]
+    others = [record(*random.uniform(-1.5, 1.5, 2), rate=random.uniform(0, 6)) for _ in range(60)]
+    vectors = [m.quantise(one) for one in corners + others]
+    square = max(sum((a - b) ** 2 for a, b in zip(v, w)) for v in vectors for w in vectors)
+    assert square <= limit**2
+    shares = [(v - w) ** 2 / limit**2 for v, w in zip(vectors[0], vectors[1])]
+    reach = min(1, 1 / float(norm)) ** 2
+    assert shares == pytest.approx([(1 - float(share)) * reach, 0, float(share)], rel=1e-2, abs=1e-9)
+
+
+@pytest.mark.parametrize("share", ["0.1", "0.75"])
+def test_a_yes_no_response_has_its_share_of_epsilon(share):
+    m = mechanism(studies.YES_NO_RECORD, mechanism=with_share(studies.YES_NO_RECORD, share, "2"))
+    of_features = Rational(2) - Rational(2) * Rational.parse(share)
+    assert m.distance == gaussian_radius(of_features, Rational.parse("1e-6"), 2)
+    corners = [m.quantise(record(*pair, affair=True)) for pair in ((1, 0), (-1, 0), (1, 1), (-1, -1))]
+    square = max(sum((a - b) ** 2 for a, b in zip(v[:2], w[:2])) for v in corners for w in corners)
+    assert m.distance**2 * 0.999 < square <= m.distance**2
+    with mpmath.workprec(300):
+        odds = mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1])
+        features = mpmath.mpf(of_features.numerator) / of_features.denominator
+        total = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
+        assert 0 <= total - (features + odds) < 1e-29
+        assert odds <= 2 * mpmath.mpf(share)
+    assert m.privacy.epsilon <= Rational(2)
+    assert fraction(m.p) / fraction(m.q) == fraction(Rational(*m.odds))
+    assert m.privacy.delta == Rational.parse("1e-6")
+
+
+@pytest.mark.parametrize("question", [studies.RECORD, studies.YES_NO_RECORD], ids=["number", "yes-no"])
+def test_noise_has_its_stated_size(question):
+    m = mechanism(question)
+    answer = studies.NEWER_ANSWERS[question["id"]]
+    exact = m.quantise(answer)
+    payloads = [m.perturb(answer) for _ in range(SAMPLES)]
+    features = len(payloads[0]) // 4
+    noise = np.asarray([unpack_signed(payload[: 4 * features]) for payload in payloads]) - exact[:features]
+    scaled = noise.ravel() / (1 << 20)
+    edges = np.linspace(-4, 4, 41)
+    counts = np.bincount(np.searchsorted(edges, scaled), minlength=42)
+    assert follows(counts, np.diff(np.concatenate([[0], ndtr(edges), [1]])))
+    assert not follows(counts, np.diff(np.concatenate([[0], ndtr(edges / 0.8), [1]])))
+    assert np.abs(np.corrcoef(noise.T) - np.eye(features)).max() < 0.1
+    assert m.feature_noise_sd == pytest.approx((1 << 20) / m.grid)
+
+
+def test_a_yes_no_response_is_true_as_often_as_stated():
+    m = mechanism(studies.YES_NO_RECORD)
+    for response in (True, False):
+        true = sum(m.perturb(record(0, 0, affair=response))[-1] == response for _ in range(10_000))
+        assert share_is(true, 10_000, float(m.p))
+        assert not share_is(true, 10_000, 1.1 * float(m.p))
+
+
+def test_entries_are_those_of_the_record_in_scaled_units():
+    m = mechanism(studies.RECORD, norm="3")
+    entries = m.quantise(record(0.5, -0.25, rate=4))
+    assert np.asarray(entries[:2]) / m.grid == pytest.approx([0.5, -0.25], abs=1 / m.grid)
+    assert entries[2] / m.response_grid == pytest.approx(0.5, abs=1 / m.response_grid)
+    assert m.quantise({"age": None, "years": float("nan"), "rate": None}) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("norm", ["0.3", "1.5"])
+def test_features_beyond_the_norm_are_clipped_in_integers(norm):
+    m = mechanism(studies.RECORD, norm=norm)
+    x, y, _ = m.quantise(record(1.4, -1.4, rate=1))
+    assert x * x + y * y <= m.radius**2
+    assert x == pytest.approx(min(m.radius / np.sqrt(2), m.grid), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (studies.RECORD, "secret"),
+        (studies.RECORD, {"age": 1, "rate": 1}),
+        (studies.RECORD, {"age": "secret", "years": 1, "rate": 1}),
+        (studies.YES_NO_RECORD, {"age": 1, "years": 1, "affair": "secret"}),
+        (studies.YES_NO_RECORD, {"age": 1, "years": 1, "affair": 1}),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused_before_any_noise(question, answer):
+    def no_noise(_size):
+        raise AssertionError("noise was drawn")
+
+    with pytest.raises(AnswerError) as caught:
+        mechanism(question).perturb(answer, no_noise)
+    assert "secret" not in str(caught.value)
+    assert caught.value.field.startswith(question["id"])
+
+
+def test_impossible_payloads_are_refused():
+    number, yes_no = mechanism(studies.RECORD), mechanism(studies.YES_NO_RECORD)
+    far = pack_signed([number.radius + (17 << 20)])
+    response = pack_signed([number.response_grid + (17 << 20)])
+    bad = [(number, far + bytes(8)), (number, bytes(8) + response), (number, bytes(13))]
+    bad += [(yes_no, far + bytes(5)), (yes_no, bytes(8) + b"\x02"), (yes_no, bytes(8))]
+    for m, payload in bad:
+        with pytest.raises(ReportError, match=m.field):
+            m.check(payload)
+    number.check(pack_signed([number.radius + (16 << 20), 0, -number.response_grid - (16 << 20)]))
+
+
+@pytest.mark.parametrize(
+    ("question", "share", "epsilon", "field"),
+    [
+        (studies.RECORD, "0.5", "1e-9", "mechanism"),
+        (studies.RECORD, "1e-13", "1", "mechanism.response_share"),
+        (studies.YES_NO_RECORD, "1e-12", "1", "mechanism.response_share"),
+    ],
+)
+def test_a_budget_too_small_is_refused_where_the_study_states_it(question, share, epsilon, field):
+    stated = {**with_share(question, share, epsilon), "delta": "1e-30"}
+    with pytest.raises(StudyError) as caught:
+        mechanism(question, mechanism=stated)
+    assert caught.value.field == f"questions[0].{field}"
+
+
+@pytest.mark.parametrize("question", [studies.RECORD, studies.YES_NO_RECORD], ids=["number", "yes-no"])
+def test_bytes_read_do_not_depend_on_the_answer_and_outputs_differ_by_the_shift(question):
+    m = mechanism(question)
+    response = ("rate", 1, 5) if question is studies.RECORD else ("affair", False, True)
+    low, high = (
+        record(x, y, **{response[0]: value}) for x, y, value in ((-1, -1, response[1]), (1, 0.2, response[2]))
+    )
+    end = -1 if question is studies.YES_NO_RECORD else None
+    for seed in range(100):
+        noisy, taken = [], []
+        for answer in (low, high):
+            random, sizes = np.random.default_rng(seed), []
+            payload = m.perturb(answer, lambda size: (sizes.append(size), random.bytes(size))[1])  # noqa: B023
+            noisy.append(unpack_signed(payload[:end]))
+            taken.append(sizes)
+        assert taken[0] == taken[1]
+        shift = np.subtract(m.quantise(low), m.quantise(high))[:end]
+        assert np.array_equal(np.subtract(*noisy), shift)

@@ -1,0 +1,107 @@
+"""Ledgers of older versions are taken over whole; those of newer ones are left alone."""
+
+import sqlite3
+
+import pytest
+
+from ldp_client.ledger_layout import LAYOUT
+from schemas import Report, Study
+from schemas.errors import AlreadyAnsweredError, LedgerError, RefusedError
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO, version=2))
+BODY = Report("ab" * 16, "survey", 2, STUDY.digest, {"ever": b"\x00"}).to_json()
+
+# As version 0.1 of the ledger was made.
+LAYOUT_1 = """
+PRAGMA journal_mode = WAL;
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS spent (
+  study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL, epsilon TEXT NOT NULL,
+  PRIMARY KEY (study, question)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS outbox (
+  report_id TEXT PRIMARY KEY, collector TEXT NOT NULL, study TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 1;
+COMMIT;
+"""
+
+
+@pytest.fixture
+def old(tmp_path):
+    folder = tmp_path / "device"
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "ledger.sqlite3", isolation_level=None)
+    connection.executescript(LAYOUT_1)
+    connection.executemany(
+        "INSERT INTO spent VALUES (?, ?, ?, ?)", [("survey", "ever", 2, "1"), ("older", "q", 1, "1/3")]
+    )
+    connection.execute("INSERT INTO outbox VALUES (?, '', 'survey', ?)", ("ab" * 16, BODY))
+    connection.close()
+    return folder
+
+
+def test_nothing_of_layout_1_is_lost(old):
+    with Server() as server:
+        device = consenting(old, "4", server.url)
+        assert [
+            (spend.study, spend.question, spend.version, str(spend.epsilon))
+            for spend in device.ledger.spent()
+        ] == [
+            ("older", "q", 1, "1/3"),
+            ("survey", "ever", 2, "1"),
+        ]
+        with pytest.raises(AlreadyAnsweredError):
+            device.answer(STUDY, {"ever": True})
+        with pytest.raises(RefusedError, match="older than 2"):
+            device.answer(Study(studies.document(studies.NUMBER, version=1)), {"hours": 1})
+        assert device.flush().sent == 1
+        assert [body.decode() for _, _, body, _ in server.requests] == [BODY]
+        assert device.withdraw("survey") == 1
+    assert not (old / "ledger.sqlite3-wal").exists()
+
+
+def test_an_interrupted_migration_leaves_layout_1_or_2(old, monkeypatch):
+    """The connection breaks at its 1st, 2nd, … statement; the next opening finds everything."""
+    seen, connect = [0, 1], sqlite3.connect
+
+    class Breaking(sqlite3.Connection):
+        def execute(self, statement, *values):
+            seen[0] += 1
+            if seen[0] == seen[1]:
+                raise sqlite3.OperationalError("broken off")
+            return super().execute(statement, *values)
+
+    def opened():
+        seen[0] = 0
+        monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: connect(*a, **o, factory=Breaking))
+        try:
+            return consenting(old, "4")
+        except LedgerError:
+            return None
+        finally:
+            monkeypatch.setattr(sqlite3, "connect", connect)
+
+    layouts = []
+    while opened() is None:
+        seen[1] += 1
+        connection = connect(old / "ledger.sqlite3")
+        layouts.append(connection.execute("PRAGMA user_version").fetchone()[0])
+        assert connection.execute("SELECT COUNT(*) FROM spent").fetchone() == (2,)
+        connection.close()
+    assert layouts == sorted(layouts)
+    assert set(layouts) == {1, LAYOUT}
+    assert [queued.body for queued in consenting(old, "4").ledger.queued()] == [BODY]
+
+
+@pytest.mark.parametrize("layout", [0, LAYOUT + 1, 99])
+def test_an_unknown_layout_is_refused_and_left_alone(tmp_path, layout):
+    consenting(tmp_path, "4")
+    file = tmp_path / "ledger.sqlite3"
+    connection = sqlite3.connect(file)
+    connection.execute(f"PRAGMA user_version = {layout}")
+    connection.close()
+    before = file.read_bytes()
+    with pytest.raises(LedgerError, match=f"layout {layout}"):
+        consenting(tmp_path, "4")
+    assert file.read_bytes() == before

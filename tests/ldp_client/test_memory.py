@@ -1,0 +1,150 @@
+"""Repeated collection: one permanent answer, one report a version, charged once; and one question of many."""
+
+import random
+
+import pytest
+
+from ldp_client import device as device_module
+from ldp_client import terms
+from ldp_client.answering import perturb_answers
+from ldp_client.mechanisms import MECHANISMS
+from schemas import Report, Study
+from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
+from tests import studies
+from tests.ldp_client.devices import Memoized, Server, consenting
+
+OTHER = studies.with_epsilon({**studies.ONE_OF, "id": "other"}, "2")
+
+
+@pytest.fixture(autouse=True)
+def memoized(monkeypatch):
+    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
+    monkeypatch.setattr(terms, "_terms", {})
+
+
+def wave(version, *questions, **fields):
+    return Study(studies.document(*(questions or [studies.YES_NO]), version=version, **fields))
+
+
+def payload(device, report_id, question="ever"):
+    (queued,) = [item for item in device.ledger.queued() if item.report_id == report_id]
+    return Report.from_json(queued.body).payloads[question]
+
+
+def test_each_version_repeats_the_first_answer_and_is_charged_once(tmp_path):
+    device = consenting(tmp_path, "1")
+    first = payload(device, device.answer(wave(1), {"ever": True}))
+    later = [payload(device, device.answer(wave(v), {"ever": False}))[:9] for v in (2, 5)]
+    assert first[0] == 1
+    assert later == [first[:9]] * 2
+    assert device.epsilon_left == 0
+    for version in (1, 4, 5):
+        with pytest.raises(RefusedError):
+            device.answer(wave(version), {"ever": False})
+    assert len(device.ledger.queued()) == 3
+
+
+def test_a_later_answer_is_ignored_but_must_be_one_of_the_choices(tmp_path):
+    device = consenting(tmp_path, "1")
+    device.answer(wave(1), {"ever": True})
+    with pytest.raises(AnswerError):
+        device.answer(wave(2), {"ever": "perhaps"})
+    device.answer(wave(2), {"ever": False})
+
+
+def test_new_words_are_the_same_question_and_new_noise_is_not(tmp_path):
+    device = consenting(tmp_path, "4")
+    device.answer(wave(1), {"ever": True})
+    device.answer(wave(2, {**studies.YES_NO, "text": "Ever?"}), {"ever": True})
+    with pytest.raises(AlreadyAnsweredError, match="other choices or noise"):
+        device.answer(wave(3, studies.with_epsilon(studies.YES_NO, "2")), {"ever": True})
+
+
+def test_a_question_that_is_added_later_is_charged_then(tmp_path):
+    device = consenting(tmp_path, "3")
+    device.answer(wave(1), {"ever": True})
+    device.answer(wave(2, studies.YES_NO, OTHER), {"ever": True, "other": "worker"})
+    assert device.epsilon_left == 0
+    device.answer(wave(3, studies.YES_NO, OTHER), {"ever": True, "other": "worker"})
+
+
+def test_a_question_without_memory_is_still_answered_once(tmp_path):
+    device = consenting(tmp_path, "4")
+    device.answer(wave(1, studies.YES_NO, studies.NUMBER), {"ever": True, "hours": 1})
+    with pytest.raises(AlreadyAnsweredError, match="hours"):
+        device.answer(wave(2, studies.YES_NO, studies.NUMBER), {"ever": True, "hours": 1})
+    assert len(device.ledger.queued()) == 1
+
+
+def test_withdrawal_wipes_the_permanent_answer_and_ends_the_rounds(tmp_path):
+    with Server() as server:
+        device = consenting(tmp_path, "1", server.url)
+        nonce = payload(device, device.answer(wave(1), {"ever": True}))[:9]
+        device.answer(wave(2), {"ever": True})
+        device.flush()
+        device.withdraw("survey")
+        assert device.flush().deleted == 2
+    assert nonce not in (tmp_path / "ledger.sqlite3").read_bytes()
+    with pytest.raises(AlreadyAnsweredError, match="withdrawn"):
+        device.answer(wave(3), {"ever": True})
+    assert device.epsilon_left == 0
+
+
+def test_a_refused_round_keeps_nothing(tmp_path):
+    device = consenting(tmp_path, "0.5")
+    with pytest.raises(BudgetError):
+        device.answer(wave(1), {"ever": True})
+    richer = consenting(tmp_path, "1")
+    richer.answer(wave(1), {"ever": False})
+    assert payload(richer, richer.ledger.queued()[0].report_id)[0] == 0
+
+
+@pytest.fixture
+def drawing(monkeypatch):
+    """Devices that answer the questions in this list, one a study, whatever they would have drawn."""
+    drawn = []
+
+    def perturb_one(study, mechanisms, answers):
+        report = perturb_answers(study, mechanisms, answers)
+        report.payloads = {drawn[0]: report.payloads[drawn[0]]}
+        for name, mechanism in mechanisms.items():
+            if name != drawn[0] and name in terms.terms_of(study).memoized:
+                mechanism.answer = None
+        return report
+
+    monkeypatch.setattr(device_module, "perturb_answers", perturb_one)
+    return drawn
+
+
+def ask_one(version):
+    study = wave(version, studies.YES_NO, OTHER)
+    study.ask_one = True
+    return study
+
+
+def test_one_question_of_many_costs_the_dearest_and_the_draw_is_not_repeated(tmp_path, drawing):
+    answers = {"ever": True, "other": "worker"}
+    drawing[:] = ["ever"]
+    device = consenting(tmp_path, "2")
+    device.answer(ask_one(1), answers)
+    assert device.epsilon_left == 0
+    drawing[:] = ["other"]
+    with pytest.raises(AlreadyAnsweredError):
+        device.answer(ask_one(1), answers)
+    with pytest.raises(BudgetError):
+        device.answer(ask_one(2), answers)
+    consenting(tmp_path, "4").answer(ask_one(2), answers)
+    drawing[:] = random.Random(1).sample(["ever", "other"], 1)
+    consenting(tmp_path, "4").answer(ask_one(3), answers)
+
+
+def test_one_question_of_many_does_not_show_in_the_size(tmp_path, drawing):
+    sizes = set()
+    for number, question in enumerate(["ever", "other"]):
+        drawing[:] = [question]
+        device = consenting(tmp_path / str(number), "2")
+        device.answer(ask_one(1), {"ever": True, "other": "worker"})
+        (queued,) = device.ledger.queued()
+        assert set(Report.from_json(queued.body).payloads) == {question}
+        sizes.add(len(queued.body))
+    assert len(sizes) == 1

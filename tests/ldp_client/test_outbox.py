@@ -1,0 +1,230 @@
+"""When reports leave, how many, and where to."""
+
+import ssl
+import statistics
+import time
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from ldp_client import outbox
+from ldp_client.fetch import fetch_study
+from ldp_client.outbox import due_within
+from ldp_client.sending import MOST_REQUESTS, PERIOD_SECONDS, Pace
+from ldp_client.upload import put_report
+from schemas import Study
+from schemas.errors import LedgerError, RefusedError, TransferError
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO))
+YES = {"ever": True}
+
+
+@pytest.fixture
+def server():
+    with Server(STUDY.canonical()) as server:
+        yield server
+
+
+def study_number(number):
+    return Study(studies.document(studies.with_epsilon(studies.YES_NO, "0.001"), id=f"s{number}"))
+
+
+class Clock:
+    def __init__(self, monkeypatch):
+        self.now = 1_000_000_000.0
+        monkeypatch.setattr(time, "time", lambda: self.now)
+
+
+def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, monkeypatch):
+    clock = Clock(monkeypatch)
+    device = consenting(tmp_path, "4", server.url, send_window=3600)
+    device.answer(STUDY, YES)
+    due = device.ledger.queued()[0].due
+    assert clock.now <= due <= clock.now + 3600
+    clock.now = due - 1
+    flushed = consenting(tmp_path, "4", server.url, send_window=3600).flush()
+    assert (flushed.sent, flushed.later, flushed.waiting, server.requests) == (0, 1, 0, [])
+    clock.now = due
+    assert consenting(tmp_path, "4", server.url, send_window=3600).flush().sent == 1
+
+
+def test_now_sends_at_once_and_so_does_a_clock_that_was_moved_far_back(tmp_path, server, monkeypatch):
+    clock = Clock(monkeypatch)
+    for number, move in enumerate([0, -86_400]):
+        device = consenting(tmp_path / str(number), "4", server.url, send_window=3600)
+        device.answer(STUDY, YES)
+        clock.now += move
+        assert device.flush(now=not move).sent == 1
+
+
+def test_the_time_is_drawn_evenly_from_the_window(monkeypatch):
+    """Mean and spread of 4000 draws, five standard errors each; half a window would fail both."""
+    clock = Clock(monkeypatch)
+    waits = [due_within(1e6) - clock.now for _ in range(4000)]
+    assert 0 <= min(waits) < 1e4
+    assert 0.99e6 < max(waits) <= 1e6
+    assert abs(statistics.fmean(waits) - 5e5) < 5 * 1e6 / 12**0.5 / 4000**0.5
+    assert due_within(0) == 0
+
+
+def test_the_time_does_not_depend_on_the_answer(tmp_path, monkeypatch):
+    """Two devices that differ in nothing but the answer ask for the same draw, once, at the same point."""
+    windows = []
+    monkeypatch.setattr("ldp_client.device.due_within", lambda window: windows.append(window) or 7)
+    for answer in (True, False):
+        device = consenting(tmp_path / str(answer), "4", send_window=60)
+        device.answer(STUDY, {"ever": answer})
+        assert device.ledger.queued()[0].due == 7
+    assert windows == [60, 60]
+
+
+def test_no_more_wait_than_a_device_may_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr(outbox, "MOST_PENDING", 3)
+    device = consenting(tmp_path, "4")
+    for number in range(3):
+        device.answer(study_number(number), YES)
+    spent = device.epsilon_left
+    with pytest.raises(RefusedError, match="3 reports wait"):
+        device.answer(study_number(3), YES)
+    assert device.epsilon_left == spent
+    device.withdraw("s0")
+    device.answer(study_number(3), YES)
+
+
+def test_a_report_that_is_too_large_is_refused_and_costs_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(outbox, "MOST_BYTES", 100)
+    device = consenting(tmp_path, "4")
+    with pytest.raises(RefusedError, match="100 is the most"):
+        device.answer(STUDY, YES)
+    assert device.epsilon_left == 4
+
+
+def test_the_caps_are_those_of_glean():
+    assert (outbox.MOST_PENDING, outbox.MOST_BYTES, MOST_REQUESTS, PERIOD_SECONDS) == (500, 1 << 20, 15, 60)
+
+
+def test_requests_are_paced(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    for number in range(MOST_REQUESTS + 2):
+        device.answer(study_number(number), YES)
+    flushed = device.flush()
+    assert (flushed.sent, flushed.waiting) == (MOST_REQUESTS, 2)
+    assert "a minute is the most" in flushed.reason
+    assert len(server.requests) == MOST_REQUESTS
+
+
+def test_the_pace_allows_a_full_number_in_every_period():
+    now = [0.0]
+    pace = Pace(lambda: now[0])
+    assert [pace.allows() for _ in range(MOST_REQUESTS + 1)] == [True] * MOST_REQUESTS + [False]
+    now[0] = PERIOD_SECONDS - 0.1
+    assert not pace.allows()
+    now[0] = PERIOD_SECONDS
+    assert [pace.allows() for _ in range(MOST_REQUESTS + 1)] == [True] * MOST_REQUESTS + [False]
+
+
+def test_reports_leave_in_an_order_that_says_nothing(tmp_path, server):
+    """In the order of their random ids: of 8! orders the one of answering would be no accident."""
+    device = consenting(tmp_path, "4", server.url)
+    ids = [device.answer(study_number(number), YES) for number in range(8)]
+    device.flush()
+    assert [path.rsplit("/", 1)[1] for path in server.asked("PUT")] == sorted(ids)
+
+
+def test_a_damaged_body_is_not_sent(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    body = device.ledger.queued()[0].body.encode()
+    file = tmp_path / "ledger.sqlite3"
+    content = file.read_bytes()
+    assert content.count(body) == 1
+    file.write_bytes(content.replace(body, body.replace(b'"version":1', b'"version":2')))
+    with pytest.raises(LedgerError, match="damaged"):
+        device.flush()
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("code", "follows"), [(307, True), (308, True), (301, False), (302, False), (303, False)]
+)
+def test_a_report_follows_only_redirects_that_keep_it(server, code, follows):
+    with Server() as other:
+        server.statuses, server.headers = [code], {"Location": f"{other.url}/moved"}
+        assert put_report(f"{server.url}/x", "{}").state == ("sent" if follows else "waiting")
+        assert [(verb, body) for verb, _, body, _ in other.requests] == ([("PUT", b"{}")] if follows else [])
+
+
+def test_no_redirect_leads_to_another_host(server):
+    with Server(STUDY.canonical()) as other:
+        elsewhere = other.url.replace("127.0.0.1", "localhost")
+        for target in (elsewhere, "file:///etc/hosts", "ftp://127.0.0.1/x"):
+            server.statuses, server.headers = [307, 307], {"Location": f"{target}/v1/studies/survey"}
+            assert put_report(f"{server.url}/x", "{}").state == "waiting"
+            with pytest.raises(TransferError, match="307"):
+                fetch_study(f"{server.url}/v1/studies/survey")
+        assert other.requests == []
+        server.statuses, server.headers = [302], {"Location": f"{other.url}/v1/studies/survey"}
+        assert fetch_study(f"{server.url}/v1/studies/survey")[0] == STUDY
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate for 127.0.0.1 that signs itself, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "collector")])
+    now = datetime.now(timezone.utc)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(7)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(secret + built.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+@pytest.fixture
+def secure(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with Server(STUDY.canonical(), context) as server:
+        yield server
+
+
+def test_a_collector_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path, secure):
+    device = consenting(tmp_path, "4", secure.url)
+    device.answer(STUDY, YES)
+    flushed = device.flush(attempts=1)
+    assert flushed.waiting == 1
+    assert "certificate verify failed" in flushed.reason
+    with pytest.raises(TransferError, match="certificate"):
+        device.fetch("survey")
+    assert secure.requests == []
+
+
+def test_a_verified_collector_gets_the_report_but_may_not_send_it_on_in_the_clear(
+    tmp_path, secure, server, certificate, monkeypatch
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    device = consenting(tmp_path, "4", secure.url)
+    device.answer(device.fetch("survey"), YES)
+    secure.statuses, secure.headers = [307], {"Location": f"{server.url}/x"}
+    assert device.flush(attempts=1).waiting == 1
+    assert server.requests == []
+    assert device.flush(attempts=1).sent == 1

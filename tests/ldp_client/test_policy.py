@@ -1,0 +1,177 @@
+"""What a device refuses, and that a refusal costs nothing."""
+
+import json
+import sys
+
+import pytest
+
+from ldp_client import Device, terms
+from ldp_client.mechanisms import mechanism_for
+from ldp_client.signing import new_key, sign_study
+from schemas import Study
+from schemas.errors import (
+    BudgetError,
+    InputError,
+    MissingExtraError,
+    RefusedError,
+    StudyError,
+    TransferError,
+)
+from schemas.signed import ED25519, RSA
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO))
+YES = {"ever": True}
+
+
+def version(number, **fields):
+    return Study(studies.document(studies.YES_NO, version=number, **fields))
+
+
+def refuses(device, study, answers, error, match):
+    with pytest.raises(error, match=match):
+        device.answer(study, answers)
+    assert device.ledger.spent() == device.ledger.queued() == []
+
+
+def test_nothing_is_answered_without_consent_to_this_very_document(tmp_path):
+    device = Device(tmp_path, "4")
+    refuses(device, STUDY, YES, RefusedError, "consent")
+    device.consent(version(1, title="Another"))
+    refuses(device, STUDY, YES, RefusedError, "consent")
+    Device(tmp_path, "4").consent(STUDY)
+    device.answer(STUDY, YES)
+    with pytest.raises(RefusedError, match="consent"):
+        device.answer(version(2), YES)
+
+
+def test_a_study_above_its_own_cap_is_refused(tmp_path):
+    device = consenting(tmp_path, "4", max_epsilon_per_study="1.5")
+    pair = Study(studies.document(studies.YES_NO, studies.NUMBER))
+    refuses(device, pair, {**YES, "hours": 1}, BudgetError, "costs epsilon 2, but 1.5 of what one study")
+    device.answer(STUDY, YES)
+    grown = Study(studies.document(studies.NUMBER, version=2))
+    with pytest.raises(BudgetError, match=r"0\.5 of what one study"):
+        device.answer(grown, {"hours": 1})
+    device.answer(Study(studies.document(studies.NUMBER, id="second")), {"hours": 1})
+
+
+def test_delta_is_a_budget_too(tmp_path):
+    loose = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "delta": "0.5"}}
+    answers = {"rating": studies.ANSWERS["rating"]}
+    refuses(
+        consenting(tmp_path, "4"), Study(studies.document(loose)), answers, BudgetError, "costs delta 0.5"
+    )
+    device = consenting(tmp_path, "4", max_delta="1e-6")
+    device.answer(Study(studies.document(studies.LINEAR)), answers)
+    with pytest.raises(BudgetError, match="costs delta 1e-06, but 0 "):
+        device.answer(Study(studies.document(studies.LINEAR, id="second")), answers)
+
+
+def test_what_the_integers_spend_is_charged_where_it_exceeds_what_is_stated(tmp_path, monkeypatch):
+    """A mechanism whose integers are wrong must not be believed."""
+    dear = mechanism_for(Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"))).questions[0])
+    monkeypatch.setattr(terms, "mechanism_for", lambda _question: dear)
+    device = consenting(tmp_path, "4", max_epsilon_per_study="2")
+    refuses(device, version(1, title="Understated"), YES, BudgetError, "costs epsilon 3, but 2 ")
+
+
+def test_an_older_version_than_one_that_was_only_fetched_is_refused(tmp_path):
+    with Server(version(3).canonical()) as server:
+        consenting(tmp_path, "4", server.url).fetch("survey")
+        server.content = version(2).canonical()
+        with pytest.raises(RefusedError, match="version 2 is older than 3"):
+            consenting(tmp_path, "4", server.url).fetch("survey")
+    device = consenting(tmp_path, "4")
+    refuses(device, version(2), YES, RefusedError, "older")
+    refuses(device, version(3, title="Another"), YES, RefusedError, "another version 3")
+    device.answer(version(3), YES)
+
+
+def test_a_mechanism_of_the_future_is_refused_and_says_so(tmp_path):
+    document = studies.document(studies.YES_NO)
+    document["questions"][0]["mechanism"]["name"] = "quantum"
+    with Server(json.dumps(document).encode()) as server:
+        device = consenting(tmp_path, "4", server.url)
+        with pytest.raises(RefusedError, match=r"'quantum' is unknown.*newer version of ldpkit"):
+            device.fetch("survey")
+        server.content = b"{}"
+        with pytest.raises(StudyError, match="format"):
+            device.fetch("survey")
+
+
+def test_a_mechanism_that_this_device_lacks_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(terms, "MECHANISMS", {})
+    study = version(1, title="Not cached")
+    refuses(consenting(tmp_path, "4"), study, YES, RefusedError, "'randomized_response'; a newer")
+
+
+@pytest.fixture(scope="module")
+def keys():
+    return {algorithm: new_key(algorithm) for algorithm in (RSA, ED25519)}
+
+
+@pytest.mark.parametrize("algorithm", [RSA, ED25519])
+def test_with_a_pinned_key_only_signed_studies_are_answered(tmp_path, keys, algorithm):
+    private, public = keys[algorithm]
+    device = consenting(tmp_path, "4", signing_keys=[public])
+    refuses(device, STUDY, YES, RefusedError, "not known to be signed")
+    with pytest.raises(RefusedError, match="not known to be signed"):
+        device.accept(STUDY)
+    with pytest.raises(RefusedError, match="not signed by a key"):
+        device.accept(sign_study(STUDY, new_key(ED25519)[0].encode()))
+    forged = sign_study(STUDY, private.encode())
+    forged.study = version(1, title="Another")
+    with pytest.raises(RefusedError, match="is wrong"):
+        device.accept(forged)
+    assert device.accept(sign_study(STUDY, private.encode())) == STUDY
+    with pytest.raises(RefusedError):
+        consenting(tmp_path, "4", signing_keys=[new_key(ED25519)[1]]).answer(STUDY, YES)
+    consenting(tmp_path, "4", signing_keys=[public]).answer(STUDY, YES)
+    with pytest.raises(RefusedError, match="not known to be signed"):
+        device.answer(Study(studies.document(studies.NUMBER, version=2)), {"hours": 1})
+
+
+def test_with_a_pinned_key_the_signed_form_is_fetched(tmp_path, keys):
+    private, public = keys[RSA]
+    (tmp_path / "public.pem").write_text(public)
+    with Server(sign_study(STUDY, private.encode()).to_json().encode()) as server:
+        device = consenting(tmp_path / "d", "4", server.url, signing_keys=[tmp_path / "public.pem"])
+        device.answer(device.fetch("survey"), YES)
+        assert server.asked("GET") == ["/v1/studies/survey/signed"]
+        with pytest.raises(TransferError, match="another study"):
+            device.fetch("other")
+        server.content = STUDY.canonical()
+        with pytest.raises(StudyError):
+            device.fetch("survey")
+
+
+def test_ed25519_without_its_package_says_what_to_install(tmp_path, keys, monkeypatch):
+    private, public = keys[ED25519]
+    signed = sign_study(STUDY, private.encode())
+    both = sign_study(STUDY, keys[RSA][0].encode()).signatures
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    with pytest.raises(MissingExtraError, match=r"ldpkit\[signing\]"):
+        consenting(tmp_path, "4", signing_keys=[public]).accept(signed)
+    # A study signed by both kinds of key needs no package.
+    signed.signatures += both
+    assert consenting(tmp_path, "4", signing_keys=[public, keys[RSA][1]]).accept(signed) == STUDY
+
+
+def test_only_allowed_hosts_are_talked_to(tmp_path):
+    allowed = ["collector.example", "other.example:8443"]
+    for url in ("https://collector.example", "https://collector.example:9/x", "https://other.example:8443"):
+        assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == url
+    for url in ("https://evil.example", "https://other.example", "https://collector.example.evil.example"):
+        with pytest.raises(RefusedError, match="may talk to"):
+            consenting(tmp_path, "4", url, allowed_hosts=allowed)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://collector.example", "https://a@b", "https://h/?x", "https://h/#x", "https://[::1", "https:///x"],
+)
+def test_urls_that_are_not_plain_https_are_refused(tmp_path, url):
+    with pytest.raises(InputError):
+        consenting(tmp_path, "4", url)

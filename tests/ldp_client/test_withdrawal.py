@@ -1,0 +1,123 @@
+"""Taking answers back: wiped here, deleted there, never answered again."""
+
+import pytest
+
+from ldp_client import Device, cli, sending
+from ldp_client.upload import Outcome
+from schemas import Study
+from schemas.errors import AlreadyAnsweredError, RefusedError
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO))
+YES = {"ever": True}
+
+
+@pytest.fixture
+def server():
+    with Server(STUDY.canonical()) as server:
+        yield server
+
+
+def test_a_report_that_never_left_is_wiped_without_a_word(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    report_id = device.answer(STUDY, YES)
+    body = device.ledger.queued()[0].body
+    assert device.withdraw("survey") == 0
+    assert device.ledger.queued() == []
+    flushed = device.flush()
+    assert (flushed.sent, flushed.deleted, server.requests) == (0, 0, [])
+    for file in tmp_path.iterdir():
+        assert report_id.encode() not in file.read_bytes()
+        assert body.encode() not in file.read_bytes()
+
+
+def test_a_sent_report_is_deleted_until_that_is_acknowledged(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    report_id = device.answer(STUDY, YES)
+    assert device.flush().sent == 1
+    assert device.withdraw("survey") == 1
+    server.statuses = [503, 500, 403]
+    for reason in ("503", "500", "403"):
+        flushed = consenting(tmp_path, "4", server.url).flush(attempts=1)
+        assert (flushed.deleted, flushed.undeleted) == (0, 1)
+        assert reason in flushed.reason
+    assert consenting(tmp_path, "4", server.url).flush().deleted == 1
+    assert server.asked("DELETE") == [f"/v1/studies/survey/reports/{report_id}"] * 4
+    assert not any(vars(device.flush()).values())
+    assert report_id.encode() not in (tmp_path / "ledger.sqlite3").read_bytes()
+
+
+def test_the_spend_stays_and_no_question_is_answered_again(tmp_path, server):
+    device = Device(tmp_path, "4", server.url)
+    device.consent(STUDY)
+    device.answer(STUDY, YES)
+    device.withdraw("survey")
+    assert device.epsilon_left == 3
+    with pytest.raises(RefusedError, match="consent"):
+        device.answer(STUDY, YES)
+    device.consent(STUDY)
+    with pytest.raises(AlreadyAnsweredError):
+        device.answer(STUDY, YES)
+
+
+def test_a_report_whose_acknowledgement_was_lost_is_deleted_and_never_sent_again(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    server.statuses = [503]
+    assert device.flush(attempts=1).waiting == 1
+    assert device.withdraw("survey") == 1
+    assert device.flush().deleted == 1
+    assert [len(server.asked(method)) for method in ("PUT", "DELETE")] == [1, 1]
+
+
+def test_a_withdrawal_while_the_report_is_on_its_way_deletes_it_after(tmp_path, server, monkeypatch):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    put = sending.put_report
+
+    def put_and_withdraw(url, body):
+        other = consenting(tmp_path, "4", server.url)
+        assert other.withdraw("survey") == 1
+        # Another process must not send the deletion before the report has arrived.
+        assert other.flush().reason == "another process of this device is sending"
+        return put(url, body)
+
+    monkeypatch.setattr(sending, "put_report", put_and_withdraw)
+    flushed = device.flush()
+    assert (flushed.sent, flushed.deleted) == (1, 1)
+    assert [method for method, *_ in server.requests] == ["PUT", "DELETE"]
+
+
+def test_one_that_is_withdrawn_before_its_turn_is_not_sent(tmp_path, server, monkeypatch):
+    second = Study(studies.document(studies.YES_NO, id="second"))
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    device.answer(second, YES)
+
+    def put_and_withdraw(url, _body):
+        for study in ("survey", "second"):
+            if study not in url:
+                device.withdraw(study)
+        return Outcome("sent")
+
+    monkeypatch.setattr(sending, "put_report", put_and_withdraw)
+    assert device.flush().sent == 1
+    assert server.asked("DELETE") == []
+
+
+def test_only_the_study_that_is_named_is_withdrawn(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    assert device.withdraw("another") == 0
+    assert device.flush().sent == 1
+
+
+def test_the_command(tmp_path, server, capsys):
+    url, folder = f"{server.url}/v1/studies/survey", str(tmp_path)
+    assert cli.main(["answer", url, "--folder", folder, "--set", "ever=yes", "--yes"]) == 0
+    server.statuses = [400]
+    assert cli.main(["withdraw", url, "--folder", folder]) == 1
+    assert "400" in capsys.readouterr().err
+    assert cli.main(["withdraw", url, "--folder", folder]) == 0
+    assert "0 reports sent, 1 deleted" in capsys.readouterr().out

@@ -1,0 +1,155 @@
+"""Nodes on loopback in threads of the test, and devices that send them shares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import pytest
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from collector import create_app
+from collector.secure_sum.node_keys import NodeKeys
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.secure_sum.messages import Message, share_messages
+from schemas import Study
+
+TOKEN = "token-of-the-operators"
+NODES = 3
+POLL_SECONDS = 0.01
+STATED = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "hours": {"ask": "number", "bounds": ["0", "10"], "mechanism": STATED, "model": {"name": "normal"}},
+    "wait": {
+        "ask": "number",
+        "bounds": ["0", "10"],
+        "mechanism": {**STATED, "cells": 16},
+        "model": {"name": "exponential"},
+    },
+    "fruit": {
+        "ask": "choice",
+        "choices": ["apple", "pear", "plum"],
+        "mechanism": STATED,
+        "model": {"name": "multinomial"},
+    },
+    "ever": {"ask": "yes_no", "mechanism": STATED, "model": {"name": "bernoulli"}},
+    "rating": {
+        "ask": "record",
+        "features": [{"id": "age", "bounds": ["0", "1"]}],
+        "norm": "1",
+        "response": {"id": "rate", "bounds": ["0", "1"]},
+        "mechanism": STATED,
+        "model": {"name": "linear_regression"},
+    },
+}
+ANSWERS: dict[str, Any] = {
+    "hours": 3,
+    "wait": 9,
+    "fruit": "pear",
+    "ever": True,
+    "rating": {"age": 0.2, "rate": 0.4},
+}
+ADDRESSES = [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(NODES)]
+
+
+def build_study(*names: str, **route: Any) -> Study:
+    """A study of these questions (all, if none is named); `route` replaces fields of its route."""
+    questions = [{"id": name, **QUESTIONS[name]} for name in names or QUESTIONS]
+    stated = {"name": "secure_sum", "nodes": ADDRESSES, "clients": 20, "tolerate": 5, **route}
+    head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
+    return Study({**head, "route": stated, "questions": questions})
+
+
+class Node:
+    """A node on loopback. trouble: what it does with a request instead, if anything."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.keys = NodeKeys.generate()
+        self.key_file = folder / f"{name}.key"
+        self.keys.save(self.key_file)
+        self.database = folder / f"{name}.sqlite3"
+        self.trouble: Callable[[WSGIEnvironment], Any] | None = None
+        self._server: BaseWSGIServer | None = None
+        self._port = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start, also again on the same port after `stop`."""
+        settings = {"database": f"sqlite:///{self.database}", "token": TOKEN, "node_key": str(self.key_file)}
+        self.app = create_app(settings)
+        self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
+        self._port = self._server.server_port
+        Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self.app.extensions["ldpkit"].close()
+            self._server = None
+
+    def _call(self, environment: WSGIEnvironment, start_response: StartResponse) -> Any:
+        answer = self.trouble(environment) if self.trouble else None
+        return (answer or self.app)(environment, start_response)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}#{self.keys.fragment}"
+
+    @property
+    def operator(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {TOKEN}"}
+
+    def publish(self, study: Study) -> Any:
+        return self.app.test_client().post("/v1/studies", json=study.document, headers=self.operator)
+
+    def put(self, message: Message, path: str | None = None) -> Any:
+        return self.app.test_client().put(
+            path or message.path, data=message.body, content_type="application/octet-stream"
+        )
+
+    def post(self, path: str, **options: Any) -> Any:
+        return self.app.test_client().post(f"/v1/studies/summed{path}", headers=self.operator, **options)
+
+    def get(self, path: str) -> Any:
+        return self.app.test_client().get(f"/v1/studies/summed{path}", headers=self.operator)
+
+
+class Network:
+    """Three nodes with one study published, and devices."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes = nodes
+
+    def publish(self, *names: str, **route: Any) -> Study:
+        self.study = build_study(*names, nodes=[node.address for node in self.nodes], **route)
+        self.mechanisms = {question.id: mechanism_for(question) for question in self.study.questions}
+        for node in self.nodes:
+            assert node.publish(self.study).status_code == 201
+        return self.study
+
+    def messages(self) -> list[Message]:
+        """One device's messages, not yet sent."""
+        answers = {name: ANSWERS[name] for name in self.mechanisms}
+        return share_messages(self.study, perturb_answers(self.study, self.mechanisms, answers, os.urandom))
+
+    def answer(self, devices: int, reach: int = NODES) -> list[list[Message]]:
+        """So many devices answer; their shares reach the first `reach` nodes."""
+        sent = [self.messages() for _ in range(devices)]
+        for messages in sent:
+            for node, message in list(zip(self.nodes, messages))[:reach]:
+                assert node.put(message).status_code == 201
+        return sent
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Iterator[Network]:
+    nodes = [Node(tmp_path, f"node-{index}") for index in range(NODES)]
+    yield Network(nodes)
+    for node in nodes:
+        node.stop()

@@ -1,0 +1,306 @@
+"""The aggregator, and everything that can go wrong between it and the nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode
+from itertools import count
+
+import numpy as np
+import pytest
+from werkzeug.wrappers import Response
+
+from collector.secure_sum import node_client
+from collector.secure_sum.aggregator import close_study
+from collector.secure_sum.statements import set_digest
+from collector.secure_sum.transcript import Transcript
+from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
+from summaries import Summary
+from tests.secure_sum.conftest import ANSWERS, TOKEN
+
+TOKENS = [TOKEN]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(node_client, "FIRST_DELAY_SECONDS", 0.01)
+
+
+def close(network):
+    return close_study(network.study, TOKENS)
+
+
+def exact_sums(network, devices):
+    """What the statistics of so many equal devices sum to, without any noise."""
+    sums = {}
+    for name, mechanism in network.mechanisms.items():
+        words = np.frombuffer(mechanism.perturb(ANSWERS[name], lambda size: bytes(size)), dtype="<i8")
+        sums[name] = words.astype(float) * devices
+    return sums
+
+
+def test_the_total_is_the_sum_and_its_noise(network):
+    network.publish()
+    network.answer(18)
+    total = close(network).total
+    for name, expected in exact_sums(network, 18).items():
+        part = total.questions[name]
+        # 18 shares of sd 2**20, and at most half a unit of rounding each.
+        assert part.n == 18
+        assert (abs(part.values - expected) < 6 * 2**20 * np.sqrt(18)).all()
+
+
+def test_the_total_reads_back_as_a_summary(network):
+    network.publish()
+    network.answer(15)
+    total = close(network).total
+    assert Summary.from_json(total.to_json(), network.study).to_json() == total.to_json()
+
+
+def test_devices_that_reached_some_nodes_alone_are_left_out(network):
+    network.publish("ever")
+    network.answer(16)
+    network.answer(2, reach=1)
+    network.answer(1, reach=2)
+    closed = close(network)
+    assert closed.total.questions["ever"].n == 16
+
+
+def test_too_few_devices_make_no_sum_and_bind_no_node(network):
+    network.publish("ever")
+    network.answer(14)
+    network.answer(3, reach=2)
+    with pytest.raises(InputError, match="only 14 devices reached every node, and no sum over fewer than 15"):
+        close(network)
+
+
+def test_more_devices_than_clients_are_cut_to_them(network):
+    network.publish("ever", clients=16, tolerate=2)
+    network.answer(18)
+    assert close(network).total.questions["ever"].n == 16
+
+
+def test_closing_again_gives_the_same_total(network):
+    network.publish("ever")
+    network.answer(15)
+    first = close(network)
+    for node in network.nodes:
+        node.stop()
+        node.start()
+    again = close(network)
+    assert again.total.to_json() == first.total.to_json()
+    assert again.transcript.to_json() == first.transcript.to_json()
+
+
+def failing_after(requests, status):
+    """A node that answers so many requests of the aggregator, and then this status alone."""
+    answered = count()
+
+    def trouble(_environment):
+        return None if next(answered) < requests else Response(status=status)
+
+    return trouble
+
+
+@pytest.mark.parametrize("node", [0, 2])
+@pytest.mark.parametrize("requests", range(4))
+def test_an_aggregator_that_stops_anywhere_can_run_again(network, node, requests):
+    """Whatever was closed, confirmed or summed before the crash, the rerun gives one same total."""
+    network.publish("ever")
+    network.answer(15)
+    network.nodes[node].trouble = failing_after(requests, 403)
+    with pytest.raises(TransferError, match="answered 403"):
+        close(network)
+    network.nodes[node].trouble = None
+    first, second = close(network), close(network)
+    assert first.total.to_json() == second.total.to_json()
+
+
+def test_passing_trouble_is_waited_for(network):
+    network.publish("ever")
+    network.answer(15)
+    calls = count()
+    network.nodes[1].trouble = lambda _environment: Response(status=503) if next(calls) % 2 else None
+    assert close(network).total.questions["ever"].n == 15
+
+
+def test_a_lost_answer_changes_nothing(network):
+    """The node acts, its answer is lost, the aggregator asks again."""
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[1]
+    lost = set()
+
+    def trouble(environment):
+        path = environment["PATH_INFO"]
+        if environment["REQUEST_METHOD"] == "POST" and path not in lost:
+            lost.add(path)
+            Response.from_app(node.app, environment).get_data()
+            return Response(status=502)
+        return None
+
+    node.trouble = trouble
+    assert close(network).total.questions["ever"].n == 15
+    assert len(lost) == 3
+
+
+def altered(node, path_end, change):
+    """A node whose JSON answer to one route is changed on its way."""
+
+    def trouble(environment):
+        if not environment["PATH_INFO"].endswith(path_end):
+            return None
+        document = Response.from_app(node.app, environment).get_json(force=True)
+        change(document)
+        return Response(json.dumps(document), content_type="application/json")
+
+    return trouble
+
+
+def set_field(*path, value):
+    def change(document):
+        for key in path[:-1]:
+            document = document[key]
+        document[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("/set", set_field("set", value="0" * 64)),
+        ("/set", set_field("clients", value=19)),
+        ("/set", set_field("signature", value="")),
+        ("/set", set_field("node", value=0)),
+        ("/sum", set_field("statement", "kind", value="set")),
+        ("/sum", set_field("statement", "total", value="0" * 64)),
+        ("/sum", set_field("total", value="AAAAAAAAAAA=")),
+        ("/sum", set_field("total", value="AAAA")),
+        ("/sum", set_field("total", value=7)),
+    ],
+)
+def test_a_changed_answer_is_noticed(network, path, change):
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[1]
+    node.trouble = altered(node, path, change)
+    with pytest.raises((StatementError, TransferError)):
+        close(network)
+    node.trouble = None
+    assert close(network).total.questions["ever"].n == 15
+
+
+def test_a_node_that_signs_a_random_sum_is_noticed_by_the_range(network, monkeypatch):
+    """A wrong sum that the node itself signs: words at random are no possible total."""
+    network.publish("fruit")
+    network.answer(15)
+    liar = network.nodes[1].app.extensions["ldpkit"].node
+    monkeypatch.setattr(type(liar), "_shares", lambda *_: iter(()))
+    monkeypatch.setattr(
+        "collector.secure_sum.node.add_shares", lambda opener, _shares: os.urandom(opener.size)
+    )
+    with pytest.raises(SummaryError, match="is no possible sum"):
+        close(network)
+
+
+def test_a_node_that_lies_about_its_ids_spoils_the_total_and_nothing_else(network):
+    """It claims reports it does not have: the others do, so their masks stay in the total."""
+    network.publish("fruit")
+    network.answer(15)
+    network.answer(1, reach=2)
+    full = b""
+    node = network.nodes[2]
+
+    def trouble(environment):
+        nonlocal full
+        if environment["PATH_INFO"].endswith("/shares"):
+            full = network.nodes[0].get("/shares").data
+            return Response(full, content_type="application/octet-stream")
+        return None
+
+    node.trouble = trouble
+    with pytest.raises(TransferError, match="1 of its reports have no share here"):
+        close(network)
+
+
+def test_a_device_that_sends_nonsense_spoils_the_sum_and_it_shows(network):
+    """One seed is not the one that the words were made with: nobody can tell whose."""
+    network.publish("fruit")
+    network.answer(15)
+    one, other = network.messages(), network.messages()
+    mixed = network.nodes[0].put(one[0]), network.nodes[1].put(one[1])
+    assert [answer.status_code for answer in mixed] == [201, 201]
+    sealed = resealed(network, other[2], one[2])
+    assert network.nodes[2].put(sealed).status_code == 201
+    with pytest.raises(SummaryError, match="is no possible sum"):
+        close(network)
+
+
+def resealed(network, source, target):
+    """The share of one report, sealed anew for another."""
+    from collector.secure_sum.summing import Opener
+    from ldp_client.secure_sum.messages import Message
+    from ldp_client.secure_sum.sealing import context, seal
+
+    node = network.nodes[2]
+    share = Opener.of(network.study, 2, node.keys.sealing).open(source.path[-32:], source.body)
+    info = context(network.study.digest, target.path[-32:], 2)
+    key = network.study.route.nodes[2].sealing_key
+    return Message(target.node, target.path, seal(key, info, share))
+
+
+def test_an_aggregator_that_asks_nodes_for_different_sets_gets_noise(network):
+    """No node sums a set that it did not confirm; sums over different sets do not add up to anything."""
+    network.publish("fruit")
+    network.answer(17)
+    ids = []
+    for node in network.nodes:
+        node.post("/close")
+        joined = node.get("/shares").data
+        ids = [joined[i : i + 16] for i in range(0, len(joined), 16)]
+    total = np.zeros(3, dtype="<u8")
+    for index, node in enumerate(network.nodes):
+        chosen = ids[1:] if index == 1 else ids
+        node.post("/set", data=b"".join(chosen), content_type="application/octet-stream")
+        answer = node.post("/sum", json={"set": set_digest(chosen)}).get_json()
+        total += np.frombuffer(b64decode(answer["total"]), dtype="<u8")
+    largest = 17 * network.mechanisms["fruit"].largest
+    assert (abs(total.astype("<i8")) > largest).any()
+
+
+class TestTranscript:
+    @pytest.fixture
+    def closed(self, network):
+        network.publish("ever")
+        network.answer(15)
+        return close(network)
+
+    def test_it_reads_back_and_gives_the_total_again(self, network, closed):
+        again = Transcript.from_json(closed.transcript.to_json())
+        assert again.total(network.study).to_json() == closed.total.to_json()
+
+    def test_every_changed_character_is_noticed(self, network, closed):
+        text = closed.transcript.to_json()
+        for place in range(len(text)):
+            other = "1" if text[place] != "1" else "2"
+            with pytest.raises(LdpkitError):
+                Transcript.from_json(text[:place] + other + text[place + 1 :]).total(network.study)
+
+
+def test_the_command_line_closes_and_verifies(network, tmp_path, capsys, monkeypatch):
+    from ldp_client.cli import main
+
+    network.publish("ever")
+    network.answer(15)
+    study, total = tmp_path / "study.json", tmp_path / "total.json"
+    study.write_text(network.study.to_json())
+    monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
+    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 0
+    assert Summary.from_json(total.read_text(), network.study).questions["ever"].n == 15
+    assert main(["secure-sum", "verify", str(study), str(tmp_path / "total.transcript.json")]) == 0
+    assert "3 nodes signed the same set of 15 devices" in capsys.readouterr().out
+    monkeypatch.setenv("LDPKIT_TOKEN", "")
+    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 2
+    assert "LDPKIT_TOKEN" in capsys.readouterr().err

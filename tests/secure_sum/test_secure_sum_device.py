@@ -1,0 +1,139 @@
+"""A device that answers a secure sum: all shares are in the ledger before the first is sent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from werkzeug.wrappers import Response
+
+from collector.secure_sum.aggregator import close_study
+from ldp_client import Device
+from ldp_client.batch import perturb_file
+from schemas.errors import AlreadyAnsweredError, InputError, RefusedError
+from tests.secure_sum.conftest import ANSWERS, TOKEN, build_study
+
+
+def device_of(network, folder, **options):
+    collector = network.nodes[0].address.partition("#")[0]
+    device = Device(folder, "8", collector, max_delta="0.001", **options)
+    device.consent(device.fetch("summed"))
+    return device
+
+
+def held(network):
+    """How many shares each node has."""
+    counts = []
+    for node in network.nodes:
+        with node.app.extensions["ldpkit"].database.read() as session:
+            counts.append(session.connection().exec_driver_sql(COUNT).scalar())
+    return counts
+
+
+COUNT = "SELECT COUNT(*) FROM reports WHERE payloads != x''"
+
+
+def refusing(_environment):
+    return Response(status=503)
+
+
+def test_answer_flush_close(network, tmp_path):
+    study = network.publish(clients=4, tolerate=1)
+    for name in "abc":
+        device = device_of(network, tmp_path / name)
+        device.answer(study, ANSWERS)
+        assert device.flush().sent == 1
+        with pytest.raises(AlreadyAnsweredError):
+            device.answer(study, ANSWERS)
+    assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
+
+
+def test_all_shares_are_written_before_the_first_is_sent(network, tmp_path):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True})
+    (queued,) = device.ledger.queued()
+    assert len(json.loads(queued.body)) == len(queued.nodes) == 3
+    assert held(network) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("away", [0, 1, 2])
+def test_a_node_that_is_away_gets_the_same_share_later(network, tmp_path, away):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True})
+    (before,) = device.ledger.queued()
+    network.nodes[away].trouble = refusing
+    assert device.flush(attempts=1).waiting == 1
+    assert sum(held(network)) == 2
+    (after,) = Device(tmp_path / "device", "8").ledger.queued()
+    assert after.body == before.body
+    network.nodes[away].trouble = None
+    assert device.flush(attempts=1).sent == 1
+    assert held(network) == [1, 1, 1]
+
+
+def test_a_lost_acknowledgement_sends_the_same_bytes_again(network, tmp_path):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True})
+    node = network.nodes[1]
+
+    def lose(environment):
+        Response.from_app(node.app, environment).get_data()
+        return Response(status=502)
+
+    node.trouble = lose
+    assert device.flush(attempts=2).waiting == 1
+    node.trouble = None
+    assert device.flush().sent == 1
+    assert held(network) == [1, 1, 1]
+
+
+def test_withdrawal_reaches_every_node(network, tmp_path):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True})
+    device.flush()
+    assert device.withdraw(study.id) == 1
+    network.nodes[2].trouble = refusing
+    assert device.flush(attempts=1).undeleted == 1
+    assert held(network) == [0, 0, 1]
+    network.nodes[2].trouble = None
+    assert device.flush().deleted == 1
+    assert held(network) == [0, 0, 0]
+
+
+def test_after_the_close_a_share_cannot_be_taken_out(network, tmp_path):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True})
+    device.flush()
+    for node in network.nodes:
+        node.post("/close")
+    device.withdraw(study.id)
+    assert device.flush().undeleted == 1
+
+
+def test_a_node_that_the_policy_does_not_allow_is_refused(tmp_path):
+    study = build_study("ever", nodes=[f"https://{name}.example#" + "0" * 128 for name in "ab"])
+    device = Device(tmp_path, "8", allowed_hosts=["a.example"], require_consent=False)
+    with pytest.raises(RefusedError, match=r"b\.example"):
+        device.answer(study, {"ever": True})
+    assert device.ledger.spent() == []
+
+
+def test_answers_of_many_are_not_perturbed_into_a_file(tmp_path):
+    """Such reports would protect nobody."""
+    (tmp_path / "answers").write_text('{"ever": "yes"}\n')
+    with pytest.raises(InputError, match="is a secure sum"):
+        perturb_file(build_study("ever"), str(tmp_path / "answers"), str(tmp_path / "reports"))
+
+
+def test_the_body_that_a_device_sends_is_small(network):
+    """8 bytes a number once, and 80 bytes a further node (64 (M − 1) + 200 is the most, to M = 10)."""
+    study = network.publish()
+    sizes = [len(message.body) for message in network.messages()]
+    numbers = sum(mechanism.size for mechanism in network.mechanisms.values())
+    assert sum(sizes) == 8 * numbers + 48 + 80 * (len(study.route.nodes) - 1)
+    assert 8 * numbers + 48 + 80 * 9 <= 8 * numbers + 64 * 9 + 200

@@ -1,0 +1,126 @@
+"""The noise that devices share: distances, variance, bounds, and what a study may say."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from ldp_client.mechanisms.summed_gaussian import summed_distance
+from schemas import Study
+from schemas.errors import AnswerError, ReportError, StudyError
+from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
+
+WORST_ANSWERS = {
+    "hours": [0, 1, 2.5, 5, 7, 9, 10, None, float("nan"), float("inf")],
+    "wait": [0, 0.1, 5, 10, None],
+    "fruit": ["apple", "pear", "plum"],
+    "ever": [False, True, "yes", "no"],
+    "rating": [{"age": a, "rate": r} for a, r in itertools.product([0, 0.3, 1, None], [0, 0.5, 1])],
+}
+
+
+def exact_vector(mechanism, answer):
+    """The integers without noise: a source of zero bytes gives the same noise to every answer."""
+    words = mechanism.perturb(answer, lambda size: bytes(size))
+    return np.frombuffer(words, dtype="<i8").astype(object)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_two_answers_are_farther_apart_than_the_noise_hides(name):
+    question = build_study(name).questions[0]
+    mechanism = mechanism_for(question)
+    limit = summed_distance(question, mechanism.size)
+    vectors = [exact_vector(mechanism, answer) for answer in WORST_ANSWERS[name]]
+    farthest = max(sum((a - b) ** 2) for a, b in itertools.combinations(vectors, 2))
+    assert 0.9 * limit**2 < farthest <= limit**2
+
+
+def test_a_number_and_three_halves_of_its_square_are_at_most_2_apart():
+    """(x, w x²) over [−1, 1]: w² may be 2.77 before other pairs are farther apart than ±1."""
+    x = np.linspace(-1, 1, 2001)
+    for weight, fits in ((1.5, True), (1.66, True), (1.68, False)):
+        vectors = np.stack([x, weight * x**2])
+        distance = np.sqrt(((vectors[:, :, None] - vectors[:, None, :]) ** 2).sum(0)).max()
+        assert (distance <= 2 + 1e-12) == fits
+
+
+def test_the_noise_of_all_honest_devices_is_that_of_one_curator():
+    """N − T − 1 variances of 4**20 hide what one device's sd hides, times their root (DCA Theorem 1)."""
+    question = build_study("fruit", clients=1000, tolerate=100).questions[0]
+    stated = question.mechanism
+    one = gaussian_radius(stated.epsilon, stated.delta, 3 * 1000)
+    assert summed_distance(question, 3) == int(one * np.sqrt(899))
+    mechanism = mechanism_for(question)
+    sigma = mechanism.noise_sd * np.sqrt(899)
+    # Balle and Wang's σ/Δ at ε = 1, δ = 1e-6 is 4.2247.
+    assert sigma == pytest.approx(4.2247 * np.sqrt(2), rel=1e-4)
+
+
+def test_the_noise_has_the_variance_that_is_stated():
+    mechanism = mechanism_for(build_study("wait").questions[0])
+    drawn = np.concatenate([np.frombuffer(mechanism.perturb(9), dtype="<i8") for _ in range(2000)])
+    noise = drawn.reshape(-1, 16) - exact_vector(mechanism, 9).astype(float)
+    ratio = noise.var() / 4.0**NOISE_BITS
+    assert abs(ratio - 1) < 5 * np.sqrt(2 / noise.size)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_sum_can_wrap_whatever_a_study_says(name):
+    """The most clients, the largest epsilon and delta."""
+    document = build_study(name, clients=1 << 24, tolerate=0).document
+    question = document["questions"][0]
+    loud = {**question["mechanism"], "epsilon": "64", "delta": "0.9"}
+    study = Study({**document, "questions": [{**question, "mechanism": loud}]})
+    assert (1 << 24) * mechanism_for(study.questions[0]).largest < 1 << 63
+
+
+def test_a_choice_that_is_not_on_the_list_is_an_error_before_any_noise():
+    mechanism = mechanism_for(build_study("fruit").questions[0])
+    with pytest.raises(AnswerError):
+        mechanism.perturb("durian", lambda _size: pytest.fail("noise was drawn"))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_single_vector_is_never_a_possible_report(name):
+    mechanism = mechanism_for(build_study(name).questions[0])
+    with pytest.raises(ReportError, match="secret shares only"):
+        mechanism.check(mechanism.perturb(ANSWERS[name]))
+
+
+@pytest.mark.parametrize(
+    ("route", "field"),
+    [
+        ({"clients": 2}, "route.clients"),
+        ({"clients": 20, "tolerate": 18}, "route.tolerate"),
+        ({"nodes": ["http://one#" + "0" * 128]}, "route.nodes"),
+        ({"nodes": ["http://one", "http://two"]}, r"route.nodes\[0\]"),
+        ({"nodes": ["http://one#" + "0" * 128] * 2}, r"route.nodes\[1\]"),
+        ({"expansion": "xor"}, "route.expansion"),
+        ({"colluding": 3}, "route.colluding"),
+    ],
+)
+def test_a_bad_route_names_its_field(route, field):
+    with pytest.raises(StudyError, match=field):
+        build_study("ever", **route)
+
+
+def test_route_and_mechanism_need_each_other():
+    document = build_study("ever").document
+    local = {**document["questions"][0], "mechanism": {"name": "randomized_response", "epsilon": "1"}}
+    with pytest.raises(StudyError, match="needs 'summed_gaussian'"):
+        Study({**document, "questions": [local]})
+    without = {name: value for name, value in document.items() if name != "route"}
+    with pytest.raises(StudyError, match="needs the study's route"):
+        Study(without)
+
+
+def test_cells_are_for_numbers():
+    document = build_study("ever").document
+    question = {**document["questions"][0]}
+    question["mechanism"] = {**question["mechanism"], "cells": 4}
+    with pytest.raises(StudyError, match="is for questions that ask a number"):
+        Study({**document, "questions": [question]})

@@ -1,0 +1,213 @@
+"""One node: what it takes, and everything that it refuses."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from collector.secure_sum.statements import Statement, set_digest, split_ids
+from collector.secure_sum.summing import Opener
+from schemas import Study
+from schemas.errors import StatementError
+from tests.secure_sum.conftest import build_study
+
+BINARY = "application/octet-stream"
+
+
+def kind(response):
+    return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
+
+
+def closed(network, devices=15):
+    network.publish("ever")
+    network.answer(devices)
+    for node in network.nodes:
+        assert node.post("/close").status_code == 200
+    return split_ids(network.nodes[0].get("/shares").data)
+
+
+def confirm(node, ids):
+    return node.post("/set", data=b"".join(ids), content_type=BINARY)
+
+
+def test_a_share_is_stored_once(network):
+    network.publish("ever")
+    node, message = network.nodes[0], network.messages()[0]
+    assert [node.put(message).status_code for _ in range(3)] == [201, 200, 200]
+
+
+def test_another_share_under_the_same_id_is_refused(network):
+    """A report id stands for one message for ever, even from who can seal."""
+    network.publish("ever")
+    first, second = network.messages(), network.messages()
+    node = network.nodes[0]
+    assert node.put(first[0]).status_code == 201
+    assert kind(node.put(second[0], first[0].path)) == (422, "report-invalid")
+
+
+def test_a_share_for_another_node_is_refused(network):
+    network.publish("ever")
+    messages = network.messages()
+    assert kind(network.nodes[2].put(messages[1])) == (422, "report-invalid")
+    assert kind(network.nodes[0].put(messages[1])) == (422, "report-invalid")
+
+
+def test_nothing_else_is_taken_or_given(network):
+    network.publish("ever")
+    client = network.nodes[0].app.test_client()
+    operator = network.nodes[0].operator
+    assert client.get("/v1/studies/summed/export", headers=operator).status_code == 404
+    assert client.post("/v1/studies/summed/reports", json={"reports": []}).status_code in (404, 405)
+    assert client.get("/v1/studies/summed/shares").status_code == 401
+
+
+def test_a_study_of_other_nodes_is_refused(network):
+    assert kind(network.nodes[0].publish(build_study("ever"))) == (422, "study-invalid")
+
+
+def test_a_second_version_is_refused(network):
+    study = network.publish("ever")
+    assert network.nodes[0].publish(study).status_code == 200
+    raised = Study({**study.document, "version": 2})
+    assert kind(network.nodes[0].publish(raised)) == (409, "study-conflict")
+
+
+def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
+    from collector import create_app
+
+    app = create_app({"database": f"sqlite:///{tmp_path / 'plain.sqlite3'}", "token": "t"})
+    study = network.publish("ever")
+    response = app.test_client().post(
+        "/v1/studies", json=study.document, headers={"Authorization": "Bearer t"}
+    )
+    assert kind(response) == (422, "study-invalid")
+    app.extensions["ldpkit"].close()
+
+
+def test_ids_sets_and_sums_wait_for_the_close(network):
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[0]
+    assert kind(node.get("/shares")) == (409, "study-open")
+    assert kind(confirm(node, [])) == (409, "study-open")
+    assert kind(node.post("/sum", json={"set": "0" * 64})) == (409, "study-open")
+
+
+def test_late_shares_and_late_withdrawals_are_refused(network):
+    network.publish("ever")
+    sent = network.answer(15)
+    late = network.messages()[0]
+    node = network.nodes[0]
+    node.post("/close")
+    assert kind(node.put(late)) == (410, "study-closed")
+    assert node.put(sent[0][0]).status_code == 200
+    assert kind(node.app.test_client().delete(sent[0][0].path)) == (409, "sum-fixed")
+
+
+def test_a_withdrawn_share_is_gone_and_stays_gone(network):
+    network.publish("ever")
+    sent = network.answer(15)[0][0]
+    node = network.nodes[0]
+    assert node.app.test_client().delete(sent.path).status_code == 204
+    assert kind(node.put(sent)) == (410, "report-withdrawn")
+    node.post("/close")
+    assert len(node.get("/shares").data) == 14 * 16
+
+
+@pytest.mark.parametrize("count", [0, 14])
+def test_a_set_below_n_minus_t_is_refused(network, count):
+    ids = closed(network)
+    assert kind(confirm(network.nodes[0], ids[:count])) == (422, "set-invalid")
+
+
+def test_a_set_with_a_foreign_report_is_refused(network):
+    ids = closed(network)
+    foreign = sorted([*ids[:-1], b"\xff" * 16])
+    assert kind(confirm(network.nodes[0], foreign)) == (422, "set-invalid")
+
+
+def test_a_set_above_n_is_refused(network):
+    network.publish("ever", clients=16, tolerate=1)
+    network.answer(17)
+    node = network.nodes[0]
+    node.post("/close")
+    ids = split_ids(node.get("/shares").data)
+    assert kind(confirm(node, ids)) == (422, "set-invalid")
+    assert confirm(node, ids[:16]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "change", [lambda ids: ids[::-1], lambda ids: [*ids, ids[-1]], lambda ids: [ids[0][:9]]]
+)
+def test_a_set_that_is_no_ascending_list_is_refused(network, change):
+    ids = closed(network)
+    assert kind(confirm(network.nodes[0], change(ids))) == (422, "statement-invalid")
+
+
+def test_no_second_set_ever_not_even_after_a_restart(network):
+    """The differencing attack: two sets that differ by one device."""
+    ids = closed(network, devices=16)
+    node = network.nodes[0]
+    assert confirm(node, ids).status_code == 200
+    assert kind(confirm(node, ids[1:])) == (409, "set-conflict")
+    node.stop()
+    node.start()
+    assert kind(confirm(node, ids[1:])) == (409, "set-conflict")
+    assert kind(node.post("/sum", json={"set": set_digest(ids[1:])})) == (409, "set-conflict")
+    assert node.post("/sum", json={"set": set_digest(ids)}).status_code == 200
+
+
+def test_a_sum_needs_its_confirmed_set(network):
+    ids = closed(network)
+    assert kind(network.nodes[0].post("/sum", json={"set": set_digest(ids)})) == (409, "set-conflict")
+
+
+def test_the_sum_is_the_same_for_ever(network):
+    ids = closed(network)
+    node = network.nodes[0]
+    confirm(node, ids)
+    first = node.post("/sum", json={"set": set_digest(ids)}).get_json()
+    with closing(sqlite3.connect(node.database)) as connection:
+        connection.execute("DELETE FROM reports")
+        connection.commit()
+    node.stop()
+    node.start()
+    assert node.post("/sum", json={"set": set_digest(ids)}).get_json() == first
+
+
+def test_statements_are_signed_and_every_field_counts(network):
+    ids = closed(network)
+    node = network.nodes[1]
+    said = Statement.from_document(confirm(node, ids).get_json())
+    key = network.study.route.nodes[1].signing_key
+    said.check(key)
+    document = said.to_document()
+    changed = {"kind": "sum", "study": "other", "node": 0, "clients": 14, "set": "1" * 64, "total": "1" * 64}
+    for field, value in changed.items():
+        with pytest.raises(StatementError, match="is not that of node"):
+            Statement.from_document({**document, field: value}).check(key)
+
+
+def test_no_share_in_the_clear_in_database_log_or_answer(network, caplog):
+    network.publish("ever")
+    sent = network.answer(15)
+    for node in network.nodes:
+        node.post("/close")
+    ids = split_ids(network.nodes[0].get("/shares").data)
+    answers = b""
+    for node in network.nodes:
+        answers += confirm(node, ids).data + node.post("/sum", json={"set": set_digest(ids)}).data
+        node.stop()
+    stored = b"".join(node.database.read_bytes() for node in network.nodes) + answers + caplog.text.encode()
+    for index, node in enumerate(network.nodes):
+        opener = Opener.of(network.study, index, node.keys.sealing)
+        for messages in sent:
+            share = opener.open(messages[index].path[-32:], messages[index].body)
+            assert messages[index].body in stored
+            assert share not in stored
+            assert share.hex().encode() not in stored
+    for node in network.nodes:
+        assert json.loads(node.key_file.read_text())["x25519"].encode() not in stored

@@ -1,0 +1,117 @@
+"""Splitting, expanding and sealing: what sums to the vector, and what nobody else can open."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from collector.secure_sum.node_keys import NodeKeys
+from collector.secure_sum.summing import Expander, Opener, add_shares
+from ldp_client.secure_sum.expansion import expand
+from ldp_client.secure_sum.sealing import context, seal
+from ldp_client.secure_sum.splitting import split
+from schemas.errors import InputError, ReportError
+from tests.secure_sum.conftest import build_study
+from tests.statistics import follows
+
+VECTOR = np.array([0, 1, -1, 2**63 - 1, -(2**63), 12345678901234], dtype="<i8").tobytes()
+
+
+def summed(shares, expansion):
+    words = [shares[0]] + [expand(expansion, seed, len(VECTOR)) for seed in shares[1:]]
+    return sum(np.frombuffer(share, dtype="<u8") for share in words).tobytes()
+
+
+@pytest.mark.parametrize("expansion", ["chacha20", "shake_256"])
+@pytest.mark.parametrize("nodes", [2, 3, 10])
+def test_shares_sum_to_the_vector_modulo_2_to_the_64(expansion, nodes):
+    shares = split(VECTOR, nodes, expansion)
+    assert [len(share) for share in shares] == [len(VECTOR)] + [32] * (nodes - 1)
+    assert summed(shares, expansion) == VECTOR
+
+
+def test_one_seed_less_is_noise():
+    """The words alone are uniform whatever the vector: bytes of 2,000 splits of one vector."""
+    found = b"".join(split(VECTOR, 2, "chacha20")[0] for _ in range(2000))
+    counts = np.bincount(np.frombuffer(found, dtype=np.uint8), minlength=256)
+    assert follows(counts, np.full(256, 1 / 256))
+    plain = np.bincount(np.frombuffer(VECTOR * 2000, dtype=np.uint8), minlength=256)
+    assert not follows(plain, np.full(256, 1 / 256))
+
+
+def test_the_expansions_are_the_standard_ones():
+    """ChaCha20: RFC 8439, appendix A.1, first vector; SHAKE-256: FIPS 202, the empty message."""
+    assert expand("chacha20", bytes(32), 16).hex() == "76b8e0ada0f13d90405d6ae55386bd28"
+    assert expand("shake_256", b"", 16).hex() == "46b9dd2b0ba88d13233b3feb743eeb24"
+
+
+@pytest.mark.parametrize("expansion", ["chacha20", "shake_256"])
+def test_nodes_expand_as_devices_do(expansion):
+    seeds = [os.urandom(32) for _ in range(3)]
+    expander = Expander(expansion, 80)
+    for seed in seeds:
+        assert expander.words(seed).tobytes() == expand(expansion, seed, 80)
+
+
+class TestSealing:
+    key = X25519PrivateKey.generate()
+    report_id = "ab" * 16
+
+    def opener(self, node=1):
+        return Opener.of(build_study("ever"), node, self.key)
+
+    def sealed(self, node=1, report_id=None, share=b"s" * 32):
+        info = context(build_study("ever").digest, report_id or self.report_id, node)
+        return seal(self.key.public_key().public_bytes_raw(), info, share)
+
+    def test_its_node_opens_it(self):
+        assert self.opener().open(self.report_id, self.sealed()) == b"s" * 32
+
+    def test_it_is_48_bytes_longer(self):
+        assert len(self.sealed()) == 80
+
+    @pytest.mark.parametrize("other", [{"node": 2}, {"report_id": "cd" * 16}])
+    def test_it_is_bound_to_its_node_and_report(self, other):
+        with pytest.raises(ReportError, match="was not sealed to this node"):
+            self.opener().open(self.report_id, self.sealed(**other))
+
+    def test_every_changed_byte_is_noticed(self):
+        sealed = self.sealed()
+        for place in range(len(sealed)):
+            damaged = sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
+            with pytest.raises(ReportError):
+                self.opener().open(self.report_id, damaged)
+
+    @pytest.mark.parametrize("size", [0, 79, 81])
+    def test_another_size_is_refused_before_it_is_opened(self, size):
+        with pytest.raises(ReportError, match="must have 80 bytes"):
+            self.opener().open(self.report_id, bytes(size))
+
+    def test_sums_are_those_of_the_open_shares(self):
+        shares = [(os.urandom(16), os.urandom(32)) for _ in range(20)]
+        sealed = [(name, self.sealed(report_id=name.hex(), share=share)) for name, share in shares]
+        expected = sum(np.frombuffer(expand("chacha20", share, 8), dtype="<u8") for _, share in shares)
+        assert add_shares(self.opener(), sealed) == expected.tobytes()
+
+
+class TestKeyFiles:
+    def test_round_trip_for_the_owner_alone(self, tmp_path):
+        keys = NodeKeys.generate()
+        keys.save(tmp_path / "key")
+        assert NodeKeys.load(tmp_path / "key").fragment == keys.fragment
+        assert (tmp_path / "key").stat().st_mode & 0o077 == 0
+
+    def test_a_key_is_never_overwritten(self, tmp_path):
+        NodeKeys.generate().save(tmp_path / "key")
+        with pytest.raises(InputError, match="File exists"):
+            NodeKeys.generate().save(tmp_path / "key")
+
+    @pytest.mark.parametrize("text", ["", "{}", '{"format": "ldpkit.node-key/1", "x25519": "secret"}'])
+    def test_what_is_no_key_file_is_refused_without_showing_it(self, tmp_path, text):
+        (tmp_path / "key").write_text(text)
+        with pytest.raises(InputError, match="is not a node's key file") as caught:
+            NodeKeys.load(tmp_path / "key")
+        assert "secret" not in str(caught.value)

@@ -1,0 +1,57 @@
+"""What false reports can do is at most what is said, and no less than they really can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import laplace, norm
+
+from ldp_client import mechanism_for
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas import Study
+from summaries.influence import influence_in_words, mean_influence, moment_influence, share_influence
+from tests import studies
+
+SLOPES = {"laplace": laplace, "gaussian": norm}
+
+
+def mechanisms():
+    found = {}
+    for question in Study(studies.document()).questions:
+        found[question.mechanism.name] = mechanism_for(question)
+    return found
+
+
+@pytest.mark.parametrize("name", [n for n, m in mechanisms().items() if isinstance(m, ChoiceMechanism)])
+def test_shares(name):
+    """The worst false report supports a choice that nobody holds, or does not support one that all hold."""
+    mechanism = mechanisms()[name]
+    p, q = float(mechanism.p), float(mechanism.q)
+    moved = max((1 - q) / (p - q), (p - 0) / (p - q))
+    assert moved <= share_influence(mechanism) <= 2 * moved
+
+
+@pytest.mark.parametrize("name", [n for n in mechanisms() if n in SLOPES])
+def test_means(name):
+    """Against the numerical slope of the average of clipped reports, over all true answers."""
+    mechanism = mechanisms()[name]
+    width = mechanism.levels / mechanism.scale
+    noise = SLOPES[name]()
+    answers = np.linspace(0, width, 2001)
+    # E clip(x + noise) is the integral of P(x + noise > t) over the bounds.
+    at = np.linspace(0, width, 2001)
+    expected = np.trapezoid(noise.sf(at[None, :] - answers[:, None]), at, axis=1)
+    slope = np.diff(expected) / np.diff(answers)
+    assert mean_influence(mechanism) == pytest.approx(1 / slope.min(), rel=1e-2)
+
+
+def test_moments():
+    mechanism = mechanisms()["gaussian_statistics"]
+    assert moment_influence(mechanism) == 2 * mechanism.largest / mechanism.grid
+
+
+def test_in_words():
+    for mechanism in mechanisms().values():
+        words = influence_in_words(mechanism, 0.05)
+        assert words.startswith("If 5 % of the reports were false, ")
+        assert influence_in_words(mechanism, 0.01) != words

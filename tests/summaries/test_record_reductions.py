@@ -1,0 +1,91 @@
+"""Perturbed records: exact sums where they suffice, the reports themselves where nothing smaller does."""
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.mechanisms.base import pack_signed, unpack_signed
+from schemas import Study
+from schemas.errors import SummaryError
+from summaries import QuestionSummary, Summary, summarize
+from summaries.reductions import REDUCTIONS
+from summaries.reductions.records import record_moments, record_rows
+from tests import studies
+
+NUMBER = Study(studies.document(studies.RECORD))
+YES_NO = Study(studies.document(studies.YES_NO_RECORD))
+
+
+def reports_of(study, count):
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    answers = {question.id: studies.NEWER_ANSWERS[question.id] for question in study.questions}
+    return [perturb_answers(study, mechanisms, answers) for _ in range(count)]
+
+
+def test_moments_are_the_exact_sums_of_the_reports():
+    reports = reports_of(NUMBER, 500)
+    summary = summarize(NUMBER, reports)
+    m = mechanism_for(NUMBER.questions[0])
+    sums, products = record_moments(m, summary.questions["wage"].values)
+    z = [unpack_signed(report.payloads["wage"]) for report in reports]
+    grid = [m.grid, m.grid, m.response_grid]
+    for i in range(3):
+        assert sums[i] == pytest.approx(sum(row[i] for row in z) / grid[i], rel=1e-14)
+        for j in range(3):
+            exact = sum(row[i] * row[j] for row in z)
+            assert products[i, j] == pytest.approx(exact / grid[i] / grid[j], rel=1e-14)
+
+
+def test_sums_of_the_largest_possible_entries_are_exact():
+    """Products of 2**52, more of them than 63 bits hold."""
+    m = mechanism_for(NUMBER.questions[0])
+    extremes = [m.radius + (16 << 20), -m.radius - (16 << 20), m.response_grid + (16 << 20)]
+    payloads = np.frombuffer(pack_signed(extremes) * 5000, np.uint8).reshape(5000, -1)
+    part = QuestionSummary.of(m, payloads)
+    whole = part
+    for _ in range(9):
+        whole = whole.merge(whole)
+    n = whole.n
+    assert n == 5000 * 2**9
+    sums, products = record_moments(m, whole.values)
+    grid = [m.grid, m.grid, m.response_grid]
+    assert sums.tolist() == pytest.approx([n * value / g for value, g in zip(extremes, grid)], rel=1e-14)
+    for i in range(3):
+        for j in range(3):
+            assert products[i, j] == pytest.approx(
+                n * extremes[i] * extremes[j] / grid[i] / grid[j], rel=1e-14
+            )
+    assert n * extremes[0] ** 2 > 1 << 63
+    assert REDUCTIONS["gaussian_record"].possible(m, n, whole.values)
+    assert not REDUCTIONS["gaussian_record"].possible(m, n // 2, whole.values)
+
+
+def test_sums_go_to_a_file_and_back():
+    summary = summarize(NUMBER, reports_of(NUMBER, 20))
+    assert Summary.from_json(summary.to_json(), NUMBER).to_json() == summary.to_json()
+
+
+def test_reports_with_a_yes_no_response_are_kept_whole(monkeypatch):
+    reports = reports_of(YES_NO, 20)
+    monkeypatch.setattr("summaries.reducing.CHUNK", 7)
+    part = summarize(YES_NO, reports).questions["chance"]
+    m = mechanism_for(YES_NO.questions[0])
+    assert part.n == 20
+    assert part.reports.tobytes() == b"".join(report.payloads["chance"] for report in reports)
+    features, responses = record_rows(m, part.reports)
+    for report, row, response in zip(reports, features, responses):
+        payload = report.payloads["chance"]
+        assert row.tolist() == [value / m.grid for value in unpack_signed(payload[:-1])]
+        assert response == payload[-1]
+    assert len(Summary.empty(YES_NO).questions["chance"].reports) == 0
+
+
+def test_kept_reports_go_to_no_summary_file():
+    summary = summarize(YES_NO, reports_of(YES_NO, 3))
+    with pytest.raises(SummaryError, match="fit the reports themselves") as caught:
+        summary.to_json()
+    assert caught.value.field == "questions.chance"
+    document = summarize(NUMBER, []).to_json().replace(NUMBER.digest, YES_NO.digest)
+    with pytest.raises(SummaryError, match="fit the reports themselves"):
+        Summary.from_json(document.replace('"wage"', '"chance"'), YES_NO)
