@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inference.models import choice, number, records, regression, summed
 from inference.models.base import Model
+from inference.models.choice_forms import rows_form
 from inference.models.number_laws import LAWS
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
@@ -45,8 +49,11 @@ SUMMED: dict[str, Build] = {
 }
 
 
-def model_for(question: Question, summary: QuestionSummary) -> Model:
+def model_for(question: Question, summary: QuestionSummary, rows: NDArray[np.uint8] | None = None) -> Model:
     """The model that a study's question names, conditioned on its summary.
+
+    rows: the packed sets of choices that the same reports stand for, where they are few enough
+    (`SmallSamples`): then the likelihood is exact though the summary would lose something.
 
     Raises InputError where the model has no likelihood for the mechanism's reports, or too many choices.
     """
@@ -58,6 +65,9 @@ def model_for(question: Question, summary: QuestionSummary) -> Model:
         raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
     if len(question.choices) > MOST_SHARES:
         raise InputError(f"{question.id}: {model!r} draws at most {MOST_SHARES} shares")
+    built = mechanism_for(question)
     if mechanism == "gaussian_record":
-        return FROM_RECORDS[model](question, mechanism_for(question), summary)
-    return MODELS[model](question, mechanism_for(question), summary)
+        return FROM_RECORDS[model](question, built, summary)
+    if rows is not None:
+        return choice.multinomial_of(question, built, rows_form(built, rows), summary.n)
+    return MODELS[model](question, built, summary)

@@ -1,4 +1,4 @@
-"""How the reports of a choice enter its likelihood: which of a mechanism's exact or approximate forms (METHODS 3)."""
+"""How the reports of a choice enter its likelihood: exactly, or by a normal form (METHODS 3)."""
 
 from __future__ import annotations
 
