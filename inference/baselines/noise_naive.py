@@ -53,7 +53,7 @@ def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) 
         numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(values)))
 
     data = {"values": place.shift + place.stretch * middles, "counts": summary.values}
-    return Model(program, data, law.start(place.start(0.5, 0.1)), partial(law.own, units=place.units))
+    return Model(program, data, law.start(place.start(0.5, 0.1)), lambda draws: law.own(draws, place.units))
 
 
 def _estimated_counts(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
