@@ -72,14 +72,14 @@ def _last_byte(mechanism: "Any") -> int:
 
 def olh(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
     """A hash function for each answer, and its hash by randomized response."""
-    from ldp_client.mechanisms.olh import PRIME
+    from ldp_client.mechanisms.olh import COEFFICIENTS, PRIME
 
     truths = np.asarray(indices, np.int64)
-    a, b = _below_prime(len(truths), PRIME, random), _below_prime(len(truths), PRIME, random)
-    hashes = (a * truths + b) % PRIME % mechanism.hashes
+    a, b, c = (_below_prime(len(truths), PRIME, random) for _ in range(COEFFICIENTS))
+    hashes = ((a * truths + b) % PRIME * truths + c) % PRIME % mechanism.hashes
     values = truth_or_other(hashes, mechanism.hashes, mechanism.threshold, random)
-    parts = (big_endian(a, 4), big_endian(b, 4), big_endian(values, mechanism.value_size))
-    return np.hstack(parts)
+    parts = [big_endian(part, 4) for part in (a, b, c)]
+    return np.hstack([*parts, big_endian(values, mechanism.value_size)])
 
 
 def _below_prime(count: int, prime: int, random: "Source") -> "Integers":

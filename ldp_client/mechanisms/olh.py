@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
     from schemas.study import Question
 
-# A prime above every choice; a·x + b stays below 2**53, which JavaScript's numbers hold exactly.
+# A prime above every choice; all products stay below 2**53, which JavaScript's numbers hold exactly.
 PRIME = (1 << 31) - 1
-SEED_BYTES = 8
+COEFFICIENTS = 3
+SEED_BYTES = 4 * COEFFICIENTS
 
 
 class Olh(ChoiceMechanism):
-    """The hash ((a·x + b) mod PRIME) mod hashes of the choice, by randomized response, with its a and b.
+    """The hash ((a·x² + b·x + c) mod PRIME) mod hashes of the choice x, by randomized response, with a, b, c.
 
-    S is the set of choices that hash to the reported value. A payload is a and b (4 bytes each), drawn
-    uniformly below PRIME, then the value in as few bytes as `hashes` needs; all big-endian. Over a
-    and b the hashes of two choices are independent, which makes q exact; privacy holds for each of them.
+    S is the set of choices that hash to the reported value. A payload is a, b and c (4 bytes each), drawn
+    uniformly below PRIME, then the value in as few bytes as `hashes` needs; all big-endian. Over the
+    seed the hashes of any three choices are independent, which makes q exact and supports of two choices
+    uncorrelated whatever a third one's share is; privacy holds for each seed.
     """
 
     name = "olh"
@@ -48,20 +50,21 @@ class Olh(ChoiceMechanism):
         different = (PRIME * PRIME - collisions) * (whole - self.threshold)
         return Rational(same + different, PRIME * PRIME * whole * others)
 
-    def hash(self, a: int, b: int, index: int) -> int:
-        """The hash of a choice, 0..hashes−1."""
-        return (a * index + b) % PRIME % self.hashes
+    def hash(self, seed: "tuple[int, ...]", index: int) -> int:
+        """The hash of a choice, 0..hashes−1. seed: a, b, c."""
+        a, b, c = seed
+        return ((a * index + b) % PRIME * index + c) % PRIME % self.hashes
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """Draws the hash function, the coin and the other value, whatever the answer."""
-        a, b = _below_prime(random), _below_prime(random)
-        value = truth_or_other(self.hash(a, b, quantised), self.hashes, self.threshold, random)
-        return struct.pack(">II", a, b) + value.to_bytes(self.value_size, "big")
+        seed = (_below_prime(random), _below_prime(random), _below_prime(random))
+        value = truth_or_other(self.hash(seed, quantised), self.hashes, self.threshold, random)
+        return struct.pack(">III", *seed) + value.to_bytes(self.value_size, "big")
 
     def supported(self, payload: bytes, index: int) -> bool:
         """Whether the choice hashes to the reported value."""
-        a, b = struct.unpack(">II", payload[:SEED_BYTES])
-        return self.hash(a, b, index) == int.from_bytes(payload[SEED_BYTES:], "big")
+        seed = struct.unpack(">III", payload[:SEED_BYTES])
+        return self.hash(seed, index) == int.from_bytes(payload[SEED_BYTES:], "big")
 
     def in_words(self) -> str:
         """The groups and the probability of the truth."""
@@ -71,10 +74,9 @@ class Olh(ChoiceMechanism):
         )
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless a, b and the value are in their ranges."""
+        """Raises ReportError unless a, b, c and the value are in their ranges."""
         super().check(payload)
-        a, b = struct.unpack(">II", payload[:SEED_BYTES])
-        if a >= PRIME or b >= PRIME:
+        if max(struct.unpack(">III", payload[:SEED_BYTES])) >= PRIME:
             raise self.impossible("has a seed that is never drawn")
         if int.from_bytes(payload[SEED_BYTES:], "big") >= self.hashes:
             raise self.impossible(f"is not one of {self.hashes} groups")

@@ -95,7 +95,11 @@ def hash_supports(mechanism: Mechanism, payloads: Payloads) -> NDArray[np.bool_]
     """Which choices hash to each report's value, shape (n, k)."""
     olh = cast(Olh, mechanism)
     seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4").astype(np.int64)
-    hashed = seeds[:, :1] * np.arange(olh.choices) + seeds[:, 1:]
+    choices = np.arange(olh.choices)
+    hashed = seeds[:, :1] * choices + seeds[:, 1:2]
+    hashed %= PRIME
+    hashed *= choices
+    hashed += seeds[:, 2:]
     hashed %= PRIME
     hashed %= olh.hashes
     return np.asarray(hashed == big_endian(payloads[:, SEED_BYTES:])[:, None])

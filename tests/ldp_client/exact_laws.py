@@ -56,7 +56,7 @@ READS: dict[str, Callable[..., list[Read]]] = {
     "sue": lambda m: [biased(m)],
     "subset_selection": lambda m: [coin(m.threshold), words(m)],
     # `prime` is the prime that the test has put in the place of the real one.
-    "olh": lambda m, prime: [uniform(prime, 2)] * 2 + [coin(m.threshold), uniform(m.hashes - 1)],
+    "olh": lambda m, prime: [uniform(prime, 2)] * 3 + [coin(m.threshold), uniform(m.hashes - 1)],
     "hadamard": lambda m: [coin(m.threshold), uniform(2 * m.blocks - 1), uniform(m.width)],
 }
 

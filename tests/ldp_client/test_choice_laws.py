@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -197,9 +198,20 @@ def test_parity(word):
 def test_hash_functions_are_drawn_below_the_prime():
     """The one word that is not below it is drawn again."""
     m = mechanism("olh", {"count": 100}, "1")
-    stream = iter([b"\xff\xff\xff\xff", b"\x00\x00\x00\x03", b"\x00\x00\x00\x04", bytes(4), bytes(4)])
+    drawn = [b"\xff\xff\xff\xff", b"\x00\x00\x00\x03", b"\x00\x00\x00\x04", b"\x00\x00\x00\x06"]
+    stream = iter([*drawn, bytes(4), bytes(4)])
     payload = m.perturb(9, lambda _size: next(stream))
-    assert payload == bytes([0, 0, 0, 1, 0, 0, 0, 2, (9 + 2) % m.hashes])
+    assert payload == bytes([0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, (81 + 2 * 9 + 3) % m.hashes])
+
+
+@pytest.mark.parametrize("three", [(0, 1, 2), (1, 4, 7), (0, 5, 12)])
+@pytest.mark.usefixtures("small_prime")
+def test_the_hashes_of_any_three_choices_are_independent(three):
+    """Also of three in arithmetic progression, where a line through two of them gives away the third."""
+    m = mechanism("olh", {"count": 13}, "1")
+    m.hashes = PRIME
+    values = [tuple(m.hash(seed, index) for index in three) for seed in product(range(PRIME), repeat=3)]
+    assert len(set(values)) == PRIME**3
 
 
 @pytest.mark.parametrize(
@@ -274,9 +286,9 @@ IMPOSSIBLE = [
     ("subset_selection", b"\x00"),
     ("subset_selection", b"\x07"),
     ("subset_selection", b"\x20"),
-    ("olh", b"\x7f\xff\xff\xff" + bytes(5)),
-    ("olh", bytes(4) + b"\xff\xff\xff\xff" + b"\x00"),
-    ("olh", bytes(8) + b"\x04"),
+    ("olh", b"\x7f\xff\xff\xff" + bytes(9)),
+    ("olh", bytes(8) + b"\xff\xff\xff\xff" + b"\x00"),
+    ("olh", bytes(12) + b"\x04"),
     ("hadamard", b"\x10"),
     ("randomized_response", b"\x05"),
 ]
