@@ -25,7 +25,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
         raise InputError(f"--samples: at least {FEWEST_SAMPLES}")
     if study.route is not None:
         raise InputError(
-            "the noise of this study protects a sum of devices: no single report is sent to audit"
+            f"study {study.id} is a secure sum: no single report of it is ever sent, so there is none to audit"
         )
     audits = []
     for question in _chosen(study, arguments.question):
