@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 from benchmarks.ldpbi.data import kosarak
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
+from inference.baselines.simplex import norm_sub
 from inference.models import model_for
+from inference.models.choice_forms import form_of
 from inference.sampling import sample
+from ldp_client import mechanism_for
+from schemas import Question
+from summaries import QuestionSummary
 
 Matrix = NDArray[np.float64]
 
@@ -31,11 +36,8 @@ def run(out: Path, quick: bool) -> None:
         epsilon: np.array([_one(occurring, epsilon, people, seed) for seed in range(repeats)])
         for epsilon in epsilons
     }
-    rows = [
-        [epsilon, *(float(np.mean(d[:, kind])) for kind in range(3)), float(d[:, 0].max())]
-        for epsilon, d in found.items()
-    ]
-    show_table(["ε", "mean deviation", "of draws", "non-private draws", "largest"], rows)
+    rows = [[epsilon, *(float(np.mean(d[:, kind])) for kind in range(4))] for epsilon, d in found.items()]
+    show_table(["ε", "posterior mean", "posterior draws", "least squares", "non-private draws"], rows)
     verdict(
         "mean absolute deviation of the posterior mean's cumulative shares: "
         + ", ".join(f"{row[1]:.4f} at ε = {row[0]:g}" for row in rows)
@@ -44,7 +46,11 @@ def run(out: Path, quick: bool) -> None:
 
 
 def _one(occurring: NDArray[np.int64], epsilon: float, people: int, seed: int) -> Matrix:
-    """Deviation at each item: of the mean, the mean one of a draw, and that of a non-private draw, (3, k)."""
+    """Deviations from the non-private mean at each item but the last, (4, k − 1).
+
+    Of the posterior mean, on average of a posterior draw, of least squares on the simplex, and on average of
+    a non-private draw.
+    """
     random = np.random.default_rng(seed)
     question = choice_study(len(occurring), epsilon).questions[0]
     made = random.multinomial(people, occurring / occurring.sum())
@@ -54,21 +60,27 @@ def _one(occurring: NDArray[np.int64], epsilon: float, people: int, seed: int) -
     private = np.cumsum(draws, axis=1)
     exact = np.cumsum(random.dirichlet(1 + made, 1000), axis=1)
     middle = exact.mean(0)
-    return np.array(
-        [
-            np.abs(private.mean(0) - middle),
-            np.abs(private - middle).mean(0),
-            np.abs(exact - middle).mean(0),
-        ]
-    )
+    deviations = [
+        np.abs(private.mean(0) - middle),
+        np.abs(private - middle).mean(0),
+        np.abs(np.cumsum(_least_squares(question, part)) - middle),
+        np.abs(exact - middle).mean(0),
+    ]
+    # All cumulative shares end at 1.
+    return np.array(deviations)[:, :-1]
+
+
+def _least_squares(question: Question, part: QuestionSummary) -> Matrix:
+    return norm_sub(form_of(mechanism_for(question), part).estimate)
 
 
 def _draw(found: dict[float, Matrix]) -> Figure:
     figure = Figure(figsize=(5.4, 3.4), layout="constrained")
     axis = figure.subplots()
     for colour, (epsilon, deviations) in zip(COLOURS, found.items(), strict=False):
-        axis.semilogy(deviations[:, 0].mean(0), color=colour, label=f"ε = {epsilon:g}")
-    axis.semilogy(deviations[:, 2].mean(0), "k:", label="a non-private draw")
+        axis.semilogy(deviations[:, 0].mean(0), color=colour, label=f"posterior mean, ε = {epsilon:g}")
+        axis.semilogy(deviations[:, 2].mean(0), "--", color=colour, label=f"least squares, ε = {epsilon:g}")
+    axis.semilogy(deviations[:, 3].mean(0), "k:", label="a non-private draw")
     axis.set(xlabel="items, most frequent first", ylabel="deviation of the cumulative share")
     axis.legend(fontsize=7, frameon=False)
     return figure

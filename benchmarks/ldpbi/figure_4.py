@@ -83,6 +83,13 @@ def _draw(
         )
     axis.axhline(exact, color="black", linestyle=":", label="least squares without privacy")
     axis.axhline(constant, color="#8a8f98", linestyle="--", label="the mean quality")
-    axis.set(xscale="log", xlabel="ε", ylabel="root mean squared error, points")
+    axis.set(
+        xscale="log",
+        xlabel="ε",
+        xticks=epsilons,
+        xticklabels=[f"{e:g}" for e in epsilons],
+        ylabel="root mean squared error, points",
+    )
+    axis.minorticks_off()
     axis.legend(fontsize=7, frameon=False)
     return figure

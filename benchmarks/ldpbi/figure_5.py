@@ -86,6 +86,13 @@ def _draw(
             epsilons, [s.mean() for s in found], spread, fmt="o-", color=colour, capsize=2, label=label
         )
     axis.axhline(exact, color="black", linestyle=":", label="maximum likelihood without privacy")
-    axis.set(xscale="log", xlabel="ε", ylabel="area under the curve")
+    axis.set(
+        xscale="log",
+        xlabel="ε",
+        xticks=epsilons,
+        xticklabels=[f"{e:g}" for e in epsilons],
+        ylabel="area under the curve",
+    )
+    axis.minorticks_off()
     axis.legend(fontsize=7, frameon=False)
     return figure

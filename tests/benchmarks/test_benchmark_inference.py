@@ -1,0 +1,104 @@
+"""What the speed table compares is the same thing done in two ways."""
+
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks.compiling import covered, timed
+from benchmarks.inference import ROWS
+from benchmarks.inference_rows import gradients, summarising
+from benchmarks.inference_rows.cases import CASES
+from benchmarks.inference_rows.row import Row
+from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
+from benchmarks.ldpbi.many_fits import posteriors_of
+from benchmarks.ldpbi.surveys import number_study
+from inference.likelihoods import (
+    BinnedPerturbed,
+    ClippedNormal,
+    LaplaceNoise,
+    UnaryEncodingPatterns,
+)
+from inference.models import model_for
+from summaries.reductions.choice import pattern_bits
+
+
+def test_the_literal_normal_density_is_that_of_the_histogram():
+    edges = np.linspace(0, 1, 2001)
+    with jax.enable_x64(True):
+        law = BinnedPerturbed(ClippedNormal(0.4, 0.3), LaplaceNoise(0.5), edges, 1)
+        middles = (edges[1:] + edges[:-1]) / 2
+        literal = np.exp(normal_log_density(jnp.asarray(middles), 0.4, 0.3, 0.5)) / 2000
+        assert literal == pytest.approx(np.asarray(law.cell_probs)[1:-1], rel=1e-6)
+
+
+def test_the_literal_unary_density_is_that_of_the_patterns():
+    shares, bits = np.array([0.5, 0.3, 0.2]), pattern_bits(3)
+    with jax.enable_x64(True):
+        law = UnaryEncodingPatterns(shares, 0.5, 0.2, bits, 1)
+        literal = unary_log_density(jnp.asarray(bits), jnp.asarray(shares), 0.5, 0.2)
+        assert np.asarray(literal) == pytest.approx(np.asarray(law.log_pattern_probs), abs=1e-12)
+
+
+def test_the_dense_and_the_structured_log_density_agree():
+    with jax.enable_x64(True):
+        at, total = gradients._example(3)
+        dense = jax.jit(jax.value_and_grad(gradients.dense_log_density))(at, total)
+        ours = jax.jit(jax.value_and_grad(gradients.structured_log_density))(at, total)
+    assert float(ours[0]) == pytest.approx(float(dense[0]), rel=1e-10)
+    for name in ("coefficients", "intercept", "sd", "mean", "factor"):
+        assert np.asarray(ours[1][name]) == pytest.approx(np.asarray(dense[1][name]), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_case_gives_reports_that_its_study_could_have(name):
+    case = CASES[name]
+    summary = case.summary(500)
+    assert summary.n == 500
+    assert model_for(case.question, summary).data["n"] == 500
+    if case.question.ask != "record":
+        assert (summary.values >= 0).all()
+
+
+def test_many_posteriors_are_those_of_the_data():
+    """At ε = 1 the truth is told with probability 0.7311: the posterior is near the unbiased estimate."""
+    case = CASES["bernoulli"]
+    models = [model_for(case.question, case.summary(2000, seed)) for seed in range(3)]
+    found = posteriors_of(models, warmup=200, kept=400)
+    for model, draws in zip(models, found, strict=True):
+        share = (model.data["yes"] / 2000 - 0.2689) / 0.4621
+        assert draws["p"].mean() == pytest.approx(share, abs=0.02)
+        assert draws["p"].std() == pytest.approx(np.sqrt(0.2689 * 0.7311 / 2000) / 0.4621, rel=0.5)
+
+
+def test_time_without_compilation_leaves_compilation_out():
+    def work():
+        time.sleep(0.01)
+        return jax.jit(lambda x: jnp.sin(x) @ jnp.cos(x))(jnp.ones(7))
+
+    result, cost = timed(work)
+    assert float(result) == pytest.approx(7 * np.sin(1) * np.cos(1), rel=1e-5)
+    assert 0 < cost.compiling < cost.seconds
+    assert cost.working >= 0.01
+
+
+def test_overlapping_spans_count_once():
+    assert covered([(0.0, 4.0), (1.0, 2.0), (3.0, 5.0), (7.0, 8.0)]) == 6.0
+    assert covered([]) == 0.0
+
+
+def test_a_row_says_whether_its_target_is_met():
+    assert str(Row("fit", "1 s", "≤ 3 s", True)).endswith("met")
+    assert str(Row("fit", "4 s", "≤ 3 s", False)).endswith("MISSED")
+    assert str(Row("gpu", "none", "≥ 20", None)).endswith("not measured")
+
+
+def test_all_rows_can_be_asked_for():
+    assert all(callable(rows) for rows in ROWS.values())
+
+
+def test_a_rate_is_reports_per_second():
+    payloads = np.zeros((1000, 4), np.uint8)
+    assert summarising._rate(number_study("normal", 1.0), payloads) > 0
