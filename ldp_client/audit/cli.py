@@ -24,9 +24,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     if arguments.samples < FEWEST_SAMPLES:
         raise InputError(f"--samples: at least {FEWEST_SAMPLES}")
     if study.route is not None:
-        raise InputError(
-            "the noise of this study protects a sum of devices: no single report is sent to audit"
-        )
+        raise InputError(f"study {study.id} is a secure sum: no single report is sent that could be audited")
     audits = []
     for question in _chosen(study, arguments.question):
         print(f"auditing {question.id} …", file=sys.stderr)

@@ -105,7 +105,7 @@ def test_a_study_whose_noise_protects_a_sum_has_no_single_reports(tmp_path):
     }
     question = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     study = Study(studies.document(question, route=route))
-    with pytest.raises(InputError, match="sum of devices"):
+    with pytest.raises(InputError, match="secure sum"):
         batch.perturb_file(study, write_answers(tmp_path, [{"ever": True}]), str(tmp_path / "reports.ndjson"))
     (tmp_path / "study.json").write_text(study.to_json())
     assert main(["audit", str(tmp_path / "study.json")]) == EXIT_BAD_INPUT
