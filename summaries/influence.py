@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from math import erf, expm1, sqrt
 
+from ldp_client.core.strips import NOISE_REACH
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 
 
@@ -42,6 +44,11 @@ def moment_influence(mechanism: GaussianStatistics) -> float:
     return 2 * mechanism.largest / mechanism.grid
 
 
+def feature_influence(mechanism: GaussianRecord) -> float:
+    """The most by which a share f of false reports moves an average feature, over f, in scaled units."""
+    return 2 * (mechanism.radius + NOISE_REACH) / mechanism.grid
+
+
 def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
     """What a share of false reports could do to the estimates of one question, for people."""
     senders = f"If {100 * false_share:g} % of the reports were false"
@@ -56,6 +63,10 @@ def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
             f"{senders}, an average product of scaled fields (true ones are at most {_most(mechanism):.3g}) "
             f"could be moved by up to {moved:.3g}."
         )
+    if isinstance(mechanism, GaussianRecord):
+        moved, most = false_share * feature_influence(mechanism), mechanism.radius / mechanism.grid
+        what = f"the average of a scaled feature (true ones are at most {most:.3g})"
+        return f"{senders}, {what} could be moved by up to {moved:.3g}."
     moved = min(1.0, false_share * mean_influence(mechanism))
     return f"{senders}, the mean could be moved by up to {100 * moved:.3g} % of the range."
 

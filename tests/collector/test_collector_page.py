@@ -13,6 +13,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from collector.operator.overview import REST, Recent
+from schemas import Study
+from tests import studies
 
 WAIT_SECONDS = 30
 FLAGS = (
@@ -139,3 +141,11 @@ def test_in_a_browser_nothing_overflows(start_server, study, token, tmp_path, wi
         folder = os.environ.get("LDPKIT_SCREENSHOTS")
         if folder:
             driver.save_screenshot(f"{folder}/operator-{width}.png")
+
+
+def test_every_mechanism_has_its_words(empty, token):
+    study = Study(studies.document(*studies.ALL, *studies.NEWER))
+    assert empty.publish(study).status_code == 201
+    response = empty.client.get("/", headers=basic(token))
+    assert response.status_code == 200
+    assert response.text.count("of the reports were false") == len(study.questions)

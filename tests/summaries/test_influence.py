@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from scipy.stats import laplace, norm
 
 from ldp_client import mechanism_for
+from ldp_client.core.strips import NOISE_REACH
+from ldp_client.mechanisms import MECHANISMS
+from ldp_client.mechanisms.base import pack_signed
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Study
-from summaries.influence import influence_in_words, mean_influence, moment_influence, share_influence
+from schemas.errors import ReportError
+from summaries.influence import (
+    feature_influence,
+    influence_in_words,
+    mean_influence,
+    moment_influence,
+    share_influence,
+)
 from tests import studies
 
 SLOPES = {"laplace": laplace, "gaussian": norm}
@@ -17,7 +29,7 @@ SLOPES = {"laplace": laplace, "gaussian": norm}
 
 def mechanisms():
     found = {}
-    for question in Study(studies.document()).questions:
+    for question in Study(studies.document(*studies.ALL, *studies.NEWER)).questions:
         found[question.mechanism.name] = mechanism_for(question)
     return found
 
@@ -50,7 +62,20 @@ def test_moments():
     assert moment_influence(mechanism) == 2 * mechanism.largest / mechanism.grid
 
 
+def test_features():
+    """No feature of a report is further from zero than the limit that its check knows."""
+    mechanism = mechanisms()["gaussian_record"]
+    assert feature_influence(mechanism) > 2 * mechanism.radius / mechanism.grid
+    payload = bytearray(mechanism.payload_size)
+    for beyond, refused in ((0, False), (1, True)):
+        payload[:4] = pack_signed([mechanism.radius + NOISE_REACH + beyond])
+        with pytest.raises(ReportError) if refused else nullcontext():
+            mechanism.check(bytes(payload))
+    assert feature_influence(mechanism) == 2 * (mechanism.radius + NOISE_REACH) / mechanism.grid
+
+
 def test_in_words():
+    assert mechanisms().keys() == {*MECHANISMS} - {"summed_gaussian"}
     for mechanism in mechanisms().values():
         words = influence_in_words(mechanism, 0.05)
         assert words.startswith("If 5 % of the reports were false, ")
