@@ -39,7 +39,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", help=f"operator's token; better set {TOKEN_VARIABLE}; else one is made")
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
-    parser.add_argument("--server", choices=sorted(SERVERS), default="gunicorn", help="default gunicorn")
+    parser.add_argument("--server", choices=sorted(SERVERS), default="granian", help="default granian")
     parser.add_argument("--posteriors", action="store_true", help="run `ldpkit posteriors` beside it")
     parser.add_argument(
         "--role", choices=("collector", "node"), default="collector", help="default collector"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,9 +31,7 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
     flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in posterior.items()}
     with jax.enable_x64(True):
         data = as_arrays(model.data)
-        program = jax.jit(
-            jax.vmap(lambda key, sites, data: _simulated(model, key, sites, data), (0, 0, None))
-        )
+        program = jax.jit(jax.vmap(partial(_simulated, model), (0, 0, None)))
         keys = jax.random.split(jax.random.key(seed), SIMULATED)
         drawn = [np.asarray(program(keys, _some(sites), data)) for sites in (prior, flat)]
         observed = np.asarray(_observed(model, data))

@@ -26,13 +26,14 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
 
 
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> PublicKey:
-    """The first of the keys whose signature the study carries, once that was verified.
+    """One of the keys whose signature the study carries, once that was verified.
 
-    Signatures of other keys do not count. Raises RefusedError where there is none or it is wrong,
-    MissingExtraError where an Ed25519 signature would need the package `cryptography`.
+    Signatures of other keys do not count; RSA's are looked at first, since they need no package.
+    Raises RefusedError where there is none or it is wrong, MissingExtraError where only an Ed25519
+    signature is there and the package `cryptography` is not.
     """
     trusted = {key.id: key for key in keys}
-    for signature in signed.signatures:
+    for signature in sorted(signed.signatures, key=lambda one: one.algorithm != RSA):
         if signature.key in trusted:
             return _verified(signed, signature, trusted[signature.key])
     raise RefusedError(f"study {signed.study.id} is not signed by a key that this device trusts")

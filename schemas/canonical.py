@@ -4,8 +4,6 @@ Canonical form: UTF-8, keys sorted, no spaces, the escapes of JSON.stringify (RF
 objects, arrays, strings, integers and booleans, so that no float ever enters signed bytes.
 """
 
-import json
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -62,6 +60,8 @@ class _DuplicateKeyError(Exception):
 
 
 def _load(text: str) -> "Any":
+    import json  # when something is parsed: it loads re and enum, a third of the start of a process
+
     try:
         return json.loads(text, object_pairs_hook=_object)
     except TypeError:  # MicroPython's json has no hooks

@@ -1,6 +1,5 @@
 """A study: what is asked, what a device may answer, and the noise that protects the answer."""
 
-import hashlib
 from binascii import hexlify
 
 from schemas.canonical import canonical_json, parse_json
@@ -184,6 +183,9 @@ class Study:
                 for index, item in enumerate(parsed["questions"])
             ]
         )
+        # Here, as it costs an interpreter's start more than all else that a device loads.
+        import hashlib
+
         self._canonical = canonical_json(document)
         self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
 

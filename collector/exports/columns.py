@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collector.reports.packing import PackedReport
+from collector.reports.packing import OneQuestionLayout
+from collector.storage.queries import StoredRow
 from collector.studies.rules import Rules
 from schemas import Report
 
@@ -31,32 +33,59 @@ def rows_batch(schema: pa.Schema, reports: Iterable[Report]) -> pa.RecordBatch:
 
 
 def packed_batch(
-    schema: pa.Schema, study: str, rules: Mapping[int, Rules], page: Sequence[PackedReport]
+    schema: pa.Schema, study: str, rules: Mapping[int, Rules], page: Sequence[StoredRow]
 ) -> pa.RecordBatch:
     """Stored reports as columns, without making an object of each."""
-    payloads = schema.field("payloads").type
-    questions = [_question_column(payloads.field(i).name, rules, page) for i in range(payloads.num_fields)]
-    versions = pa.array([report.version for report in page], pa.int64())
+    ids, versions, payloads = zip(*page)
+    types = schema.field("payloads").type
+    names = [types.field(number).name for number in range(types.num_fields)]
+    answered = pa.array(versions, pa.int64())
     columns = [
-        pa.array([report.id.hex() for report in page], pa.string()),
+        _equally_long(b"".join(ids).hex().encode(), len(page), pa.string()),
         _named(pa.nulls(len(page), pa.int32()).fill_null(0), [study]),
-        versions,
+        answered,
         _named(
-            pc.index_in(versions, pa.array(list(rules), pa.int64())),
+            pc.index_in(answered, pa.array(list(rules), pa.int64())),
             [one.study.digest for one in rules.values()],
         ),
-        pa.StructArray.from_arrays(questions, fields=list(payloads)),
+        pa.StructArray.from_arrays(_question_columns(names, rules, versions, payloads), fields=list(types)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def _question_columns(
+    names: Sequence[str], rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
+) -> list[pa.Array]:
+    layout = rules[versions[0]].layout
+    if len(set(versions)) > 1 or isinstance(layout, OneQuestionLayout):
+        return [_mixed_column(name, rules, versions, payloads) for name in names]
+    rows = np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(len(payloads), layout.size)
+    return [
+        _equally_long(rows[:, place].tobytes(), len(rows), pa.binary())
+        if (place := layout.places.get(name))
+        else pa.nulls(len(rows), pa.binary())
+        for name in names
+    ]
+
+
+def _mixed_column(
+    name: str, rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
+) -> pa.Array:
+    """Of reports that answer different versions, or different questions."""
+    layouts = {version: one.layout for version, one in rules.items()}
+    cells = [layouts[version].find(payload, name) for version, payload in zip(versions, payloads)]
+    return pa.array(cells, pa.binary())
+
+
+def _equally_long(joined: bytes, count: int, kind: pa.DataType) -> pa.Array:
+    """A column of `count` values of one length, given end to end."""
+    ends = np.arange(count + 1, dtype=np.int32) * (len(joined) // count)
+    buffers = [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(joined)]
+    return pa.Array.from_buffers(kind, count, buffers)
+
+
 def _named(places: pa.Array, names: Sequence[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(places, pa.array(names, pa.string()))
-
-
-def _question_column(question: str, rules: Mapping[int, Rules], page: Sequence[PackedReport]) -> pa.Array:
-    cells = [rules[report.version].layout.find(report.payloads, question) for report in page]
-    return pa.array(cells, pa.binary())
 
 
 def _row(report: Report) -> dict[str, Any]:

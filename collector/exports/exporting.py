@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from collector.reports.packing import PackedReport
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.studies.publishing import unknown_study
@@ -22,7 +21,7 @@ from collector.studies.rules import RuleBook, Rules
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
-Page = list[PackedReport]
+Page = list[queries.StoredRow]
 
 
 class Source(Protocol):
@@ -87,4 +86,4 @@ def _pages(
         if not page:
             return
         yield page
-        after = page[-1].id
+        after = page[-1][0]

@@ -25,7 +25,8 @@ def ndjson(export: Export) -> Iterator[bytes]:
     count = 0
     for page in export.pages:
         count += len(page)
-        yield b"".join([export.rules[report.version].form.write(report) + b"\n" for report in page])
+        reports = map(PackedReport._make, page)
+        yield b"".join([export.rules[report.version].form.write(report) + b"\n" for report in reports])
     yield end_line(count).encode()
 
 
@@ -34,7 +35,7 @@ def csv_lines(export: Export) -> Iterator[bytes]:
     questions = export.questions
     yield _csv([csv_header(questions)])
     for page in export.pages:
-        yield _csv([_csv_row(export, questions, report) for report in page])
+        yield _csv([_csv_row(export, questions, report) for report in map(PackedReport._make, page)])
 
 
 def csv_header(questions: Sequence[str]) -> list[str]:

@@ -76,6 +76,7 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "state": _state(overview),
         "reports": overview.reports,
         "epsilon": f"{epsilon:g}",
+        "ask_one": rules.study.ask_one,
         "odds": odds(epsilon),
         "questions": _questions(rules, fitted, overview.reports),
     }

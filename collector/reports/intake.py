@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from enum import Enum
 from itertools import groupby, islice
@@ -166,6 +166,8 @@ def _store_study(
     if len(stored) == len(reports):
         return [Receipt.STORED] * len(reports)
     held.update(queries.held_reports(session, study.number, first.keys() - held.keys() - stored))
+    if not stored and all([held.get(report.id) == report for report in reports]):
+        return [Receipt.DUPLICATE] * len(reports)
     held.update((report_id, first[report_id]) for report_id in stored)
     return [_outcome(report, held, stored, refusal) for report in reports]
 
@@ -184,7 +186,10 @@ def _invited(
 
 
 def _outcome(
-    report: PackedReport, held: dict[bytes, PackedReport], unclaimed: set[bytes], refusal: ProblemError | None
+    report: PackedReport,
+    held: Mapping[bytes, queries.StoredRow],
+    unclaimed: set[bytes],
+    refusal: ProblemError | None,
 ) -> Outcome:
     """refusal: of what is not held.
 
@@ -192,7 +197,7 @@ def _outcome(
     """
     if report.id not in held and refusal is not None:
         return refusal
-    if held[report.id].withdrawn:
+    if PackedReport._make(held[report.id]).withdrawn:
         return ProblemError(REPORT_WITHDRAWN, "the report with this id was withdrawn", "id")
     if held[report.id] != report:
         return ProblemError(REPORT_CONFLICT, "a report with this id and other contents is stored", "id")

@@ -73,8 +73,9 @@ def _build_sums_of(session: Session, study_id: str, number: int) -> None:
         rules[version] = Rules.of(Study.from_json(canonical or b""))
     after, limit = b"", page_limit(rules.values())
     while page := queries.report_page(session, number, max(rules), after, None, limit):
-        add_reports(session, lambda _, version: rules[version], study_id, number, page)
-        after = page[-1].id
+        reports = map(PackedReport._make, page)
+        add_reports(session, lambda _, version: rules[version], study_id, number, reports)
+        after = page[-1][0]
 
 
 def _count_export(export: Export, version: int) -> Sums:
@@ -82,7 +83,7 @@ def _count_export(export: Export, version: int) -> Sums:
     sums = np.zeros(tally.size, dtype=np.int64)
     hashed = 0
     for page in export.pages:
-        payloads = [report.payloads for report in page if report.version == version]
+        payloads = [payload for _, answered, payload in page if answered == version]
         hashed += len(payloads) * tally.hashes
         if hashed > MOST_HASHES:
             raise ProblemError(SUMMARY_TOO_COSTLY, "every report is hashed once for each choice")

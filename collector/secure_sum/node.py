@@ -129,7 +129,7 @@ class Node:
         while chunk := list(islice(remaining, SHARES_AT_ONCE)):
             with self.database.read() as session:
                 held = queries.held_reports(session, number, chunk)
-            yield from ((report_id, held[report_id].payloads) for report_id in chunk)
+            yield from ((report_id, held[report_id][2]) for report_id in chunk)
 
     def _statement(self, kind: str, study_id: str, ids: Sequence[bytes], total: str = "0" * 64) -> Statement:
         opener = self.opener(study_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     announce: called once with the base URL when connections are taken. Raises InputError for an
     address or a database that cannot be used.
     """
+    logging.getLogger("_granian").addFilter(_is_news)
     with listen(place) as listener:
         # Granian's workers bind for themselves; this finds a free port and refuses one in use.
         host, port = listener.getsockname()[:2]
@@ -52,6 +54,11 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         load_app(settings).extensions["ldpkit"].close()
         Thread(target=_announce_when_ready, args=(host, port, url, announce), daemon=True).start()
         server.serve(target_loader=partial(load_app, settings), wrap_loader=False)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not that there are more threads than processors: they wait for the disk, not for Python."""
+    return "Configuration allows spawning" not in record.getMessage()
 
 
 def load_app(settings: Settings) -> Flask:

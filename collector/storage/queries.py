@@ -25,6 +25,8 @@ STATE = select(
 ).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
 NEVER_PUBLISHED = 0
+# A report as it is stored: id, version, payloads, as in PackedReport.
+StoredRow = tuple[bytes, int, bytes]
 INSERT_INTO_SQLITE = (
     "INSERT INTO reports (study, id, version, day, payloads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
@@ -212,19 +214,19 @@ def delete_reports(session: Session, study: int, before: date | None, most: int)
     return list(map(PackedReport._make, deleted.all()))
 
 
-def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, PackedReport]:
+def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
     """The stored reports among these ids, withdrawn ones too."""
-    held: dict[bytes, PackedReport] = {}
+    held: dict[bytes, StoredRow] = {}
     remaining = iter(ids)
     while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
-        for report in _select_reports(session, REPORTS.c.study == study, REPORTS.c.id.in_(chunk)):
-            held[report.id] = report
+        rows = _select_rows(session, REPORTS.c.study == study, REPORTS.c.id.in_(chunk))
+        held.update(zip([row[0] for row in rows], rows))
     return held
 
 
 def report_page(
     session: Session, study: int, newest: int, after: bytes, through: date | None, limit: int
-) -> list[PackedReport]:
+) -> list[StoredRow]:
     """The next reports of a study in the order of their ids, without withdrawn ones.
 
     newest: the last version; through: the last day of arrival.
@@ -233,15 +235,18 @@ def report_page(
     conditions.append(REPORTS.c.version <= newest)
     if through is not None:
         conditions.append(REPORTS.c.day <= through)
-    return _select_reports(session, *conditions, limit=limit)
+    return _select_rows(session, *conditions, limit=limit)
 
 
-def _select_reports(
+def _select_rows(
     session: Session, *conditions: ColumnElement[bool], limit: int | None = None
-) -> list[PackedReport]:
+) -> list[StoredRow]:
     statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*conditions)
-    rows = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
-    return list(map(PackedReport._make, rows.all()))
+    result = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
+    # The driver's own tuples: an object for each row would cost as much as reading it.
+    rows: list[StoredRow] = result.cursor.fetchall() if result.cursor else []
+    result.close()
+    return rows
 
 
 def insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:

@@ -6,6 +6,7 @@ from .continuous import ClippedContinuous
 from .discrete import ClippedDiscrete
 from .noise import GaussianNoise, LaplaceNoise
 from .number import BinnedPerturbed, Perturbed, clipped
+from .records import PerturbedLinearRecords, PerturbedLogisticRecords
 from .regression import SummedLinearStatistics, SummedLogisticStatistics
 from .support_counts import SubsetCounts, UnaryEncodingColumnSums
 from .supports import PackedSupportSets, SupportPatterns, SupportSets, UnaryEncodingPatterns
@@ -22,6 +23,8 @@ __all__ = [
     "LaplaceNoise",
     "PackedSupportSets",
     "Perturbed",
+    "PerturbedLinearRecords",
+    "PerturbedLogisticRecords",
     "RandomizedResponseCounts",
     "SubsetCounts",
     "SummedLinearStatistics",

@@ -70,10 +70,9 @@ class ClippedLaw(Distribution):
         below = self.tilted_masses(jnp.concatenate([low, origin], -1), tilt, origin)[..., 0]
         above = self.tilted_masses(jnp.concatenate([origin, high], -1), -tilt, origin)[..., 0]
         log_low, log_high = self.log_atoms()
-        atoms = jnp.exp(log_low + (self.low - inside) / scale) + jnp.exp(
-            log_high + (inside - self.high) / scale
-        )
-        return jnp.log((atoms + below + above) / (2 * scale)) - jnp.abs(z - inside) / scale
+        at_low = jnp.exp(log_low + (self.low - inside) / scale)
+        at_high = jnp.exp(log_high + (inside - self.high) / scale)
+        return jnp.log((at_low + at_high + below + above) / (2 * scale)) - jnp.abs(z - inside) / scale
 
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:
         """Log density of the law plus Gaussian noise at z (sample…, batch…); scale (batch…)."""
@@ -82,7 +81,7 @@ class ClippedLaw(Distribution):
         return jnp.logaddexp(jnp.logaddexp(at_low, at_high), self.log_smoothed(z, scale))
 
     def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
-        """Probabilities (..., K + 2) of the law plus Gaussian noise below, in each cell of, and above `edges`."""
+        """Probabilities (..., K + 2) of law plus Gaussian noise below, in each cell of, and above `edges`."""
         batch = max(len(self.batch_shape), jnp.ndim(scale))
         return density_cells(self.log_with_gaussian, edges, scale, batch)
 

@@ -25,17 +25,18 @@ def density_cells(
 ) -> Array:
     """Probabilities (..., K + 2) below, in each cell of, and above `edges` (K + 1,).
 
-    log_density(z (m, 1, …), scale): of a law with `batch` batch dimensions, smooth on the scale of the noise's sd. Gauss-Legendre in panels
-    short beside it leaves a relative error near 1e-10; beyond the outer edges the law is followed over
-    twelve sd.
+    log_density(z (m, 1, …), scale): of a law with `batch` batch dimensions, smooth on the scale of the
+    noise's sd. Gauss-Legendre in panels short beside it leaves a relative error near 1e-10; beyond the
+    outer edges the law is followed over twelve sd.
     """
     parts, count = _rule(edges, scale)
     edges, scale = jnp.asarray(edges), jnp.asarray(scale)
     reach = jnp.max(scale) * np.arange(1, TAIL_SDS + 1)
     spread = lambda z: log_density(z.reshape(-1, *[1] * batch), scale)  # noqa: E731
     cells = _integrals(spread, edges, parts, count)
-    beyond = jnp.concatenate([(edges[0] - reach)[::-1], edges[:1]]), jnp.concatenate([edges[-1:], edges[-1] + reach])
-    below, above = (_integrals(spread, tail, 1, 2 * NODES).sum(-1, keepdims=True) for tail in beyond)
+    down = jnp.concatenate([(edges[0] - reach)[::-1], edges[:1]])
+    up = jnp.concatenate([edges[-1:], edges[-1] + reach])
+    below, above = (_integrals(spread, tail, 1, 2 * NODES).sum(-1, keepdims=True) for tail in (down, up))
     return jnp.concatenate([below, cells, above], axis=-1)
 
 

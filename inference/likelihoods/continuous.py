@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +56,7 @@ class ClippedContinuous(ClippedLaw):
     Raises ValueError for a law that is discrete or not of one dimension.
     """
 
-    arg_constraints = {}  # noqa: RUF012
+    arg_constraints: ClassVar[dict[str, Any]] = {}
     pytree_data_fields = ("base", "low", "high")
 
     def __init__(

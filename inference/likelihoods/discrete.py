@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -29,17 +30,24 @@ class ClippedDiscrete(ClippedLaw):
     again beyond it. Raises ValueError.
     """
 
-    arg_constraints = {}  # noqa: RUF012
+    arg_constraints: ClassVar[dict[str, Any]] = {}
+    low: Any
+    high: Any
     pytree_data_fields = ("base",)
     pytree_aux_fields = ("low", "high")
 
     def __init__(
-        self, base: Distribution, low: float = 0.0, high: float = 1.0, *, validate_args: bool | None = None
+        self,
+        base: Distribution,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+        *,
+        validate_args: bool | None = None,
     ) -> None:
         first = getattr(base.support, "lower_bound", None)
         if first is None or base.event_shape:
             raise ValueError(f"{type(base).__name__} has no lowest integer to sum from")
-        self.base, self.low, self.high = base, float(low), float(high)
+        self.base, self.low, self.high = base, float(np.asarray(low)), float(np.asarray(high))
         self._first = int(first)
         if math.ceil(self.high) - min(self._first, math.floor(self.low)) > MOST_POINTS:
             raise ValueError(f"more than {MOST_POINTS} integers up to {high}: take a continuous law instead")

@@ -21,9 +21,7 @@ def expected_sigmoid(loc: Array, variance: Array) -> Array:
 
 
 @expected_sigmoid.defjvp
-def _expected_sigmoid_jvp(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Array, Array]:
+def _expected_sigmoid_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
     """By Stein's lemma the slope in loc is E sigmoid', and in the variance E sigmoid'' / 2."""
     loc, variance = jnp.broadcast_arrays(*primals)
     g = response_moments(loc, variance)

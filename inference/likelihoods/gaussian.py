@@ -122,9 +122,8 @@ def log_gaussian_kernel_integral(
     one_sided = ~narrow & ~straddles
 
     factor = _narrow_factor(jnp.where(narrow, width, 0.0), jnp.where(narrow, slope, 0.0))
-    mass = (
-        erf(jnp.where(straddles, far, 1.0) / _SQRT_2) - erf(jnp.where(straddles, near, -1.0) / _SQRT_2)
-    ) / 2
+    from_0_to = lambda end: erf(jnp.where(straddles, end, 1.0) / _SQRT_2) / 2  # noqa: E731
+    mass = jnp.where(straddles, from_0_to(far) - from_0_to(near), 1.0)
     near_side, far_side = jnp.where(one_sided, near, 1.0), jnp.where(one_sided, far, 2.0)
     decay = jnp.exp(-(far_side - near_side) * (far_side + near_side) / 2)
     tails = mills_ratio(near_side) - decay * mills_ratio(far_side)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -13,25 +11,6 @@ from .base import ClippedLaw
 from .flows import laplace_flows
 
 
-class Noise(Protocol):
-    """A NumPyro distribution of additive noise around zero that knows clipped laws.
-
-    scale: in the unit of the bounds. batch_shape broadcasts against the law's.
-    """
-
-    scale: Array
-    batch_shape: tuple[int, ...]
-
-    def log_density(self, base: ClippedLaw, z: Array) -> Array:
-        """Log density of base + noise at z (sample…, batch…)."""
-
-    def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
-        """Probabilities (..., K + 2) that base + noise is below, in each of K cells, or above `edges`."""
-
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        """Draws of the noise alone."""
-
-
 class LaplaceNoise(Laplace):
     """Laplace noise of the given scale around zero, in the unit of the bounds."""
 
@@ -39,9 +18,11 @@ class LaplaceNoise(Laplace):
         super().__init__(0.0, scale, validate_args=validate_args)
 
     def log_density(self, base: ClippedLaw, z: Array) -> Array:
+        """Log density of base + noise at z (sample…, batch…)."""
         return base.log_with_laplace(z, jnp.asarray(self.scale))
 
     def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
+        """Probabilities (..., K + 2) that base + noise is below, in each of K cells, or above `edges`."""
         above, below, cells = laplace_flows(base, jnp.asarray(edges), self.scale)
         return jnp.concatenate([below[..., :1], cells, above[..., -1:]], axis=-1)
 
@@ -53,7 +34,12 @@ class GaussianNoise(Normal):
         super().__init__(0.0, scale, validate_args=validate_args)
 
     def log_density(self, base: ClippedLaw, z: Array) -> Array:
+        """As LaplaceNoise's."""
         return base.log_with_gaussian(z, jnp.asarray(self.scale))
 
     def cell_probs(self, base: ClippedLaw, edges: ArrayLike) -> Array:
+        """As LaplaceNoise's."""
         return base.gaussian_cells(edges, self.scale)
+
+
+Noise = LaplaceNoise | GaussianNoise

@@ -40,10 +40,10 @@ class Perturbed(Distribution):
     """One clipped and perturbed number: each report z = clip(x, low, high) + noise, x ~ base.
 
     base: any NumPyro law of one number, or a ClippedLaw (whose own bounds hold then). clip: (low, high).
-    noise: LaplaceNoise or GaussianNoise. base, clip, noise and reports share one unit. Batch shapes broadcast: a
-    noise of shape (n,) gives each report its own scale. Cost O(reports); for many reports of one noise a
-    histogram (BinnedPerturbed) costs less. Raises ValueError when Laplace noise is so weak that its
-    exponentials overflow. Source: METHODS 2.1 to 2.4, LDPBI 3.2.1.
+    noise: LaplaceNoise or GaussianNoise. base, clip, noise and reports share one unit. Batch shapes
+    broadcast: a noise of shape (n,) gives each report its own scale. Cost O(reports); for many reports
+    of one noise a histogram (BinnedPerturbed) costs less. Raises ValueError when Laplace noise is so weak
+    that its exponentials overflow. Source: METHODS 2.1 to 2.4, LDPBI 3.2.1.
     """
 
     support = constraints.real
@@ -64,12 +64,9 @@ class Perturbed(Distribution):
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None
-        shape = self.shape(sample_shape)
         keys = jax.random.split(key)
-        expanded = [part.expand(self.batch_shape) for part in (self.base, self.noise)]
-        return sum(
-            part.sample(k, sample_shape).reshape(shape) for part, k in zip(expanded, keys, strict=True)
-        )
+        answers = self.base.expand(self.batch_shape).sample(keys[0], sample_shape)
+        return answers + self.noise.expand(self.batch_shape).sample(keys[1], sample_shape)
 
     @validate_sample
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
@@ -127,10 +124,11 @@ class BinnedPerturbed(CellCounts):
         self.total_count = total_count
         _require_cover(base, edges)
         _require_range(noise, edges)
+        *leading, count = jnp.shape(self.edges)
         batch_shape = jnp.broadcast_shapes(
-            base.batch_shape, noise.batch_shape, self.edges.shape[:-1], jnp.shape(total_count)
+            base.batch_shape, noise.batch_shape, tuple(leading), jnp.shape(total_count)
         )
-        super().__init__(batch_shape, (self.edges.shape[-1] + 1,), validate_args=validate_args)
+        super().__init__(batch_shape, (count + 1,), validate_args=validate_args)
 
     @property
     def log_cell_probs(self) -> Array:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
@@ -20,7 +21,7 @@ Rule = Callable[[Array, Array], Array]
 
 
 class PerturbedLinearRecords(Distribution):
-    """Second moments of perturbed records of a linear regression, in O(d^3) whatever their number (METHODS 5.1).
+    """Second moments of perturbed records of a linear regression, in O(d^3) for any number (METHODS 5.1).
 
     x ~ N(feature_mean, feature_covariance), y | x ~ N(intercept + coefficients' x, sd^2); a report is
     z = (x, y) plus independent normal noise. Shapes: coefficients, feature_mean (..., d), feature_covariance
@@ -63,8 +64,7 @@ class PerturbedLinearRecords(Distribution):
         )
         self.total_count = total_count
         scalars = (self.intercept, self.sd, self.feature_noise_sd, self.response_noise_sd, total_count)
-        vectors = (self.coefficients.shape[:-1], self.feature_mean.shape[:-1], self.feature_covariance.shape[:-2])
-        batch_shape = jnp.broadcast_shapes(*map(jnp.shape, scalars), *vectors)
+        batch_shape = _batch_shape(self, scalars)
         size = self.coefficients.shape[-1] + 2
         super().__init__(batch_shape, (size, size), validate_args=validate_args)
 
@@ -91,7 +91,7 @@ class PerturbedLinearRecords(Distribution):
         if not not_jax_tracer(self.total_count) or jnp.ndim(self.total_count):
             raise ValueError("sampling needs total_count to be one known number")
         mean, covariance = self.report_law
-        shape = (int(self.total_count), *sample_shape, *self.batch_shape)
+        shape = (int(np.asarray(self.total_count)), *sample_shape, *self.batch_shape)
         z = jax.random.multivariate_normal(key, mean, covariance, shape)
         v = jnp.concatenate([jnp.ones((*shape, 1)), z], -1)
         return jnp.einsum("n...i,n...j->...ij", v, v)
@@ -103,7 +103,8 @@ class PerturbedLinearRecords(Distribution):
         mean, covariance = self.report_law
         factor = jnp.linalg.cholesky(covariance)
         # With B = (-mean, I), the centred second moments are B S B'.
-        centring = jnp.concatenate([-mean[..., None], jnp.broadcast_to(jnp.eye(mean.shape[-1]), covariance.shape)], -1)
+        identity = jnp.broadcast_to(jnp.eye(mean.shape[-1]), covariance.shape)
+        centring = jnp.concatenate([-mean[..., None], identity], -1)
         white = solve_triangular(factor, centring, lower=True)
         squares = jnp.einsum("...ij,...jk,...ik->...", white, value, white)
         log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
@@ -114,9 +115,11 @@ class PerturbedLogisticRecords(Distribution):
     """One perturbed record of a logistic regression (METHODS 5.2).
 
     x ~ N(feature_mean, feature_covariance), P(y = 1 | x) = sigmoid(intercept + coefficients' x). A report is
-    (x + normal noise, 1 or 0): the response is 1 with probability p where y is 1, q where it is not. Shapes:
-    coefficients, feature_mean (..., d), feature_covariance (..., d, d), the others (...); a value (..., d + 1)
-    ends with the response. A feature_noise_sd, p or q of shape (n,) gives each report its own budget.
+    (x + normal noise, 1 or 0): the response is 1 with probability p where y is 1, q where it is not.
+
+    Shapes: coefficients, feature_mean (..., d), feature_covariance (..., d, d), the others (...); a value
+    (..., d + 1) ends with the response. With a feature_noise_sd, p or q of shape (n,) each report has its own
+    budget.
 
     rule: (loc, variance) -> E sigmoid(N(loc, variance)). By default it is exact to 1e-8; from a table where
     all reports share one variance. There is no statistic of fixed size: the cost is O(n d).
@@ -152,8 +155,7 @@ class PerturbedLogisticRecords(Distribution):
         self.feature_noise_sd, self.p, self.q = jnp.asarray(feature_noise_sd), jnp.asarray(p), jnp.asarray(q)
         self.rule = rule
         scalars = (self.intercept, self.feature_noise_sd, self.p, self.q)
-        vectors = (self.coefficients.shape[:-1], self.feature_mean.shape[:-1], self.feature_covariance.shape[:-2])
-        batch_shape = jnp.broadcast_shapes(*map(jnp.shape, scalars), *vectors)
+        batch_shape = _batch_shape(self, scalars)
         super().__init__(batch_shape, (self.coefficients.shape[-1] + 1,), validate_args=validate_args)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
@@ -184,7 +186,8 @@ class PerturbedLogisticRecords(Distribution):
         yes = self.q + (self.p - self.q) * chance
         log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
         of_features = -jnp.sum(scores**2, -1) / 2 - log_det - away.shape[-1] * _LOG_2PI / 2
-        return of_features + jnp.log(jnp.maximum(jnp.where(told > 0.5, yes, 1 - yes), jnp.finfo(yes.dtype).tiny))
+        of_response = jnp.where(told > 0.5, yes, 1 - yes)
+        return of_features + jnp.log(jnp.maximum(of_response, jnp.finfo(yes.dtype).tiny))
 
     def _chance(self, loc: Array, variance: Array) -> Array:
         if self.rule is not None:
@@ -194,3 +197,8 @@ class PerturbedLogisticRecords(Distribution):
 
 def _with_noise(covariance: Array, noise_sd: Array) -> Array:
     return covariance + noise_sd[..., None, None] ** 2 * jnp.eye(covariance.shape[-1])
+
+
+def _batch_shape(law: Any, scalars: Sequence[Any]) -> tuple[int, ...]:
+    vectors = law.coefficients.shape[:-1], law.feature_mean.shape[:-1], law.feature_covariance.shape[:-2]
+    return jnp.broadcast_shapes(*map(jnp.shape, scalars), *vectors)

@@ -69,7 +69,11 @@ class SupportPatterns(Distribution):
     def _log_probs_with_rest(self) -> Array:
         listed = self.log_pattern_probs
         rest = 1 - jnp.exp(listed).sum(-1, keepdims=True)
-        return jnp.concatenate([listed, jnp.log(jnp.maximum(rest, np.finfo(rest.dtype).tiny))], -1)
+        # All patterns listed leave nothing but rounding, whose second derivatives would overflow.
+        tiny = np.finfo(rest.dtype).tiny
+        positive = rest > tiny
+        log_rest = jnp.where(positive, jnp.log(jnp.where(positive, rest, 1.0)), np.log(tiny))
+        return jnp.concatenate([listed, log_rest], -1)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         assert key is not None

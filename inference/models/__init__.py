@@ -29,6 +29,8 @@ READS = {
     "linear_regression": ("gaussian_statistics",),
     "logistic_regression": ("gaussian_statistics",),
 }
+# A posterior draws every share, and its page shows each.
+MOST_SHARES = 10_000
 
 # A secure sum's total is another statistic than reports; its records' are the same, with less noise.
 SUMMED: dict[str, Build] = {
@@ -41,7 +43,7 @@ SUMMED: dict[str, Build] = {
 def model_for(question: Question, summary: QuestionSummary) -> Model:
     """The model that a study's question names, conditioned on its summary.
 
-    Raises InputError where the model has no likelihood for the mechanism's reports.
+    Raises InputError where the model has no likelihood for the mechanism's reports, or too many choices.
     """
     mechanism, model = question.mechanism.name, question.model.name
     if question.route is not None and model in SUMMED:
@@ -49,4 +51,6 @@ def model_for(question: Question, summary: QuestionSummary) -> Model:
     if question.route is None and mechanism not in READS[model]:
         known = ", ".join(READS[model])
         raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
+    if len(question.choices) > MOST_SHARES:
+        raise InputError(f"{question.id}: {model!r} draws at most {MOST_SHARES} shares")
     return MODELS[model](question, mechanism_for(question), summary)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple, cast
 
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.discrete import MOST_POINTS
+from inference.likelihoods.noise import Noise
 from inference.models.base import Model
 from inference.models.number_laws import LAWS, Start
 from inference.units import Units, number_units
@@ -24,7 +24,7 @@ from schemas.errors import InputError
 from summaries import QuestionSummary
 from summaries.reductions.histogram import REACH, histogram_edges
 
-NOISE = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
+NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
 
@@ -45,7 +45,7 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
 
     start = law.start(place.start(*_moments(summary, edges, noise_scale, _VARIANCE[mechanism.name])))
     data = {"n": summary.n, "counts": summary.values}
-    return Model(program, data, start, partial(law.own, units=place.units))
+    return Model(program, data, start, lambda draws: law.own(draws, place.units))
 
 
 class Place(NamedTuple):

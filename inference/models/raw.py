@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -39,7 +38,7 @@ def _number(question: Question, answers: Answers) -> Model:
     mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
     start = Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2)
     return Model(
-        program, {"values": values, "counts": counts}, law.start(start), partial(law.own, units=units)
+        program, {"values": values, "counts": counts}, law.start(start), lambda draws: law.own(draws, units)
     )
 
 

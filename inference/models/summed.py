@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import cast
 
 import jax.numpy as jnp
@@ -47,7 +46,7 @@ def number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
 
     start = law.start(place.start(*_rough(mechanism, summary)))
     notes = () if cells is None else _approximation(n, noise_sd, values)
-    return Model(program, {"n": n, "total": values}, start, partial(law.own, units=place.units), notes)
+    return Model(program, {"n": n, "total": values}, start, lambda draws: law.own(draws, place.units), notes)
 
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:

@@ -109,16 +109,16 @@ def _prior_density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64] | None
 def predictive_plot(found: Predictive) -> Figure:
     """Simulated and observed entries of the summary, for each report: prior above, posterior below."""
     figure = Figure(figsize=(INCHES_WIDE, 3.2), layout="constrained")
-    panels = zip(
-        ("before the reports", "after"), (found.prior, found.posterior), (PRIOR, PRIVATE), strict=True
-    )
+    panels = [("before the reports", found.prior, PRIOR), ("after the fit", found.posterior, PRIVATE)]
     for axis, (label, simulated, colour) in zip(figure.subplots(2, 1, sharex=True), panels, strict=True):
         place = np.arange(len(found.observed))
         low, high = np.quantile(simulated, INTERVAL, axis=0)
-        axis.vlines(place, low, high, color=colour, linewidth=5, alpha=0.6, label=f"expected {label} (90 %)")
-        axis.plot(place, found.observed, "o", color=RAW, markersize=3, label="observed")
-        axis.legend(frameon=False, fontsize=6)
-        axis.tick_params(labelsize=6)
+        axis.vlines(place, low, high, color=colour, linewidth=5, alpha=0.6)
+        axis.plot(place, found.observed, "o", color=RAW, markersize=3)
+        if min(low.min(), found.observed.min()) > 0:
+            axis.set_yscale("log")
+        axis.set_title(f"expected {label} (90 %, bars) and observed (dots)", fontsize=7)
+        axis.tick_params(labelsize=6, which="both")
         axis.spines[["right", "top"]].set_visible(False)
     axis.set_xlabel("groups of reports, in the summary's order", fontsize=7)
     return figure

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.models.base import Draws
-from inference.units import RecordUnits
+from inference.units import RecordUnits, number_units
 from schemas import Question
 from schemas.errors import InputError
 
@@ -43,6 +43,33 @@ def _normal(_question: Question, truth: Truth, n: int, random: Generator) -> Vec
 
 def _exponential(_question: Question, truth: Truth, n: int, random: Generator) -> Vector:
     return random.exponential(1 / truth.parameters["rate"], n)
+
+
+def _lognormal(_question: Question, truth: Truth, n: int, random: Generator) -> Vector:
+    return random.lognormal(truth.parameters["log_mean"], truth.parameters["log_sd"], n)
+
+
+def _gamma(_question: Question, truth: Truth, n: int, random: Generator) -> Vector:
+    shape = truth.parameters["shape"]
+    return random.gamma(shape, truth.parameters["mean"] / shape, n)
+
+
+def _weibull(_question: Question, truth: Truth, n: int, random: Generator) -> Vector:
+    return truth.parameters["scale"] * random.weibull(truth.parameters["shape"], n)
+
+
+def _beta(question: Question, truth: Truth, n: int, random: Generator) -> Vector:
+    low, width = number_units(question)
+    return low + width * random.beta(truth.parameters["a"], truth.parameters["b"], n)
+
+
+def _poisson(_question: Question, truth: Truth, n: int, random: Generator) -> NDArray[np.int64]:
+    return random.poisson(truth.parameters["rate"], n)
+
+
+def _geometric(_question: Question, truth: Truth, n: int, random: Generator) -> NDArray[np.int64]:
+    """Failures before the first success; NumPy counts the trial that succeeds too."""
+    return random.geometric(truth.parameters["p"], n) - 1
 
 
 def _bernoulli(_question: Question, truth: Truth, n: int, random: Generator) -> NDArray[np.bool_]:
@@ -90,6 +117,12 @@ def _logistic(question: Question, truth: Truth, n: int, random: Generator) -> di
 ANSWERS: dict[str, Draw] = {
     "normal": _normal,
     "exponential": _exponential,
+    "lognormal": _lognormal,
+    "gamma": _gamma,
+    "weibull": _weibull,
+    "beta": _beta,
+    "poisson": _poisson,
+    "geometric": _geometric,
     "bernoulli": _bernoulli,
     "multinomial": _multinomial,
     "linear_regression": _linear,

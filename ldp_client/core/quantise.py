@@ -7,18 +7,21 @@ about them can be seen from outside.
 
 from ldp_client.core.integers import isqrt
 from schemas.errors import AnswerError
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Union
+
+    from schemas.rational import Rational
+
+    Bounds = Union[tuple[Rational, Rational], tuple[float, float]]
 
 # A scaled feature or response of 1 is 2**UNIT_BITS.
 UNIT_BITS = 20
 UNIT = 1 << UNIT_BITS
 
 
-def position(value: "Any", bounds: "tuple[Rational, Rational]", field: str) -> float:
+def position(value: "Any", bounds: "Bounds", field: str) -> float:
     """Where a number lies between its bounds: 0 at low, 1 at high, clamped; the middle when missing.
 
     Raises AnswerError, without the value, for what is not a number.
@@ -50,12 +53,12 @@ def _is_number(value: "Any") -> bool:
     return isinstance(value, (int, float)) or hasattr(value, "__float__")
 
 
-def grid_index(value: "Any", bounds: "tuple[Rational, Rational]", levels: int, field: str) -> int:
+def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
     """The nearest of the grid points 0..levels."""
     return min(int(position(value, bounds, field) * levels + 0.5), levels)
 
 
-def signed_units(value: "Any", bounds: "tuple[Rational, Rational]", size: int, field: str) -> int:
+def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:
     """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size, 0 when missing."""
     return int(position(value, bounds, field) * (2 * size) + 0.5) - size
 

@@ -1,5 +1,7 @@
 """What every mechanism states: its sampler, its privacy, and which payloads are possible."""
 
+import struct
+
 from ldp_client.core.randomness import urandom
 from schemas.errors import ReportError
 from schemas.rational import Rational
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 
     from ldp_client.core.randomness import Source
     from schemas.study import Question
+
+
+LARGEST_SIGNED = (1 << 31) - 1
 
 
 class Privacy:
@@ -83,8 +88,9 @@ class Mechanism:
 
 def pack_signed(values: "list[int]") -> bytes:
     """Signed 32-bit big-endian integers; beyond their range they saturate (post-processing)."""
-    limit = (1 << 31) - 1
-    return b"".join([(min(max(v, -limit), limit) & 0xFFFFFFFF).to_bytes(4, "big") for v in values])
+    if max(values) > LARGEST_SIGNED or min(values) < -LARGEST_SIGNED:
+        values = [min(max(value, -LARGEST_SIGNED), LARGEST_SIGNED) for value in values]
+    return struct.pack(f">{len(values)}i", *values)
 
 
 def unpack_signed(payload: bytes) -> "list[int]":

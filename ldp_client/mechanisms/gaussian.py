@@ -27,6 +27,7 @@ class Gaussian(Mechanism):
         super().__init__(question)
         assert question.bounds is not None
         self.bounds = question.bounds
+        self._limits = float(self.bounds[0]), float(self.bounds[1])
         self.scale = 1 << NOISE_BITS
         stated = question.mechanism
         self.levels = gaussian_radius(stated.epsilon, stated.delta, 1)
@@ -36,7 +37,7 @@ class Gaussian(Mechanism):
 
     def quantise(self, answer: "Any") -> int:
         """The nearest grid point; beyond the bounds the nearest bound, missing or NaN the middle."""
-        return grid_index(answer, self.bounds, self.levels, self.field)
+        return grid_index(answer, self._limits, self.levels, self.field)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """One normal."""

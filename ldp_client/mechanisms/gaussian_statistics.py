@@ -68,6 +68,7 @@ class GaussianStatistics(RecordMechanism):
             raise StudyError(self.where, "epsilon or delta is too small for a record of this size")
         self.diagonal = (room << MULTIPLIER_BITS) // diameter
         self.off_diagonal = isqrt(2 * self.diagonal * self.diagonal)
+        self._terms = [(i, j, self.diagonal if i == j else self.off_diagonal) for i, j in self.coordinates]
         largest = self.off_diagonal * self.radius * self.radius
         self.largest = (largest >> MULTIPLIER_BITS) + 1 + NOISE_REACH
 
@@ -98,11 +99,10 @@ class GaussianStatistics(RecordMechanism):
         """One normal for each coordinate of the statistic."""
         noise = normal(len(self.coordinates), random)
         half = 1 << (MULTIPLIER_BITS - 1)
-        sums = []
-        for (i, j), disturbance in zip(self.coordinates, noise):
-            multiplier = self.diagonal if i == j else self.off_diagonal
-            exact = quantised[i] * quantised[j] * multiplier
-            sums.append(((exact + half) >> MULTIPLIER_BITS) + disturbance)
+        sums = [
+            ((quantised[i] * quantised[j] * multiplier + half) >> MULTIPLIER_BITS) + disturbance
+            for (i, j, multiplier), disturbance in zip(self._terms, noise)
+        ]
         return self._pack(sums)
 
     def _pack(self, values: "list[int]") -> bytes:

@@ -28,6 +28,7 @@ class Laplace(Mechanism):
         super().__init__(question)
         assert question.bounds is not None
         self.bounds = question.bounds
+        self._limits = float(self.bounds[0]), float(self.bounds[1])
         self.scale = 1 << NOISE_BITS
         self.levels = laplace_levels(question.mechanism.epsilon)
         if self.levels < 1:
@@ -36,7 +37,7 @@ class Laplace(Mechanism):
 
     def quantise(self, answer: "Any") -> int:
         """The nearest grid point; beyond the bounds the nearest bound, missing or NaN the middle."""
-        return grid_index(answer, self.bounds, self.levels, self.field)
+        return grid_index(answer, self._limits, self.levels, self.field)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """Every 32-bit integer is possible, whatever the answer."""

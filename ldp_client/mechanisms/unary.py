@@ -52,8 +52,9 @@ def biased_bits(threshold: int, size: int, random: "Source") -> int:
     """
     buffer = random(size * CHOICE_BITS)
     below = 0
-    for digit in range(CHOICE_BITS):
-        fresh = int.from_bytes(buffer[digit * size : (digit + 1) * size], "little")
-        below = below | fresh if threshold >> digit & 1 else below & fresh
+    for start in range(0, size * CHOICE_BITS, size):
+        fresh = int.from_bytes(buffer[start : start + size], "little")
+        below = below | fresh if threshold & 1 else below & fresh
+        threshold >>= 1
     # `fresh` holds the complement of a fraction's digit, so `below` says fraction < threshold.
     return below

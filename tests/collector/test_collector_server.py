@@ -75,8 +75,9 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make
 
 def test_ready_file_and_output_name_the_address(start_server):
     server = start_server()
+    assert server.request("GET", "/healthz") == 200
     assert re.fullmatch(r"http://127\.0\.0\.1:[1-9][0-9]*", server.url)
-    assert f"listens on {server.url}" in server.log.read_text()
+    assert server.log.read_text() == f"ldpkit collector listens on {server.url}\n"
 
 
 @pytest.mark.parametrize("kind", SERVERS)
@@ -110,7 +111,7 @@ def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_repo
 
 
 def test_malformed_http_gets_a_problem_document(start_server):
-    server = start_server()
+    server = start_server("--server", "gunicorn")
     assert raw(server, b"NOT HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
     long_line = raw(server, b"GET /" + b"x" * 10_000 + b" HTTP/1.1\r\n\r\n")
     assert long_line.startswith(b"HTTP/1.1 414")

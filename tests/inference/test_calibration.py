@@ -9,7 +9,7 @@ from inference import models
 from inference.calibration import job
 from inference.calibration.bands import Band, inside_probability, leaves, simultaneous_band
 from inference.calibration.job import calibrate, covered, empty_model
-from inference.simulated.answers import Truth
+from inference.simulated.answers import ANSWERS, Truth, draw_answers
 from inference.simulated.reports import clipped_share, simulate
 from ldp_client import mechanism_for
 from ldp_client.cli import main
@@ -124,6 +124,28 @@ def test_simulated_reports_start_chains_near_the_truth(name):
 
 def model_weight(question):
     return mechanism_for(question).scaled_weight
+
+
+NUMBER_LAWS = {
+    "lognormal": ({"log_mean": 1.0, "log_sd": 0.4}, np.exp(1.08)),
+    "gamma": ({"shape": 4.0, "mean": 3.0}, 3.0),
+    "weibull": ({"shape": 2.0, "scale": 4.0}, 4.0 * 0.886227),
+    "beta": ({"a": 2.0, "b": 4.0}, 4.0),
+    "poisson": ({"rate": 3.0}, 3.0),
+    "geometric": ({"p": 0.25}, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBER_LAWS)
+def test_numbers_have_the_mean_of_their_law(name):
+    parameters, mean = NUMBER_LAWS[name]
+    question = Study(studies.document({**studies.NUMBER, "model": {"name": name}})).questions[0]
+    answers = draw_answers(question, Truth(parameters, {}), 40_000, np.random.default_rng(1))
+    assert np.mean(answers) == pytest.approx(mean, rel=0.03)
+
+
+def test_every_model_can_be_simulated():
+    assert set(ANSWERS) == set(models.MODELS)
 
 
 def test_records_beyond_their_norm_are_counted():

@@ -1,6 +1,9 @@
 import errno
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from inference import Posterior, fit, summarize
 from inference.results.diagnostics import diagnose
 from inference.results.folder import save_report, whole_folder
 from inference.results.plots import shown
+from inference.results.predictive import Predictive
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
@@ -146,6 +150,44 @@ def test_results_appear_whole_or_not_at_all(tmp_path):
             (folder / "posterior.json").write_text(text)
         assert (target / "posterior.json").read_text() == text
     assert list(tmp_path.iterdir()) == [target]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from inference.results.folder import whole_folder
+with whole_folder(Path(sys.argv[1])) as folder:
+    (folder / "posterior.json").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_fit_leaves_the_older_result(tmp_path):
+    target = tmp_path / "out"
+    with whole_folder(target) as folder:
+        (folder / "posterior.json").write_text("whole")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert {path.name: path.read_text() for path in target.iterdir()} == {"posterior.json": "whole"}
+
+
+def test_the_page_shows_priors_and_what_was_expected(posteriors, tmp_path):
+    save_report(STUDY, posteriors, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "p ~ beta(a 1, b 1)" in page
+    assert "it allows what came" in page
+    assert "the model fits" in page
+
+
+def test_what_came_may_surprise_the_prior_and_the_model():
+    random = np.random.default_rng(1)
+    simulated = random.normal(0.5, 0.01, (60, 10))
+    fits = Predictive(simulated, simulated, np.full(10, 0.5))
+    surprising = Predictive(simulated, simulated, np.full(10, 0.9))
+    assert "allows what came" in fits.in_words()
+    assert "the model fits" in fits.in_words()
+    assert "surprises the prior" in surprising.in_words()
+    assert "does not fit" in surprising.in_words()
 
 
 def test_a_folder_that_also_holds_reports_is_not_replaced(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpyro.infer.util import log_density
 
-from inference.models import MODELS, model_for
+from inference.models import MODELS, READS, model_for
 from inference.models.raw import raw_model_for
 from inference.models.regression import second_moments
 from inference.sampling import sample
@@ -22,10 +22,17 @@ from tests.inference.simulation import collected
 RECORDS = [{"age": 20.0 + i, "years": 1.0 * i, "rate": 1 + i % 5} for i in range(20)]
 
 
-def test_a_model_without_a_likelihood_for_the_mechanism_is_refused():
+def test_a_model_without_a_likelihood_for_the_mechanism_is_refused(monkeypatch):
+    monkeypatch.setitem(READS, "normal", ("laplace",))
     study = Study(studies.document(studies.NORMAL))
     with pytest.raises(InputError, match="weight: 'normal' has no likelihood for 'gaussian'"):
         model_for(study.questions[0], Summary.empty(study).questions["weight"])
+
+
+def test_a_model_of_too_many_shares_is_refused():
+    study = Study(studies.document({**studies.ONE_OF, "choices": {"count": 10_001}}))
+    with pytest.raises(InputError, match="at most 10000 shares"):
+        model_for(study.questions[0], Summary.empty(study).questions["colour"])
 
 
 def question_of(template):

@@ -1,7 +1,9 @@
 """Plans agree with known asymptotics, and say how many devices a width needs."""
 
 import json
+import re
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from inference.planning.truth import parse_truth, with_truth
 from inference.planning.widths import devices_for, rounded_up
 from inference.simulated.answers import Truth
 from ldp_client import mechanism_for
-from ldp_client.cli import main
+from ldp_client.cli import build_parser, main
 from schemas import Study
 from schemas.errors import InputError
 from tests import studies
@@ -90,3 +92,18 @@ def test_bad_input_is_one_line(tmp_path, capsys, options, says):
     error = capsys.readouterr().err
     assert says in error
     assert not (tmp_path / "out").exists()
+
+
+def test_the_guides_commands_are_understood():
+    """Every command of docs/analysis.md parses, with its options."""
+    page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
+    commands = re.findall(r"^ldpkit (.+)$", page, flags=re.M)
+    assert len(commands) == 5
+    for command in commands:
+        build_parser().parse_args(command.split())
+
+
+def test_the_guides_question_is_a_good_one():
+    page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
+    (question,) = re.findall(r"^```json\n(.*?)^```", page, flags=re.M | re.S)
+    assert set(Study(studies.document(json.loads(question))).questions[0].model.prior) == {"mean", "sd"}

@@ -109,6 +109,7 @@ sys.exit(main(sys.argv[1:]))
         (["jax", "numpy", "numpyro"], ["summarize", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
         (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
+        (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldpkit[signing]"),
     ],
 )
 def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extra):

@@ -150,9 +150,13 @@ def test_with_a_pinned_key_the_signed_form_is_fetched(tmp_path, keys):
 def test_ed25519_without_its_package_says_what_to_install(tmp_path, keys, monkeypatch):
     private, public = keys[ED25519]
     signed = sign_study(STUDY, private.encode())
+    both = sign_study(STUDY, keys[RSA][0].encode()).signatures
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
     with pytest.raises(MissingExtraError, match=r"ldpkit\[signing\]"):
         consenting(tmp_path, "4", signing_keys=[public]).accept(signed)
+    # A study signed by both kinds of key needs no package.
+    signed.signatures += both
+    assert consenting(tmp_path, "4", signing_keys=[public, keys[RSA][1]]).accept(signed) == STUDY
 
 
 def test_only_allowed_hosts_are_talked_to(tmp_path):

@@ -196,7 +196,9 @@ def test_gradients_and_batches(name: str) -> None:
     program = programs()[name]
     at = np.array([0.3, -0.5, 1.0, 0.1, 0.4])
     smooth = jax.jit(lambda x: program(jax.nn.softmax(x)))
-    np.testing.assert_allclose(jax.grad(smooth)(jnp.array(at)), gradient(smooth, at, 2e-2), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(
+        jax.grad(smooth)(jnp.array(at)), gradient(smooth, at, 2e-2), rtol=1e-8, atol=1e-9
+    )
     thetas = jnp.array([PROBS, PROBS[::-1]])
     expected = [program(theta) for theta in thetas]
     np.testing.assert_allclose(program(thetas), expected, rtol=1e-12)

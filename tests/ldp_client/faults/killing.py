@@ -12,62 +12,27 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
-from ldp_client import upload
-from ldp_client.ledger import Ledger
-from ldp_client.ledger_layout import reseal
 from tests.collector.failing_disk import FailingDisk
 from tests.ldp_client.faults.checking import problems_after_fault, problems_at_end
+from tests.ldp_client.faults.collector import collector
 from tests.ldp_client.faults.life import live
+from tests.ldp_client.faults.points import KILLED, KINDS, break_flushing, break_transactions
 
-KILLED, FINISHED = 9, 0
+FINISHED = 0
+ON_DISK = ("write", "power")
 SEED = 20260615
-
-
-class _Handler(BaseHTTPRequestHandler):
-    log: Path
-
-    def answer(self) -> None:
-        size = int(self.headers.get("Content-Length", 0))
-        body = self.rfile.read(size).decode()
-        if len(body) < size:  # The device died while it was sending.
-            return
-        with self.log.open("a") as file:
-            file.write(json.dumps([self.command, self.path, body]) + "\n")
-        self.send_response(200)
-        self.end_headers()
-
-    do_PUT = do_DELETE = answer  # noqa: N815
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def collector(log: Path) -> Iterator[str]:
-    """A collector in a process of its own that notes each request before it answers; its URL."""
-    server = HTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"log": log}))
-    process = os.fork()
-    if process == 0:
-        server.serve_forever()
-    server.server_close()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
+# Where flushing costs nothing: a killed process does not lose what it wrote to a file.
+MEMORY = "/dev/shm"
+MODULE = "tests.ldp_client.faults.killing"
 
 
 def in_child(work: Callable[[], None], wait: float | None = None) -> int:
@@ -86,53 +51,6 @@ def in_child(work: Callable[[], None], wait: float | None = None) -> int:
         time.sleep(wait)
         os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _at_statement(point: int) -> None:
-    seen = [0]
-
-    def count_down(_statement: str) -> None:
-        seen[0] += 1
-        if seen[0] == point:
-            os._exit(KILLED)
-
-    connect = sqlite3.connect
-
-    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connection = connect(*arguments, **options)
-        connection.set_trace_callback(count_down)
-        return connection
-
-    sqlite3.connect = traced  # type: ignore[assignment]
-
-
-def _at_request(point: int) -> None:
-    """An odd point: before a request; an even one: the collector has it, the device does not know."""
-    seen, opened = [0], upload.open_url
-
-    def boundary() -> None:
-        seen[0] += 1
-        if seen[0] == point:
-            os._exit(KILLED)
-
-    def open_url(request: Any) -> Any:
-        boundary()
-        response = opened(request)
-        boundary()
-        return response
-
-    upload.open_url = open_url
-
-
-def _at_write(point: int) -> None:
-    os.environ["LDPKIT_DISK_DIES_AT"] = str(point)
-
-
-KINDS = {"statement": _at_statement, "request": _at_request, "write": _at_write, "power": _at_write}
-ON_DISK = ("write", "power")
-# Where flushing costs nothing: a killed process does not lose what it wrote to a file.
-MEMORY = "/dev/shm"
-MODULE = "tests.ldp_client.faults.killing"
 
 
 class Faults:
@@ -242,29 +160,11 @@ def start(kind: str, count: int, broken: bool = False) -> "subprocess.CompletedP
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def _break_transactions() -> None:
-    @contextmanager
-    def writing(ledger: Ledger) -> Iterator[sqlite3.Connection]:
-        with ledger._open() as connection:
-            yield connection
-            reseal(connection)
-
-    Ledger.writing = writing  # type: ignore[method-assign]
-
-
-def _break_flushing() -> None:
-    class Careless(sqlite3.Connection):
-        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
-            return super().execute(statement.replace("EXTRA", "OFF"), *values)
-
-    sqlite3.connect = partial(sqlite3.connect, factory=Careless)
-
-
 def main() -> int:
     """Print how many lives were cut short and what was wrong then; 1 if anything was."""
     kind, count, folder, *broken = sys.argv[1:]
     if broken:
-        _break_flushing() if kind == "power" else _break_transactions()
+        break_flushing() if kind == "power" else break_transactions()
     faults = run(kind, int(count), Path(folder))
     print(f"{kind}: {faults.cut} lives cut short, {len(faults.problems)} problems")
     print("\n".join(faults.problems))

@@ -1,0 +1,216 @@
+"""What a secure sum costs its nodes: `python -m benchmarks.secure_sum [--d 1000] [--clients 100000]`.
+
+The grid of Table 1 of Heikkilä et al. 2017: vectors of d numbers, N clients, M = 10 nodes; without
+arguments its smaller half, in a few minutes. Shares are sealed and stored before the clock runs, one
+node's words and one node's seeds; the other seed nodes do the same work on shares of their own, so their
+time is taken from further runs over the stored ones. A node's time is everything from the request for the
+sum to the words: reading rows, opening, expanding, adding. Rates move with the machine: compare the
+columns of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+from collector.reports.packing import PackedReport
+from collector.secure_sum.bound_sets import share_ids
+from collector.secure_sum.node import Node
+from collector.secure_sum.node_keys import NodeKeys
+from collector.secure_sum.summing import Expander, add_shares
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.storage.migrating import migrate
+from ldp_client.secure_sum.sealing import context, seal
+from schemas import Study
+
+NODES = 10
+_TODAY = date(2026, 1, 1)
+MOST_CELLS = 4096
+AT_ONCE = 5000
+# The paper's seconds (its Table 1), on a Spark cluster: {d: {N: seconds}}.
+PAPER = {
+    10: {100: 1.72, 1000: 1.89, 10_000: 2.99, 100_000: 8.58},
+    100: {100: 2.03, 1000: 2.86, 10_000: 12.36, 100_000: 65.64},
+    1000: {100: 3.43, 1000: 10.56, 10_000: 101.2, 100_000: 610.55},
+    10_000: {100: 15.30, 1000: 84.95, 10_000: 994.96, 100_000: 1592.29},
+}
+# More words than this are not stored: the first node's time is then scaled from fewer clients.
+MOST_STORED_BYTES = 1 << 30
+
+
+def build_study(keys: NodeKeys, d: int, clients: int) -> Study:
+    """A study whose devices send d numbers, as histograms."""
+    sizes = [MOST_CELLS] * (d // MOST_CELLS) + [d % MOST_CELLS]
+    stated = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+    questions = [
+        {
+            "id": f"q{index}",
+            "ask": "number",
+            "bounds": ["0", "1"],
+            "mechanism": {**stated, "cells": size},
+            "model": {"name": "normal"},
+        }
+        for index, size in enumerate(sizes)
+        if size
+    ]
+    other = NodeKeys.generate().fragment
+    nodes = [f"http://127.0.0.1:{index + 1}#{other}" for index in range(NODES)]
+    nodes[0] = f"http://127.0.0.1:1#{keys.fragment}"
+    nodes[1] = f"http://127.0.0.1:2#{keys.fragment}"
+    route = {"name": "secure_sum", "nodes": nodes, "clients": clients, "tolerate": clients // 10}
+    head = {"format": "ldpkit.study/1", "id": "grid", "version": 1, "title": "Grid"}
+    return Study({**head, "route": route, "questions": questions})
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One node's sealed shares in a database file, and what opens them."""
+
+    file: Path
+    key_file: Path
+    document: dict[str, Any]
+    place: int
+    clients: int
+
+    def sum_once(self) -> float:
+        """Seconds to sum all shares."""
+        with closing(_Opened(self)) as opened:
+            start = time.perf_counter()
+            opened.sum()
+            return time.perf_counter() - start
+
+
+class _Opened:
+    """A node whose place in the study is given, so that one key can stand for several nodes."""
+
+    def __init__(self, stored: Stored) -> None:
+        self.database = Database(f"sqlite:///{stored.file}", 5.0)
+        self.node = Node(NodeKeys.load(stored.key_file), self.database)
+        self.study = Study(stored.document)
+        opener = self.node.opener("grid")
+        self.opener = type(opener)(opener.study, stored.place, opener.size, opener.key)
+
+    def sum(self) -> bytes:
+        with self.database.read() as session:
+            number = queries.study_state(session, "grid").number  # type: ignore[union-attr]
+            ids = share_ids(session, number)
+        return add_shares(self.opener, self.node._shares(number, ids))
+
+    def close(self) -> None:
+        self.database.engine.dispose()
+
+
+def store(folder: Path, keys: NodeKeys, study: Study, place: int, clients: int) -> Stored:
+    """Seal and store the shares of so many clients."""
+    file = folder / f"node-{place}.sqlite3"
+    database = Database(f"sqlite:///{file}", 5.0)
+    migrate(database)
+    node = Node(keys, database)
+    database.act(lambda session: node.publish(session, study))
+    size = 32 if place else node.opener("grid").size
+    for start in range(0, clients, AT_ONCE):
+        shares = list(_sealed(keys, study, place, size, min(AT_ONCE, clients - start)))
+        with database.write() as session:
+            number = queries.study_state(session, "grid").number  # type: ignore[union-attr]
+            queries.insert_reports(session, number, _TODAY, shares)
+    database.engine.dispose()
+    key_file = file.with_suffix(".key")
+    keys.save(key_file)
+    return Stored(file, key_file, study.document, place, clients)
+
+
+def _sealed(keys: NodeKeys, study: Study, place: int, size: int, count: int) -> Iterator[PackedReport]:
+    public = keys.sealing.public_key().public_bytes_raw()
+    for _ in range(count):
+        report_id = os.urandom(16)
+        info = context(study.digest, report_id.hex(), place)
+        yield PackedReport(report_id, study.version, seal(public, info, os.urandom(size)))
+
+
+def limit_seconds(d: int, clients: int) -> float:
+    """The stream cipher and one pass over memory, on one processor, for one seed node."""
+    zeros, total = bytes(8 * d), np.zeros(d, dtype="<u8")
+    buffer = bytearray(8 * d)
+    words = np.frombuffer(buffer, dtype="<u8")
+    repeats = max(1, min(clients, (1 << 28) // (8 * d)))
+    encryptor = Cipher(ChaCha20(bytes(32), bytes(16)), mode=None).encryptor()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        encryptor.update_into(zeros, buffer)
+        total += words
+    return (time.perf_counter() - start) / repeats * clients
+
+
+def expanding_seconds(d: int, clients: int) -> float:
+    """What a seed node does between opening shares: expand and add, on one processor."""
+    total, expander = np.zeros(d, dtype="<u8"), Expander("chacha20", 8 * d)
+    seeds = [os.urandom(32) for _ in range(max(1, min(clients, (1 << 28) // (8 * d))))]
+    start = time.perf_counter()
+    for seed in seeds:
+        total += expander.words(seed)
+    return (time.perf_counter() - start) / len(seeds) * clients
+
+
+def measure(d: int, clients: int, folder: Path) -> None:
+    """One cell of the grid, printed."""
+    keys = NodeKeys.generate()
+    study = build_study(keys, d, clients)
+    stored_words = min(clients, max(100, MOST_STORED_BYTES // (8 * d)))
+    words = store(folder, keys, study, 0, stored_words)
+    seeds = store(folder, keys, study, 1, clients)
+    sent = 8 * d + 48 + 80 * (NODES - 1)
+    start = time.perf_counter()
+    processors = len(os.sched_getaffinity(0))
+    with ProcessPoolExecutor(processors) as pool:
+        first = pool.submit(words.sum_once)
+        others = [pool.submit(seeds.sum_once) for _ in range(NODES - 1)]
+        spent = [part.result() for part in others]
+        words_seconds = first.result() * clients / stored_words
+    total = time.perf_counter() - start + words_seconds * (1 - stored_words / clients)
+    limit, expanding = limit_seconds(d, clients), expanding_seconds(d, clients)
+    note = "" if stored_words == clients else f" (words scaled from {stored_words} clients)"
+    print(
+        f"d {d:>6}  N {clients:>7}  all {NODES} nodes {total:8.2f} s (paper {PAPER[d][clients]:.2f})  "
+        f"one seed node {min(spent):7.2f} s  expand and add {expanding:7.3f} s, cipher and memory "
+        f"{limit:.3f} s: {100 * limit / expanding:.0f} %  sent {sent} of {8 * d + 64 * (NODES - 1) + 200}{note}",
+        flush=True,
+    )
+    for stored in (words, seeds):
+        stored.file.unlink()
+        stored.key_file.unlink()
+
+
+def main() -> None:
+    """Run the grid, or one cell."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--d", type=int, choices=sorted(PAPER), help="numbers a device sends")
+    parser.add_argument("--clients", type=int, choices=sorted(PAPER[10]), help="how many devices")
+    arguments = parser.parse_args()
+    dimensions = [arguments.d] if arguments.d else [10, 100, 1000]
+    sizes = [arguments.clients] if arguments.clients else [100, 1000, 10_000]
+    with tempfile.TemporaryDirectory() as name:
+        for d in dimensions:
+            for clients in sizes:
+                measure(d, clients, Path(name))
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"largest node process {most:.0f} MB", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

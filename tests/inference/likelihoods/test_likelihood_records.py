@@ -1,0 +1,191 @@
+"""Perturbed records: against the joint normal law written out, and integrals over the private record."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from likelihood_references import FALSE_ALARM, gradient
+from scipy import special, stats
+
+from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
+from inference.likelihoods.expected_sigmoid import (
+    chebyshev_sigmoid,
+    expected_sigmoid,
+    expected_sigmoids,
+    gauss_hermite_sigmoid,
+)
+
+MEAN, COVARIANCE = np.array([0.2, -0.1]), np.array([[0.3, 0.1], [0.1, 0.2]])
+SLOPES, INTERCEPT, SD = np.array([1.5, -0.7]), 0.3, 0.4
+SDS = (1e-3, 0.5, 1.7, 1.99, 2.01, 6.0, 100.0)
+
+
+def sigmoid_mean(loc, sd):
+    """E sigmoid(t) = integral of sigmoid'(s) P(t > s) ds, in panels of an eighth of both widths."""
+    x, w = np.polynomial.legendre.leggauss(20)
+    cuts = np.unique(np.clip([*np.linspace(-60, 60, 481), *(loc + sd * np.linspace(-9, 9, 145))], -60, 60))
+    left, width = cuts[:-1, None], np.diff(cuts)[:, None]
+    s = left + width * (x + 1) / 2
+    return np.sum(width * w / 2 * special.expit(s) * special.expit(-s) * special.ndtr((loc - s) / sd))
+
+
+def locs(sd):
+    return np.array([0.0, 0.77, -3.3, 15.0, 3 * sd, -1.234 * sd])
+
+
+def worst(rule, sd):
+    found = rule(jnp.asarray(locs(sd)), jnp.asarray(sd**2))
+    return float(np.max(np.abs(found - [sigmoid_mean(loc, sd) for loc in locs(sd)])))
+
+
+@pytest.mark.parametrize("sd", SDS)
+def test_the_expected_sigmoid_is_accurate_however_wide_the_predictor(sd):
+    assert worst(expected_sigmoid, sd) < 1e-10
+    assert worst(jax.jit(expected_sigmoids), sd) < 1e-8
+
+
+def test_the_published_rules_are_not():
+    """Errors of METHODS 5.2: Gauss-Hermite with 20 nodes, and Chebyshev's polynomial of degree 2."""
+    assert worst(gauss_hermite_sigmoid, 1.7) < 1e-6
+    assert 3e-3 < worst(gauss_hermite_sigmoid, 6.0) < 1e-2
+    assert worst(gauss_hermite_sigmoid, 100.0) > 0.05
+    assert 0.02 < worst(chebyshev_sigmoid, 1.7) < 0.2
+    assert worst(chebyshev_sigmoid, 6.0) > 0.1
+
+
+def test_the_polynomial_of_degree_two_is_a_line():
+    """The best fit of degree 2 to sigmoid − ½, which is odd, has no square."""
+    t = np.linspace(-4, 4, 9)
+    values = np.asarray(chebyshev_sigmoid(jnp.asarray(t), jnp.asarray(1.0)))
+    assert np.diff(values, 2) == pytest.approx(np.zeros(7), abs=1e-12)
+
+
+@pytest.mark.parametrize("sd", [0.5, 2.5, 40.0])
+def test_slopes_of_the_expected_sigmoid(sd):
+    at = np.array([0.8, 0.9])
+
+    def total(x):
+        return expected_sigmoid(jnp.asarray(x[:1]) * sd, jnp.asarray(x[1:]) * sd**2).sum()
+
+    def from_table(x):
+        return expected_sigmoids(jnp.asarray(x[:1]) * sd, jnp.asarray(x[1]) * sd**2).sum()
+
+    expected = gradient(lambda x: float(total(x)), at)
+    np.testing.assert_allclose(jax.grad(total)(jnp.asarray(at)), expected, atol=1e-9)
+    np.testing.assert_allclose(jax.grad(from_table)(jnp.asarray(at)), expected, atol=1e-7)
+
+
+def linear(**changes):
+    arguments = {"feature_noise_sd": 0.8, "response_noise_sd": 1.1, "total_count": 50, **changes}
+    return PerturbedLinearRecords(SLOPES, INTERCEPT, SD, MEAN, COVARIANCE, **arguments)
+
+
+def moments(z):
+    v = np.column_stack([np.ones(len(z)), z])
+    return v.T @ v
+
+
+def joint_law(feature_noise_sd=0.8, response_noise_sd=1.1):
+    """Mean and covariance of z = (x, y) + noise, by the linear map from (x, residual, noises)."""
+    maps = np.array([[1, 0, 0], [0, 1, 0], [*SLOPES, 1]])
+    private = np.zeros((3, 3))
+    private[:2, :2], private[2, 2] = COVARIANCE, SD**2
+    noise = np.diag([feature_noise_sd**2] * 2 + [response_noise_sd**2])
+    return np.append(MEAN, INTERCEPT + SLOPES @ MEAN), maps @ private @ maps.T + noise
+
+
+def test_linear_records_have_the_density_of_their_reports():
+    mean, covariance = joint_law()
+    z = np.random.default_rng(1).multivariate_normal(mean, covariance, 50)
+    expected = stats.multivariate_normal(mean, covariance).logpdf(z).sum()
+    assert float(linear().log_prob(moments(z))) == pytest.approx(expected, rel=1e-12)
+    wrong = linear(feature_noise_sd=0.81).log_prob(moments(z))
+    assert abs(float(wrong) - expected) > 1e-3
+
+
+def test_groups_of_linear_records_are_a_batch():
+    z = np.random.default_rng(2).normal(size=(2, 30, 3))
+    sums, noise, n = np.stack([moments(part) for part in z]), np.array([0.5, 2.0]), np.array([30, 30])
+    together = linear(feature_noise_sd=noise, response_noise_sd=noise, total_count=n)
+    alone = [
+        float(linear(feature_noise_sd=s, response_noise_sd=s, total_count=30).log_prob(total))
+        for s, total in zip(noise, sums, strict=True)
+    ]
+    assert together.batch_shape == (2,)
+    np.testing.assert_allclose(together.log_prob(sums), alone, rtol=1e-12)
+
+
+def test_no_records_say_nothing():
+    assert float(linear(total_count=0).log_prob(np.zeros((4, 4)))) == 0
+
+
+def logistic(**changes):
+    arguments = {"feature_noise_sd": 0.8, "p": 0.7, "q": 0.3, **changes}
+    return PerturbedLogisticRecords(SLOPES, INTERCEPT, MEAN, COVARIANCE, **arguments)
+
+
+def logistic_density(z, told, noise_sd, p, q):
+    """By Gauss-Hermite with 60 × 60 nodes over the private features, whose predictor is narrow here."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    u, v = np.meshgrid(nodes, nodes)
+    x = MEAN + np.stack([u.ravel(), v.ravel()], -1) @ np.linalg.cholesky(COVARIANCE).T
+    w = np.outer(weights, weights).ravel() / weights.sum() ** 2
+    yes = q + (p - q) * special.expit(INTERCEPT + x @ SLOPES)
+    near = stats.multivariate_normal(np.zeros(2), noise_sd**2 * np.eye(2)).pdf(z - x)
+    return w @ (near * (yes if told else 1 - yes))
+
+
+REPORTS = np.array([[0.3, -0.2, 1.0], [0.3, -0.2, 0.0], [-2.0, 1.5, 1.0], [3.0, -3.0, 0.0]])
+
+
+def test_logistic_records_are_integrals_over_the_private_record():
+    expected = [logistic_density(row[:2], row[2] == 1, 0.8, 0.7, 0.3) for row in REPORTS]
+    np.testing.assert_allclose(np.exp(logistic().log_prob(REPORTS)), expected, rtol=1e-7)
+
+
+def test_each_record_may_have_its_own_budget():
+    noise, p = np.array([0.5, 0.8, 1.0, 2.0]), np.array([0.6, 0.7, 0.8, 0.9])
+    together = logistic(feature_noise_sd=noise, p=p, q=1 - p).log_prob(REPORTS)
+    alone = [
+        float(logistic(feature_noise_sd=s, p=a, q=1 - a).log_prob(row))
+        for s, a, row in zip(noise, p, REPORTS, strict=True)
+    ]
+    np.testing.assert_allclose(together, alone, atol=1e-8)
+
+
+def test_published_rules_fit_in():
+    for rule in (gauss_hermite_sigmoid, chebyshev_sigmoid):
+        found = logistic(rule=rule).log_prob(REPORTS)
+        assert np.all(np.isfinite(found))
+    # The predictor is narrow here, so that 20 nodes are enough.
+    close = logistic(rule=gauss_hermite_sigmoid).log_prob(REPORTS)
+    np.testing.assert_allclose(close, logistic().log_prob(REPORTS), atol=1e-8)
+
+
+def test_samples_follow_the_density():
+    draws = np.asarray(logistic().sample(jax.random.key(3), (200_000,)))
+    told = np.mean(draws[:, 2])
+    sd = np.sqrt(SLOPES @ COVARIANCE @ SLOPES)
+    share = 0.3 + 0.4 * sigmoid_mean(INTERCEPT + SLOPES @ MEAN, sd)
+    assert stats.binomtest(int(draws[:, 2].sum()), len(draws), share).pvalue > FALSE_ALARM
+    assert abs(told - 0.5) > 0.02
+    sums = np.asarray(linear(total_count=20_000).sample(jax.random.key(5)))
+    mean, covariance = joint_law()
+    expected = 20_000 * np.outer(np.append(1, mean), np.append(1, mean))
+    expected[1:, 1:] += 20_000 * covariance
+    assert sums / 20_000 == pytest.approx(expected / 20_000, abs=0.1)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e3])
+def test_density_and_slope_are_finite_however_steep_the_line(size):
+    def log_prob(slopes):
+        law = PerturbedLogisticRecords(
+            slopes, INTERCEPT, MEAN, COVARIANCE, feature_noise_sd=30.0, p=0.51, q=0.49
+        )
+        return law.log_prob(100 * REPORTS).sum()
+
+    value, slope = jax.value_and_grad(log_prob)(size * jnp.asarray(SLOPES))
+    assert np.isfinite(value)
+    assert np.all(np.isfinite(slope))

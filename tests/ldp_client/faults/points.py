@@ -1,0 +1,81 @@
+"""Where a life can be cut short, and how to break a ledger so that this shows.
+
+Each kind of point is prepared in the process that is to die: its n-th point ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from ldp_client import upload
+from ldp_client.ledger import Ledger
+from ldp_client.ledger_layout import reseal
+
+KILLED = 9
+
+
+def at_statement(point: int) -> None:
+    seen = [0]
+
+    def count_down(_statement: str) -> None:
+        seen[0] += 1
+        if seen[0] == point:
+            os._exit(KILLED)
+
+    connect = sqlite3.connect
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(count_down)
+        return connection
+
+    sqlite3.connect = traced  # type: ignore[assignment]
+
+
+def at_request(point: int) -> None:
+    """An odd point: before a request; an even one: the collector has it, the device does not know."""
+    seen, opened = [0], upload.open_url
+
+    def boundary() -> None:
+        seen[0] += 1
+        if seen[0] == point:
+            os._exit(KILLED)
+
+    def open_url(request: Any) -> Any:
+        boundary()
+        response = opened(request)
+        boundary()
+        return response
+
+    upload.open_url = open_url
+
+
+def at_write(point: int) -> None:
+    """For a process that runs under tests/collector/disk.c."""
+    os.environ["LDPKIT_DISK_DIES_AT"] = str(point)
+
+
+KINDS = {"statement": at_statement, "request": at_request, "write": at_write, "power": at_write}
+
+
+def break_transactions() -> None:
+    @contextmanager
+    def writing(ledger: Ledger) -> Iterator[sqlite3.Connection]:
+        with ledger._open() as connection:
+            yield connection
+            reseal(connection)
+
+    Ledger.writing = writing  # type: ignore[method-assign]
+
+
+def break_flushing() -> None:
+    class Careless(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            return super().execute(statement.replace("EXTRA", "OFF"), *values)
+
+    sqlite3.connect = partial(sqlite3.connect, factory=Careless)
