@@ -1,0 +1,56 @@
+"""The rules of a study document that join several of its fields."""
+
+from schemas.errors import StudyError
+from schemas.priors import check_prior
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def check_together(parsed: "dict[str, Any]") -> None:
+    """Raises StudyError for a parsed study whose fields do not go together."""
+    if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
+        raise StudyError("closes", f"{parsed['closes']} is before opens, {parsed['opens']}")
+    route = parsed["route"]
+    if route is not None and route["clients"] - route["tolerate"] < 3:
+        raise StudyError("route.tolerate", "must leave 3 clients or more: clients − tolerate ≥ 3")
+    if route is not None and parsed["ask_one"]:
+        raise StudyError("ask_one", "does not go with a secure sum, which counts every device in each answer")
+    for index, question in enumerate(parsed["questions"]):
+        _check_route(parsed["route"], question, f"questions[{index}].mechanism")
+        _check_memoized(question, f"questions[{index}].mechanism")
+        if question["ask"] == "record":
+            _check_record(question, f"questions[{index}]")
+        check_prior(question, f"questions[{index}]", StudyError)
+
+
+def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
+    """Noise that is shared among devices protects nobody unless only their sum is ever seen."""
+    summed = question["mechanism"]["name"] == "summed_gaussian"
+    if summed and route is None:
+        raise StudyError(f"{path}.name", "'summed_gaussian' needs the study's route 'secure_sum'")
+    if route is not None and not summed:
+        raise StudyError(f"{path}.name", "the route 'secure_sum' needs 'summed_gaussian'")
+    if question["mechanism"].get("cells") is not None and question["ask"] != "number":
+        raise StudyError(f"{path}.cells", "is for questions that ask a number")
+
+
+def _check_memoized(question: "dict[str, Any]", path: str) -> None:
+    mechanism = question["mechanism"]
+    if mechanism["name"] != "memoized":
+        return
+    if not mechanism["instantaneous_epsilon"] < mechanism["epsilon"]:
+        raise StudyError(f"{path}.instantaneous_epsilon", "must be below epsilon, which is for all reports")
+    if question["ask"] == "yes_no" and mechanism["of"] != "randomized_response":
+        raise StudyError(f"{path}.of", "must be 'randomized_response' for a question that asks 'yes_no'")
+
+
+def _check_record(question: "dict[str, Any]", path: str) -> None:
+    response = question["response"]
+    if response["id"] in [feature["id"] for feature in question["features"]]:
+        raise StudyError(f"{path}.response.id", f"{response['id']!r} is also a feature")
+    needed = "linear_regression" if "bounds" in response else "logistic_regression"
+    if question["model"]["name"] != needed:
+        kind = "number" if "bounds" in response else "yes/no"
+        raise StudyError(f"{path}.model.name", f"a {kind} response needs {needed!r}")
