@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,12 +12,10 @@ from benchmarks.ldpbi.data import kosarak
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
 from inference.baselines.simplex import norm_sub
-from inference.baselines.unbiased import unbiased_frequencies
 from inference.models import model_for
-from inference.models.choice import choice_counts
+from inference.models.choice_forms import form_of
 from inference.sampling import sample
 from ldp_client import mechanism_for
-from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
 
@@ -74,9 +71,7 @@ def _one(occurring: NDArray[np.int64], epsilon: float, people: int, seed: int) -
 
 
 def _least_squares(question: Question, part: QuestionSummary) -> Matrix:
-    mechanism = cast(ChoiceMechanism, mechanism_for(question))
-    counts = choice_counts(mechanism, part)
-    return norm_sub(unbiased_frequencies(counts, part.n, float(mechanism.p), float(mechanism.q)))
+    return norm_sub(form_of(mechanism_for(question), part).estimate)
 
 
 def _draw(found: dict[float, Matrix]) -> Figure:

@@ -44,16 +44,26 @@ def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model
 
 
 def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """Every report in the middle of its cell; those beyond a bound count as there."""
+    """Every report in the middle of its cell; those beyond a bound count as half a cell inside."""
     law, place = LAWS[question.model.name], place_of(question)
-    edges, _ = cell_edges(mechanism)
-    middles = np.clip(np.concatenate([[0.0], (edges[1:] + edges[:-1]) / 2, [1.0]]), 0.0, 1.0)
+    values = place.shift + place.stretch * _middles(mechanism)
+    if place.units.zero == 0:
+        # Laws on the positive numbers.
+        values = np.maximum(values, place.stretch * _middles(mechanism)[0])
 
     def program(values: Array, counts: Array) -> None:
         numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(values)))
 
-    data = {"values": place.shift + place.stretch * middles, "counts": summary.values}
-    return Model(program, data, law.start(place.start(0.5, 0.1)), lambda draws: law.own(draws, place.units))
+    data = {"values": np.rint(values) if law.whole else values, "counts": summary.values}
+    start = law.start(place.start(0.5, 0.1))
+    return Model(program, data, start, lambda draws: law.own(draws, place.units))
+
+
+def _middles(mechanism: Mechanism) -> Matrix:
+    """Where the reports of each cell and beyond are taken to be, bounds at 0 and 1; strictly inside."""
+    edges, _ = cell_edges(mechanism)
+    half = (edges[1] - edges[0]) / 2
+    return np.clip(np.concatenate([edges[:1], edges[:-1] + half, edges[-1:]]), half, 1 - half)
 
 
 def _estimated_counts(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
