@@ -1,4 +1,4 @@
-"""What an upload costs: `python -m benchmarks.collector [--rows 1000000]`.
+"""What an upload costs: `python -m benchmarks.collector [--rows 1000000 | --minutes 10]`.
 
 Loopback only, generator and server on one machine, a few minutes. Rates move with the machine and its
 other work: compare within one run. CPU is the server's user and system time for each stored report.
@@ -162,6 +162,21 @@ def export(server: Server, form: str) -> None:
     )
 
 
+def memory_over(minutes: float) -> None:
+    """Whether the memory of a server under load stays flat: ten readings."""
+    with serving(GRANIAN) as server:
+        for reading in range(1, 11):
+            end = time.monotonic() + 6 * minutes
+            while time.monotonic() < end:
+                measure(server, one_by_one(1000), CONNECTIONS)
+                measure(server, in_batches(100, 20), 4, 100)
+            print(
+                f"memory after {reading * minutes / 10:.1f} min: {server.memory_mb():.0f} MB, "
+                f"{server_rows(server)} reports",
+                flush=True,
+            )
+
+
 def server_rows(server: Server) -> int:
     """How many reports an SQLite server holds."""
     with closing(sqlite3.connect(server.folder / "benchmark.sqlite3")) as connection:
@@ -197,7 +212,11 @@ def main() -> None:
     """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="stored before the large runs")
+    parser.add_argument("--minutes", type=float, default=0, help="only watch the memory for so long")
     arguments = parser.parse_args()
+    if arguments.minutes:
+        memory_over(arguments.minutes)
+        return
     raw_sqlite()
     singles_and_batches()
     slow_flush()
