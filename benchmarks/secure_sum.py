@@ -174,7 +174,7 @@ def measure(d: int, clients: int, folder: Path) -> None:
     stored_words = min(clients, max(100, MOST_STORED_BYTES // (8 * d)))
     words = store(folder, keys, study, 0, stored_words)
     seeds = store(folder, keys, study, 1, clients)
-    sent = 8 * d + 48 + 80 * (NODES - 1)
+    sent, most = 8 * d + 48 + 80 * (NODES - 1), 8 * d + 64 * (NODES - 1) + 200
     start = time.perf_counter()
     processors = len(os.sched_getaffinity(0))
     with ProcessPoolExecutor(processors) as pool:
@@ -188,7 +188,7 @@ def measure(d: int, clients: int, folder: Path) -> None:
     print(
         f"d {d:>6}  N {clients:>7}  all {NODES} nodes {total:8.2f} s (paper {PAPER[d][clients]:.2f})  "
         f"one seed node {min(spent):7.2f} s  expand and add {expanding:7.3f} s, cipher and memory "
-        f"{limit:.3f} s: {100 * limit / expanding:.0f} %  sent {sent} of {8 * d + 64 * (NODES - 1) + 200}{note}",
+        f"{limit:.3f} s: {100 * limit / expanding:.0f} %  sent {sent} of {most}{note}",
         flush=True,
     )
     for stored in (words, seeds):

@@ -12,6 +12,7 @@ from inference.compile_cache import use_compile_cache
 from inference.laplace import approximate
 from inference.models import model_for
 from inference.models.base import Model
+from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
 from inference.priors import priors_of, with_priors
 from inference.results.diagnostics import diagnose, mixing
@@ -48,7 +49,8 @@ def fit(
     check_method(method)
     questions = stated_questions(study, priors or {})
     use_compile_cache()
-    summary = reports if isinstance(reports, Summary) else summarize(study, reports)
+    few = SmallSamples(study)
+    summary = reports if isinstance(reports, Summary) else summarize(study, few.watch(reports))
     if summary.digest != study.digest:
         raise SummaryError("digest", "belongs to another study document")
     posteriors = {}
@@ -56,7 +58,7 @@ def fit(
         part = summary.questions[question.id]
         if progress:
             progress(f"fitting {question.id}: {question.model.name} from {part.n} reports")
-        model = model_for(question, part)
+        model = model_for(question, part, few.rows(question.id))
         posteriors[question.id] = draw_posterior(study, question, model, part.n, seed, method)
     return posteriors
 

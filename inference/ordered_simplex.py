@@ -1,8 +1,8 @@
 """Shares of many choices in coordinates where a sampler moves easily: sticks broken off in order of size.
 
-Breaking the largest shares off first makes the coordinates nearly independent: under a Dirichlet prior they are
-so exactly in any order, and a share that the reports determine well depends on its own coordinate and on
-those of still larger shares only.
+Breaking the largest shares off first makes the coordinates nearly independent: under a Dirichlet prior
+they are so exactly in any order, and a share that the reports determine well depends on its own coordinate
+and on those of still larger shares only.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OrderedSimplex(constraints.Constraint):
 
 @jax.custom_vjp
 def break_sticks(x: Array) -> tuple[Array, Array]:
-    """Shares (..., k) of x (..., k - 1) as NumPyro's StickBreakingTransform has them, and its log-determinant.
+    """Shares (..., k) of x (..., k - 1), as of NumPyro's StickBreakingTransform, and its log-determinant.
 
     The gradient is written by hand: two running sums, without a logarithm.
     """
@@ -109,6 +109,7 @@ class OrderedStickBreaking(Transform):
         return StickBreakingTransform().inv(y[..., self.order[0]])
 
     def log_abs_det_jacobian(self, x: Array, y: Array, intermediates: Any = None) -> Array:
+        del y
         return break_sticks(x)[1] if intermediates is None else intermediates
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:

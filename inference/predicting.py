@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.random import Generator
 from numpy.typing import NDArray
 from numpyro import handlers
 
+from inference.likelihoods.counts import CellCounts
 from inference.models.base import Draws, Model
 from inference.results.predictive import Predictive
 from inference.space import Arrays, as_arrays
@@ -31,12 +33,13 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
     flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in posterior.items()}
     with jax.enable_x64(True):
         data = as_arrays(model.data)
-        program = jax.jit(jax.vmap(partial(_simulated, model), (0, 0, None)))
+        program = jax.jit(jax.vmap(partial(_expected, model), (0, 0, None)))
         keys = jax.random.split(jax.random.key(seed), SIMULATED)
-        drawn = [np.asarray(program(keys, _some(sites), data)) for sites in (prior, flat)]
-        observed = np.asarray(_observed(model, data))
-    prior_reports, reports = (values.reshape(SIMULATED, -1) for values in drawn)
-    return Predictive(*(_groups(values, n) for values in (prior_reports, reports, observed.ravel())))
+        found = [program(keys, _some(sites), data) for sites in (prior, flat)]
+    random = np.random.default_rng(seed)
+    before, after = (_simulated(expected, n, random) for expected in found)
+    observed = np.asarray(found[0]["observed"][0], dtype=np.float64).ravel()
+    return Predictive(*(_groups(values, n) for values in (before, after, observed)))
 
 
 def _some(sites: Draws) -> Arrays:
@@ -46,16 +49,23 @@ def _some(sites: Draws) -> Arrays:
     return {name: jnp.asarray(values[index]) for name, values in sites.items()}
 
 
-def _simulated(model: Model, key: Array, sites: Arrays, data: Arrays) -> Array:
+def _expected(model: Model, key: Array, sites: Arrays, data: Arrays) -> dict[str, Array]:
+    """What the likelihood sees, and its cells' probabilities where it counts reports, or else a sample."""
     placed = handlers.substitute(handlers.seed(model.program, key), dict(sites))
-    law = handlers.trace(placed).get_trace(**data)["reports"]["fn"]
-    return jnp.asarray(law.sample(key), dtype=float)
+    site = handlers.trace(placed).get_trace(**data)["reports"]
+    law, found = site["fn"], {"observed": site["value"]}
+    # NumPy draws counts without a program to compile.
+    if isinstance(law, CellCounts):
+        return {**found, "cells": law.cell_probs}
+    return {**found, "sample": law.sample(key)}
 
 
-def _observed(model: Model, data: Arrays) -> Array:
-    """What the likelihood sees of the data."""
-    start = handlers.seed(model.program, jax.random.key(0))
-    return jnp.asarray(handlers.trace(start).get_trace(**data)["reports"]["value"], dtype=float)
+def _simulated(expected: dict[str, Array], n: int, random: Generator) -> NDArray[np.float64]:
+    """Simulated summaries (simulated, size)."""
+    if "sample" in expected:
+        return np.asarray(expected["sample"], dtype=np.float64).reshape(SIMULATED, -1)
+    cells = np.asarray(expected["cells"], dtype=np.float64)
+    return np.stack([random.multinomial(n, row / row.sum()) for row in cells]).astype(np.float64)
 
 
 def _groups(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:

@@ -133,7 +133,7 @@ class Chains:
 
 
 def in_threads(one: Callable[..., Any]) -> Callable[..., Any]:
-    """`one` compiled, for each part along its first argument's first axis, on as many processors as there are."""
+    """`one` compiled, for each part along its first argument's first axis, on all processors."""
     compiled: list[Any] = []
 
     def call(part: Any, *shared: Any) -> Any:

@@ -40,6 +40,10 @@ def perturb_file(
         raise InputError(f"study {study.id} is a secure sum: its reports leave devices as shares only")
     if os.path.exists(reports_path):
         raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
+    if study.route is not None:
+        raise InputError(
+            "this study's noise protects a sum of devices: no single report of it may be written"
+        )
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     count = 0
     with replacing(reports_path) as file:

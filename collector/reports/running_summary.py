@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from collector.exports.exporting import Export, Source, open_export, page_limit
 from collector.http.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError
-from collector.reports.packing import PackedReport
 from collector.storage import queries
 from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
 from collector.studies.publishing import unknown_study
@@ -25,7 +24,7 @@ FindRules = Callable[[str, int], Rules]
 
 
 def add_reports(
-    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[PackedReport]
+    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[queries.StoredRow]
 ) -> None:
     """Count reports that this transaction stores. study: its number."""
     for rules, payloads in _by_version(find, study_id, reports):
@@ -33,7 +32,7 @@ def add_reports(
 
 
 def take_back_reports(
-    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[PackedReport]
+    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[queries.StoredRow]
 ) -> None:
     """Undo the counting of reports that this transaction deletes; withdrawn ones are not counted any more."""
     for rules, payloads in _by_version(find, study_id, reports):
@@ -73,8 +72,7 @@ def _build_sums_of(session: Session, study_id: str, number: int) -> None:
         rules[version] = Rules.of(Study.from_json(canonical or b""))
     after, limit = b"", page_limit(rules.values())
     while page := queries.report_page(session, number, max(rules), after, None, limit):
-        reports = map(PackedReport._make, page)
-        add_reports(session, lambda _, version: rules[version], study_id, number, reports)
+        add_reports(session, lambda _, version: rules[version], study_id, number, page)
         after = page[-1][0]
 
 
@@ -92,13 +90,16 @@ def _count_export(export: Export, version: int) -> Sums:
 
 
 def _by_version(
-    find: FindRules, study_id: str, reports: Iterable[PackedReport]
+    find: FindRules, study_id: str, reports: Iterable[queries.StoredRow]
 ) -> Iterator[tuple[Rules, Sequence[bytes]]]:
-    """Payloads to count, in the order of the versions, so that no two processes wait in a circle."""
+    """Payloads to count, without withdrawn ones.
+
+    In the order of the versions, so that no two processes wait for each other in a circle.
+    """
     payloads: dict[int, list[bytes]] = {}
-    for report in reports:
-        if not report.withdrawn:
-            payloads.setdefault(report.version, []).append(report.payloads)
+    for _, version, payload in reports:
+        if payload:
+            payloads.setdefault(version, []).append(payload)
     for version in sorted(payloads):
         rules = find(study_id, version)
         if rules.tally.is_kept:

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, CursorResult, Table, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -36,6 +36,9 @@ INSERT INTO reports (study, id, version, day, payloads)
 SELECT %(study)s, new.id, new.version, %(day)s, new.payloads
 FROM unnest(%(ids)b::bytea[], %(versions)b::integer[], %(payloads)b::bytea[]) AS new (id, version, payloads)
 ON CONFLICT DO NOTHING RETURNING id
+"""
+HELD_BY_POSTGRESQL = """
+SELECT id, version, payloads FROM reports WHERE study = %(study)s AND id = ANY(%(ids)b::bytea[])
 """
 
 
@@ -217,11 +220,23 @@ def delete_reports(session: Session, study: int, before: date | None, most: int)
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
     """The stored reports among these ids, withdrawn ones too."""
     held: dict[bytes, StoredRow] = {}
+    connection = session.connection()
+    select_held = {"sqlite": _held_by_sqlite, "postgresql": _held_by_postgresql}[connection.dialect.name]
     remaining = iter(ids)
     while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
-        rows = _select_rows(session, REPORTS.c.study == study, REPORTS.c.id.in_(chunk))
+        rows = select_held(connection, study, chunk)
         held.update(zip([row[0] for row in rows], rows))
     return held
+
+
+def _held_by_sqlite(connection: Connection, study: int, ids: Sequence[bytes]) -> list[StoredRow]:
+    marks = ",".join("?" * len(ids))
+    statement = f"SELECT id, version, payloads FROM reports WHERE study = ? AND id IN ({marks})"
+    return _driver_rows(connection.exec_driver_sql(statement, (study, *ids)))
+
+
+def _held_by_postgresql(connection: Connection, study: int, ids: Sequence[bytes]) -> list[StoredRow]:
+    return _driver_rows(connection.exec_driver_sql(HELD_BY_POSTGRESQL, {"study": study, "ids": ids}))
 
 
 def report_page(
@@ -243,8 +258,13 @@ def _select_rows(
 ) -> list[StoredRow]:
     statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*conditions)
     result = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
-    # The driver's own tuples: an object for each row would cost as much as reading it.
-    rows: list[StoredRow] = result.cursor.fetchall() if result.cursor else []
+    return _driver_rows(result)
+
+
+def _driver_rows(result: CursorResult[Any]) -> list[StoredRow]:
+    """The driver's own tuples: an object for each row would cost as much as reading it."""
+    assert result.cursor is not None
+    rows = cast(list[StoredRow], result.cursor.fetchall())
     result.close()
     return rows
 

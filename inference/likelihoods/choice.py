@@ -1,4 +1,4 @@
-"""Choices whose reports fall in few cells: the counts are sufficient, and exactly multinomial (METHODS 3.3)."""
+"""Choices whose reports fall in few cells: counts are sufficient, exactly multinomial (METHODS 3.3)."""
 
 from __future__ import annotations
 

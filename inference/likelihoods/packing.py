@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -73,7 +73,7 @@ def _value_and_slopes(probs: Array, excess: Array, rows: Array, counts: Array) -
     padded = jnp.pad(probs, (0, 8 * rows.shape[-1] - choices))
     precision = jax.lax.Precision.HIGHEST
 
-    def step(total: tuple[Array, Array, Array], block: tuple[Array, Array]) -> tuple[tuple[Array, ...], None]:
+    def step(total: tuple[Array, ...], block: tuple[Array, Array]) -> tuple[Any, None]:
         bits = _unpacked(block[0], dtype)
         inside = jnp.matmul(bits, padded, precision=precision)
         weight = jnp.asarray(block[1], dtype)

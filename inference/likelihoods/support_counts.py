@@ -1,4 +1,4 @@
-"""Normal approximations of how often each choice was supported, in O(k) whatever the reports (METHODS 3.2)."""
+"""How often each choice was supported, taken as normal: O(k) whatever the reports (METHODS 3.2)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class UnaryEncodingColumnSums(SupportCounts):
 class SubsetCounts(SupportCounts):
     """How often each choice was in the sets of subset selection: `size` of k choices, 2 <= size < k.
 
-    The true choice is in the set with probability p, the others fill it uniformly, so q = (size - p) / (k - 1)
+    The true choice is in the set with probability p, the others fill it uniformly: q = (size - p) / (k - 1),
     and the counts sum to size * total_count. The density is on that plane; a value's part off it is
     ignored. With P(i, j in S) = either + b (probs_i + probs_j), the covariance of one report is
     diag(d) + c 1 1' + e (1 probs' + probs 1') - (p - q)^2 probs probs', c < 0; on the plane a multiple of

@@ -78,7 +78,7 @@ class NoisyCounts(Distribution):
 
 
 def cell_masses(base: ClippedLaw, cells: int) -> Array:
-    """Probabilities (..., cells) of equal cells between a law's bounds, the point masses in the outer ones."""
+    """Probabilities (..., cells) of equal cells between a law's bounds, point masses in the outer ones."""
     inside = base.tilted_masses(_edges(base, cells), 0.0, jnp.zeros(cells))
     log_low, log_high = base.log_atoms()
     return inside.at[..., 0].add(jnp.exp(log_low)).at[..., -1].add(jnp.exp(log_high))

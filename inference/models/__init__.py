@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.models import choice, number, regression, summed
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.models import choice, number, records, regression, summed
 from inference.models.base import Model
+from inference.models.choice_forms import rows_form
 from inference.models.number_laws import LAWS
 from ldp_client import Mechanism, mechanism_for
 from schemas import Question
@@ -24,10 +28,15 @@ MODELS: dict[str, Build] = {
 # Whose reports each model has a likelihood for.
 READS = {
     **dict.fromkeys(LAWS, ("laplace", "gaussian")),
-    "bernoulli": ("randomized_response",),
-    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
-    "linear_regression": ("gaussian_statistics",),
-    "logistic_regression": ("gaussian_statistics",),
+    "bernoulli": ("randomized_response", "memoized"),
+    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard", "memoized"),
+    "linear_regression": ("gaussian_statistics", "gaussian_record"),
+    "logistic_regression": ("gaussian_statistics", "gaussian_record"),
+}
+# Perturbed records are other reports than perturbed statistics of them.
+FROM_RECORDS: dict[str, Build] = {
+    "linear_regression": records.linear,
+    "logistic_regression": records.logistic,
 }
 # A posterior draws every share, and its page shows each.
 MOST_SHARES = 10_000
@@ -40,8 +49,11 @@ SUMMED: dict[str, Build] = {
 }
 
 
-def model_for(question: Question, summary: QuestionSummary) -> Model:
+def model_for(question: Question, summary: QuestionSummary, rows: NDArray[np.uint8] | None = None) -> Model:
     """The model that a study's question names, conditioned on its summary.
+
+    rows: the packed sets of choices that the same reports stand for, where they are few enough
+    (`SmallSamples`): then the likelihood is exact though the summary would lose something.
 
     Raises InputError where the model has no likelihood for the mechanism's reports, or too many choices.
     """
@@ -53,4 +65,9 @@ def model_for(question: Question, summary: QuestionSummary) -> Model:
         raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
     if len(question.choices) > MOST_SHARES:
         raise InputError(f"{question.id}: {model!r} draws at most {MOST_SHARES} shares")
-    return MODELS[model](question, mechanism_for(question), summary)
+    built = mechanism_for(question)
+    if mechanism == "gaussian_record":
+        return FROM_RECORDS[model](question, built, summary)
+    if rows is not None:
+        return choice.multinomial_of(question, built, rows_form(built, rows), summary.n)
+    return MODELS[model](question, built, summary)

@@ -20,6 +20,9 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
 
+# From so many choices on, a flat prior on shares says much about the largest.
+MANY_CHOICES = 32
+
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p is the share of yes; the reported yes are binomial."""
@@ -37,10 +40,10 @@ def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary
 
 def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p[choice] are the shares of the choices."""
-    return multinomial_of(question, form_of(mechanism, summary))
+    return multinomial_of(question, mechanism, form_of(mechanism, summary), summary.n)
 
 
-def multinomial_of(question: Question, form: Form) -> Model:
+def multinomial_of(question: Question, mechanism: Mechanism, form: Form, n: int) -> Model:
     """The shares of the choices, from reports in a given form."""
 
     def program(order: Array, **data: Array) -> None:
@@ -52,7 +55,20 @@ def multinomial_of(question: Question, form: Form) -> Model:
 
     start = _inside(form.estimate)
     data = {"order": breaking_order(start), **form.data}
-    return Model(program, data, {"p": start}, parameters, form.notes)
+    notes = (*form.notes, *_prior_weighs(question, cast(ChoiceMechanism, mechanism), n))
+    return Model(program, data, {"p": start}, parameters, notes)
+
+
+def _prior_weighs(question: Question, choice: ChoiceMechanism, n: int) -> tuple[str, ...]:
+    """A warning where most shares are below the noise: then the prior says how large they are together."""
+    k, p, q = len(question.choices), float(choice.p), float(choice.q)
+    noise = np.sqrt(q * (1 - q) / max(n, 1)) / (p - q)
+    if k < MANY_CHOICES or noise < 1 / k:
+        return ()
+    return (
+        f"one share's noise, {noise:.2g}, is more than the mean share 1/{k}: the prior, which expects equal "
+        "shares, pulls large shares down; state a smaller concentration where few choices are common",
+    )
 
 
 def _inside(estimate: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""How the reports of a choice enter its likelihood: which of a mechanism's exact or approximate forms (METHODS 3)."""
+"""How the reports of a choice enter its likelihood: exactly, or by a normal form (METHODS 3)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from inference.likelihoods.packing import pack_sets
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
+from ldp_client.mechanisms.memoized import MemoizedResponse
+from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries import QuestionSummary
 from summaries.reductions.choice import keeps_patterns, pattern_bits
@@ -70,7 +72,7 @@ def _counts_one_choice(choice: ChoiceMechanism) -> bool:
     """Whether a report is one choice: a set of size 1 is k-ary randomized response."""
     if isinstance(choice, SubsetSelection):
         return choice.size == 1 and not keeps_patterns(choice.choices)
-    return choice.name == "randomized_response"
+    return isinstance(choice, RandomizedResponse | MemoizedResponse)
 
 
 def _observed(law: Callable[[Array, Array], Distribution]) -> Callable[..., tuple[Distribution, Array]]:

@@ -35,8 +35,8 @@ class NumberLaw:
     """One family.
 
     units: where the law computes: own = zero + unit × scaled. draw: draws the parameters' sites from their
-    priors and gives the law before clipping. start: {site: value} by moments. own: sites and unit -> parameters
-    in the question's own units. whole: whether it is a law on the whole numbers.
+    priors and gives the law before clipping. start: {site: value} by moments. own: sites and units ->
+    parameters in the question's own units. whole: whether it is a law on the whole numbers.
     """
 
     units: Callable[[Question], Units]

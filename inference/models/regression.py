@@ -56,19 +56,13 @@ def _model(
     initial: dict[str, object],
 ) -> Model:
     d = len(question.features)
-    draw_sites = partial(_draw_sites, question, "sd" in initial)
-    initial |= {
-        "intercept": 0.0,
-        "coefficients": np.zeros(d),
-        "feature_mean": np.zeros(d),
-        "feature_sd": np.full(d, 0.5),
-        "feature_correlation": np.eye(d),
-    }
+    sites = partial(draw_sites, question, "sd" in initial)
+    initial |= first_values(d)
     weight, noise_sd = mechanism.scaled_weight, mechanism.noise_sd
 
     def program(n: int, statistics: Array) -> None:
         law = likelihood(
-            **draw_sites(),
+            **sites(),
             total_count=n,
             # Without reports the statistics are 0 and so is what they teach, whatever the noise.
             noise_variance=jnp.maximum(n, 1) * noise_sd**2,
@@ -81,11 +75,22 @@ def _model(
     return Model(program, data, initial, Scale(question).parameters)
 
 
-def _draw_sites(question: Question, with_sd: bool) -> dict[str, object]:
+def first_values(d: int) -> dict[str, object]:
+    """Where chains start: no slope, features about the middle of their bounds."""
+    return {
+        "intercept": 0.0,
+        "coefficients": np.zeros(d),
+        "feature_mean": np.zeros(d),
+        "feature_sd": np.full(d, 0.5),
+        "feature_correlation": np.eye(d),
+    }
+
+
+def draw_sites(question: Question, with_sd: bool) -> dict[str, Any]:
     """Draw all parameters from their priors, as arguments of the likelihood."""
     line = priors.regression(question)
     mean, covariance = priors.features(question)
-    arguments: dict[str, object] = {
+    arguments: dict[str, Any] = {
         "intercept": line.intercept,
         "coefficients": line.coefficients,
         "feature_mean": mean,

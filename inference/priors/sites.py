@@ -72,7 +72,7 @@ def bernoulli(question: Question) -> Array:
 
 
 def multinomial(question: Question, order: Array | None = None) -> Array:
-    """Shares of the choices, shape (choices,). order: their `breaking_order`, in which samplers move easily."""
+    """Shares of the choices, (choices,). order: their `breaking_order`, in which samplers move easily."""
     law_of_shares = simplex_law(priors_of(question)["p"], len(question.choices))
     if order is not None:
         law_of_shares = OrderedDirichlet(law_of_shares.concentration, order)

@@ -7,6 +7,7 @@ from ldp_client.audit.findings import Audit, Check
 from ldp_client.audit.noise import noise_checks
 from ldp_client.audit.pairs import answers_for, pairs_of, random_answers
 from ldp_client.audit.replay import replay_checks
+from ldp_client.audit.stages import stages_of
 from ldp_client.audit.thresholds import threshold_checks
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Pair
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from ldp_client.audit.bounds import Found
+    from ldp_client.audit.stages import Stage
     from ldp_client.audit.timing import Clock
     from ldp_client.mechanisms import Mechanism
     from schemas.study import Question
@@ -32,28 +35,40 @@ def audit_mechanism(
     """All checks of one mechanism that answers this question; those of time only with a clock."""
     privacy = mechanism.privacy
     audit = Audit(question.id, mechanism.name, float(privacy.epsilon), float(privacy.delta))
-    answers = answers_for(question)
-    pairs = pairs_of(mechanism, question, answers)
-    audit.checks += [stated_check(mechanism, question)]
-    audit.checks += _without_samples(mechanism, question, answers, pairs)
-    needed = {name for pair in pairs for name in pair}
-    batches = {name: draw(mechanism, answers[name], samples) for name in needed}
-    if Pair(mechanism, *[answers[name] for name in pairs[0]]).numeric:
-        law = "normal" if privacy.delta.numerator else "laplace"
-        audit.checks += noise_checks(batches[pairs[0][0]], law)
-    share = FALSE_ALARM / (2 * len(pairs) * MOST_FAMILIES)
-    found, supports = [], []
-    for one, other in [*pairs, *[names[::-1] for names in pairs]]:
+    stages = stages_of(mechanism, question)
+    for stage in stages:
+        checks, bound = _audit_stage(stage, question, samples, clock, FALSE_ALARM / len(stages))
+        for check in checks:
+            check.name = f"{stage.name}: {check.name}" if stage.name else check.name
+        audit.checks += checks
+        audit.bound = max(audit.bound, bound)
+    return audit
+
+
+def _audit_stage(
+    stage: "Stage", question: "Question", samples: int, clock: "Clock | None", false_alarm: float
+) -> "tuple[list[Check], float]":
+    """All checks of one stage, and its lower bound on ε."""
+    mechanism, answers = stage.mechanism, answers_for(question)
+    names = pairs_of(mechanism, question, answers)
+    pairs = [Pair(mechanism, answers[one], answers[other]) for one, other in names]
+    checks = [stated_check(stage, question), *_exact_checks(stage, pairs, answers, question)]
+    checks += _worst([replay_checks(pair) for pair in pairs])
+    batches = {name: draw(mechanism, answers[name], samples) for pair in names for name in pair}
+    if pairs[0].numeric:
+        law = "normal" if mechanism.privacy.delta.numerator else "laplace"
+        checks += noise_checks(batches[names[0][0]], law)
+    share = false_alarm / (2 * len(names) * MOST_FAMILIES)
+    found: "list[Found]" = []
+    for one, other in [*names, *[pair[::-1] for pair in names]]:
         pair = Pair(mechanism, answers[one], answers[other])
         found += evidence_of(pair, f"{one} against {other}", batches[one], batches[other], share)
-        if not pair.numeric:
-            supports.append(support_check(pair, batches[one], share))
-    if clock is not None:
-        pair = Pair(mechanism, *[answers[name] for name in pairs[0]])
-        audit.checks += time_checks(pair, answers, FALSE_ALARM, clock)
-    audit.bound = max([evidence.epsilon for evidence in found])
-    audit.checks += [*_worst([[check] for check in supports]), *bound_checks(found)]
-    return audit
+    if pairs[0].lawful:
+        supports = [support_check(pair, batches[one], share) for pair, (one, _) in zip(pairs, names)]
+        checks += _worst([[check] for check in supports])
+    if clock is not None and (pairs[0].numeric or pairs[0].lawful):
+        checks += time_checks(pairs[0], answers, false_alarm, clock)
+    return checks + bound_checks(found), max([evidence.epsilon for evidence in found])
 
 
 def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
@@ -61,16 +76,17 @@ def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
     return Batch([mechanism.perturb(answer) for _ in range(samples)])
 
 
-def _without_samples(
-    mechanism: "Mechanism", question: "Question", answers: "dict[str, Any]", pairs: "list[tuple[str, str]]"
+def _exact_checks(
+    stage: "Stage", pairs: "list[Pair]", answers: "dict[str, Any]", question: "Question"
 ) -> "list[Check]":
-    """The exact law, and replays of every pair, of which only the worst is told."""
-    checked = [Pair(mechanism, answers[one], answers[other]) for one, other in pairs]
-    if checked[0].numeric:
-        exact = [distance_check(mechanism, [*answers.values(), *random_answers(question)])]
-    else:
-        exact = [*_worst([law_checks(pair) for pair in checked]), *threshold_checks(checked[0])]
-    return exact + _worst([replay_checks(pair) for pair in checked])
+    """What needs no samples: of numbers the largest distance, of choices the law and the sampler's coin."""
+    if pairs[0].numeric:
+        return [distance_check(stage.mechanism, [*answers.values(), *random_answers(question)])]
+    if not pairs[0].lawful:
+        return []
+    laws = _worst([law_checks(pair) for pair in pairs])
+    # Of a report from a permanent answer no single word decides.
+    return [*laws, *(() if hasattr(stage.mechanism, "permanent") else threshold_checks(pairs[0]))]
 
 
 def _worst(runs: "Iterable[Iterable[Check]]") -> "list[Check]":

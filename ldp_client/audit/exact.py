@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from ldp_client.audit.stages import Stage
     from ldp_client.audit.views import Pair
     from ldp_client.mechanisms import Mechanism
     from schemas.rational import Rational
@@ -32,14 +33,15 @@ def exact(value: "Rational") -> Fraction:
     return Fraction(value.numerator, value.denominator)
 
 
-def stated_check(mechanism: "Mechanism", question: "Question") -> Check:
+def stated_check(stage: "Stage", question: "Question") -> Check:
     """The mechanism's ε and δ are within what the study states."""
-    given, asked = mechanism.privacy, question.mechanism
-    good = exact(given.epsilon) <= exact(asked.epsilon) and exact(given.delta) <= exact(asked.delta)
+    given = stage.mechanism.privacy
+    good = exact(given.epsilon) <= exact(stage.epsilon)
+    good = good and exact(given.delta) <= exact(question.mechanism.delta)
     return Check(
         "within the study's epsilon and delta",
         good,
-        f"{float(given.epsilon):.12g} of {float(asked.epsilon):.12g}",
+        f"{float(given.epsilon):.12g} of {float(stage.epsilon):.12g}",
     )
 
 

@@ -12,6 +12,7 @@ from math import frexp
 from ldp_client.audit.batches import Batch, ones
 from ldp_client.audit.claims import Claim, GaussianClaim
 from ldp_client.audit.exact import is_unary
+from ldp_client.audit.stages import Repeated
 from ldp_client.audit.streams import Stream, words_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
@@ -62,13 +63,18 @@ class BitPair:
 
 
 class Pair:
-    """Two answers of one question, by which families of views are aimed."""
+    """Two answers of one question, by which families of views are aimed.
+
+    numeric: payloads are integers plus noise. lawful: reports stand for sets of choices with a stated law.
+    unary: those sets are independent bits.
+    """
 
     def __init__(self, mechanism: "Mechanism", one: "Any", other: "Any") -> None:
         self.mechanism = mechanism
         self.one, self.other = one, other
-        self.numeric = not isinstance(mechanism, ChoiceMechanism)
-        self.unary = not self.numeric and is_unary(mechanism)
+        self.lawful = isinstance(mechanism, ChoiceMechanism)
+        self.numeric = not self.lawful and not isinstance(mechanism, Repeated)
+        self.unary = is_unary(mechanism)
 
 
 class Family:
@@ -91,7 +97,9 @@ def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
         yield Family("parity of bytes", claim, views)
     if size <= 2:
         yield Family("whole payloads", claim, [View("payload", _as_integers)])
-    if not pair.numeric:
+    if isinstance(pair.mechanism, Repeated):
+        yield Family("votes of all reports", claim, [_votes(pair, pair.mechanism)])
+    if pair.lawful:
         yield Family("supported choices", claim, [support_view(pair)])
     if pair.numeric:
         exact = GaussianClaim(pair.mechanism.privacy) if claim.delta else claim
@@ -134,6 +142,16 @@ def support_view(pair: Pair) -> View:
         return [2 * mechanism.supported(p, one) + mechanism.supported(p, other) for p in batch.payloads]
 
     return View("support of the two answers", labels)
+
+
+def _votes(pair: Pair, mechanism: Repeated) -> View:
+    """By how many of a device's reports the first answer leads."""
+    one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
+
+    def labels(batch: Batch) -> "list[int]":
+        return [mechanism.votes(payload, one, other) for payload in batch.payloads]
+
+    return View("lead of the first answer", labels, ordered=True)
 
 
 def shift_of(pair: Pair) -> "list[int]":

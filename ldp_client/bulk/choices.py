@@ -47,9 +47,27 @@ def _noisy_bits(
     truths = np.asarray(indices, np.int64)
     size = mechanism.payload_size
     noisy = biased_bits(mechanism.threshold, len(truths) * size, random).reshape(len(truths), size)
-    noisy[:, -1] &= (1 << ((mechanism.choices - 1) % 8 + 1)) - 1
+    noisy[:, -1] &= _last_byte(mechanism)
     masks = np.left_shift(1, truths & 7).astype(np.uint8)
     return noisy, np.arange(len(truths)), truths >> 3, masks
+
+
+def memoized(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+    """Permanent answers, and one report from each."""
+    if mechanism.of == "sue":
+        bits = sue(mechanism.first, indices, random)
+        flips = biased_bits(mechanism.again, bits.size, random).reshape(bits.shape)
+        flips[:, -1] &= _last_byte(mechanism)
+        return bits ^ flips
+    first = mechanism.first
+    kept = truth_or_other(np.asarray(indices, np.int64), first.choices, first.threshold, random)
+    return big_endian(truth_or_other(kept, first.choices, mechanism.again, random), mechanism.payload_size)
+
+
+def _last_byte(mechanism: "Any") -> int:
+    """The bits of a row's last byte that stand for choices."""
+    choices: int = mechanism.choices
+    return (1 << ((choices - 1) % 8 + 1)) - 1
 
 
 def olh(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ldp_client.bulk.noise import draw
+from ldp_client.bulk.randomness import big_endian, truth_or_other
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS
 
 TYPE_CHECKING = False
@@ -41,6 +42,18 @@ def gaussian_statistics(mechanism: "Any", vectors: "Any", random: "Source") -> "
     multipliers = [mechanism.diagonal if i == j else mechanism.off_diagonal for i, j in mechanism.coordinates]
     noise = draw("normal", products.size, random).reshape(products.shape)
     return pack_signed(scaled(products, multipliers) + noise)
+
+
+def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
+    """A normal on each entry; where the response is a yes/no, randomized response on that one."""
+    rows = np.asarray(vectors, np.int64)
+    entries = rows[:, :-1] if mechanism.binary else rows
+    noise = draw("normal", entries.size, random).reshape(entries.shape)
+    payloads = pack_signed(entries + noise)
+    if not mechanism.binary:
+        return payloads
+    responses = truth_or_other(rows[:, -1], 2, mechanism.threshold, random)
+    return np.hstack([payloads, big_endian(responses, 1)])
 
 
 def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":

@@ -27,12 +27,14 @@ RANDOMISERS: "dict[str, Randomise]" = {
     "laplace": numbers.laplace,
     "gaussian": numbers.gaussian,
     "gaussian_statistics": numbers.gaussian_statistics,
+    "gaussian_record": numbers.gaussian_record,
     "randomized_response": choices.randomized_response,
     "oue": choices.oue,
     "sue": choices.sue,
     "subset_selection": choices.subset_selection,
     "olh": choices.olh,
     "hadamard": choices.hadamard,
+    "memoized": choices.memoized,
 }
 
 

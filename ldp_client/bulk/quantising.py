@@ -29,8 +29,11 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     for a record {field: array, …, response: array}. Anything else is taken as a sequence of what one
     device may answer.
     """
-    if isinstance(answers, dict) and isinstance(mechanism, GaussianStatistics):
-        return _records(mechanism, answers)
+    if isinstance(answers, dict):
+        if isinstance(mechanism, GaussianStatistics):
+            return _records(mechanism, answers)
+        columns = [np.asarray(column).tolist() for column in answers.values()]
+        answers = [dict(zip(answers, values)) for values in zip(*columns)]
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
         if isinstance(mechanism, ChoiceMechanism):
             return _choices(mechanism, answers)

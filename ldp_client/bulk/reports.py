@@ -1,6 +1,7 @@
 """Many people's reports at once."""
 
 from ldp_client.bulk.perturbing import randomise_many
+from ldp_client.bulk.randomness import below
 from schemas.report import ID_BYTES, Report
 
 TYPE_CHECKING = False
@@ -20,15 +21,16 @@ def reports_of(
     random: "Source",
 ) -> "Iterator[Report]":
     """One report for each person's quantised answers, as answering.report_of makes it, in their order."""
+    names = [question.id for question in study.questions]
+    # Where a study asks one question only, whose report is about which is drawn first.
+    asked = below(len(names), len(people), random).tolist() if study.ask_one else None
     payloads: "list[dict[str, bytes]]" = [{} for _ in people]
-    for place, question in enumerate(study.questions):
-        mechanism = mechanisms[question.id]
-        together = randomise_many(mechanism, [person[place][1] for person in people], random).tobytes()
-        for person, kept in enumerate(payloads):
-            kept[question.id] = together[
-                person * mechanism.payload_size : (person + 1) * mechanism.payload_size
-            ]
+    for place, name in enumerate(names):
+        chosen = [row for row in range(len(people)) if asked is None or asked[row] == place]
+        rows = randomise_many(mechanisms[name], [people[row][place][1] for row in chosen], random)
+        for row, payload in zip(chosen, rows):
+            payloads[row][name] = payload.tobytes()
     ids = random(ID_BYTES * len(people)).hex()
-    for person, kept in enumerate(payloads):
-        report_id = ids[2 * ID_BYTES * person : 2 * ID_BYTES * (person + 1)]
+    for row, kept in enumerate(payloads):
+        report_id = ids[2 * ID_BYTES * row : 2 * ID_BYTES * (row + 1)]
         yield Report(report_id, study.id, study.version, study.digest, kept)

@@ -1,4 +1,4 @@
-"""How often each bit of packed rows is set, by an adder tree on machine words: no bit is ever unpacked alone."""
+"""How often each bit of packed rows is set, by an adder tree on machine words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _words(rows: NDArray[np.uint8]) -> Words:
 
 
 def _carried(words: Words) -> list[Words]:
-    """Vertical counters: at most two rows of words for each power of two, whose weighted sum is that of `words`.
+    """Vertical counters: at most two rows of words for each power of two, with the weighted sum of `words`.
 
     A full adder turns three rows into their sum and their carry, which counts twice: five operations on
     words for every 64 bits.

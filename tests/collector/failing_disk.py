@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
+SMALL_BYTES = 8 << 20
 SOURCE = Path(__file__).with_name("disk.c")
 
 
@@ -42,3 +44,29 @@ class FailingDisk:
         """Only what was flushed is left; the server must have been killed."""
         shutil.rmtree(self.root)
         shutil.copytree(self._durable, self.root)
+
+
+class SmallDisk:
+    """A file system of a few megabytes. Raises CalledProcessError where mounting is not permitted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "small"
+        self.environment: dict[str, str] = {}
+        self._filler = self.root / "filler"
+        self.root.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "tmpfs", str(self.root)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def fill(self) -> None:
+        """Take all the room that is left."""
+        with self._filler.open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+
+    def free(self) -> None:
+        """Give it back."""
+        self._filler.unlink()
+
+    def remove(self) -> None:
+        """Unmount it, whatever still uses it."""
+        subprocess.run(["umount", "--lazy", str(self.root)], check=True)

@@ -14,7 +14,7 @@ from contextlib import closing
 import pytest
 
 from collector.exports.download import fetch_reports
-from tests.collector.failing_disk import FailingDisk
+from tests.collector.failing_disk import FailingDisk, SmallDisk
 
 COMMITS = 30
 WRITE_THEN_DIE = """
@@ -88,3 +88,34 @@ def test_a_full_disk_is_507_until_there_is_room(start_on_disk, disk, study, make
     disk.free()
     assert [status_of(server, report) for report in (during, before, after)] == [201, 200, 201]
     assert len(list(fetch_reports(server.url, "habits", token))) == 3
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system that is nearly full; where none may be mounted, one whose writes are refused."""
+    try:
+        mounted = SmallDisk(tmp_path)
+    except (OSError, subprocess.CalledProcessError):
+        yield FailingDisk(tmp_path)
+        return
+    yield mounted
+    mounted.remove()
+
+
+@pytest.mark.parametrize("server", ["granian", "gunicorn"])
+def test_a_full_file_system_loses_nothing_acknowledged(
+    start_server, small_disk, study, make_report, token, server
+):
+    running = start_server("--server", server, folder=small_disk.root, environment=small_disk.environment)
+    running.request("POST", "/v1/studies", study.document)
+    reports = [make_report(study) for _ in range(20)]
+    taken = {report.id: status_of(running, report) for report in reports[:5]}
+    small_disk.fill()
+    # What SQLite has allocated already may take some more.
+    taken.update((report.id, status_of(running, report)) for report in reports[5:])
+    assert set(taken.values()) == {201, 507}
+    assert taken[reports[-1].id] == 507
+    small_disk.free()
+    again = {report.id: status_of(running, report) for report in reports}
+    assert again == {name: 200 if status == 201 else 201 for name, status in taken.items()}
+    assert {report.id for report in fetch_reports(running.url, "habits", token)} == set(taken)

@@ -16,7 +16,7 @@ from collector.http.problems import Kind
 from collector.settings import Settings
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
-OTHERS = ("answer", "fit")
+OTHERS = ("answer", "fit", "study")
 
 
 def commands():

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from ldp_client import batch, mechanism_for
+from ldp_client.cli import EXIT_BAD_INPUT, main
 from schemas import Report, Study
 from schemas.errors import InputError
 from tests import studies
@@ -74,6 +75,17 @@ def test_each_person_gets_noise_on_their_own_answer(tmp_path):
     assert follows([kept, 8000 - kept], [float(m.p), float(m.q)])
 
 
+def test_where_one_question_is_asked_each_report_is_about_one_drawn_uniformly(tmp_path):
+    study = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, ask_one=True))
+    names = [question.id for question in study.questions]
+    out = tmp_path / "reports.ndjson"
+    people = [{name: ANSWERS[name] for name in names}] * 3000
+    batch.perturb_file(study, write_answers(tmp_path, people), str(out))
+    asked = [list(report.payloads) for report in reports_in(out)]
+    assert all(len(payloads) == 1 for payloads in asked)
+    assert follows([asked.count([name]) for name in names], [1 / 3] * 3)
+
+
 def test_a_wrong_answer_is_named_by_its_line_and_nothing_is_written(tmp_path):
     study = Study(studies.document(studies.YES_NO))
     path = write_answers(tmp_path, [{"ever": True}, {"ever": "secret"}])
@@ -81,3 +93,19 @@ def test_a_wrong_answer_is_named_by_its_line_and_nothing_is_written(tmp_path):
         batch.perturb_file(study, path, str(tmp_path / "reports.ndjson"))
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "reports.ndjson").exists()
+
+
+def test_a_study_whose_noise_protects_a_sum_has_no_single_reports(tmp_path):
+    """Neither to write nor to audit."""
+    route = {
+        "name": "secure_sum",
+        "nodes": [f"http://127.0.0.1:{port}#" + "0" * 128 for port in (9000, 9001, 9002)],
+        "clients": 20,
+        "tolerate": 5,
+    }
+    question = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
+    study = Study(studies.document(question, route=route))
+    with pytest.raises(InputError, match="sum of devices"):
+        batch.perturb_file(study, write_answers(tmp_path, [{"ever": True}]), str(tmp_path / "reports.ndjson"))
+    (tmp_path / "study.json").write_text(study.to_json())
+    assert main(["audit", str(tmp_path / "study.json")]) == EXIT_BAD_INPUT

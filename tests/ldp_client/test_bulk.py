@@ -72,12 +72,13 @@ def test_what_the_chord_decides_the_exact_curve_decides_alike(law):
 def test_one_of_many_is_the_same_as_one(question):
     """Unary encodings and subsets read their bytes in another order: for them, see their laws below."""
     m, answer = mechanism(question), ANSWERS[question["id"]]
+    reordered = m.name in REORDERED or getattr(m, "of", "") == "sue"
     differing = 0
     for seed in range(100):
         many, one = Stream(seed), Stream(seed)
         differing += m.perturb_many([answer], many).tobytes() != m.perturb(answer, one)
-        differing += m.name not in REORDERED and many.taken != one.taken
-    assert (differing > 0) == (m.name in REORDERED)
+        differing += not reordered and many.taken != one.taken
+    assert (differing > 0) == reordered
 
 
 def spelled(word):
@@ -239,4 +240,4 @@ def test_memory_is_bounded_by_chunks():
 
 def test_every_mechanism_has_a_bulk_form():
     """A share of a secure sum's noise is a device's own affair: its scalar form serves."""
-    assert set(perturbing.RANDOMISERS) == set(MECHANISMS) - {"summed_gaussian"}
+    assert set(MECHANISMS) - set(perturbing.RANDOMISERS) == {"summed_gaussian"}

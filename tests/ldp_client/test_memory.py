@@ -4,9 +4,7 @@ import random
 
 import pytest
 
-from ldp_client import device as device_module
-from ldp_client import terms
-from ldp_client.answering import perturb_answers
+from ldp_client import answering, terms
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study
 from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
@@ -101,25 +99,14 @@ def test_a_refused_round_keeps_nothing(tmp_path):
 
 @pytest.fixture
 def drawing(monkeypatch):
-    """Devices that answer the questions in this list, one a study, whatever they would have drawn."""
+    """Devices draw the first question of this list, whatever they would have drawn."""
     drawn = []
-
-    def perturb_one(study, mechanisms, answers):
-        report = perturb_answers(study, mechanisms, answers)
-        report.payloads = {drawn[0]: report.payloads[drawn[0]]}
-        for name, mechanism in mechanisms.items():
-            if name != drawn[0] and name in terms.terms_of(study).memoized:
-                mechanism.answer = None
-        return report
-
-    monkeypatch.setattr(device_module, "perturb_answers", perturb_one)
+    monkeypatch.setattr(answering, "uniform_below", lambda *_: ["ever", "other"].index(drawn[0]))
     return drawn
 
 
 def ask_one(version):
-    study = wave(version, studies.YES_NO, OTHER)
-    study.ask_one = True
-    return study
+    return wave(version, studies.YES_NO, OTHER, ask_one=True)
 
 
 def test_one_question_of_many_costs_the_dearest_and_the_draw_is_not_repeated(tmp_path, drawing):

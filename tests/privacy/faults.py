@@ -13,6 +13,7 @@ from ldp_client.core.randomness import random_bits, truth_or_other, uniform_belo
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
 from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.memoized import MemoizedResponse
 from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from schemas.rational import Rational
@@ -187,6 +188,16 @@ class SeldomTruthful(Oue):
         keep = random(1)[0] < 192
         mask = ((1 << 8 * self.payload_size) - 1) ^ (0 if keep else 1 << quantised)
         return (int.from_bytes(report, "little") & mask).to_bytes(self.payload_size, "little")
+
+
+class Forgetful(MemoizedResponse):
+    """Draws the permanent answer anew for every report, as some libraries do: noise that averages out."""
+
+    def permanent(self, quantised, random):  # noqa: ARG002
+        return bytes([quantised])
+
+    def instantaneous(self, state, random):
+        return super().instantaneous(self.first.randomise(state[0], random), random)
 
 
 class WrongOdds(RandomizedResponse):

@@ -1,6 +1,8 @@
-"""PASS-GLM: a polynomial for the logistic log-likelihood, so that sums suffice (Huggins, Adams, Broderick 2017)."""
+"""PASS-GLM: a polynomial for the logistic log-likelihood (Huggins, Adams and Broderick 2017)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +14,8 @@ from numpy.typing import NDArray
 def pass_glm_coefficients(radius: float) -> NDArray[np.float64]:
     """b with b0 + b1 s + b2 s^2 the Chebyshev interpolant of log sigmoid(s) on [-radius, radius]."""
 
-    def log_sigmoid(unit: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(-np.logaddexp(0.0, -radius * unit))
+    def log_sigmoid(unit: Any) -> Any:
+        return -np.logaddexp(0.0, -radius * unit)
 
     unit = np.polynomial.chebyshev.cheb2poly(np.polynomial.chebyshev.chebinterpolate(log_sigmoid, 2))
     return np.asarray(unit / radius ** np.arange(3))

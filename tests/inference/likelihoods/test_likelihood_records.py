@@ -19,7 +19,7 @@ from inference.likelihoods.expected_sigmoid import (
 
 MEAN, COVARIANCE = np.array([0.2, -0.1]), np.array([[0.3, 0.1], [0.1, 0.2]])
 SLOPES, INTERCEPT, SD = np.array([1.5, -0.7]), 0.3, 0.4
-SDS = (1e-3, 0.5, 1.7, 1.99, 2.01, 6.0, 100.0)
+SDS = (1e-3, 1.7, 1.99, 2.01, 6.0, 100.0)
 
 
 def sigmoid_mean(loc, sd):
@@ -36,7 +36,7 @@ def locs(sd):
 
 
 def worst(rule, sd):
-    found = rule(jnp.asarray(locs(sd)), jnp.asarray(sd**2))
+    found = np.asarray(rule(jnp.asarray(locs(sd)), jnp.asarray(sd**2)))
     return float(np.max(np.abs(found - [sigmoid_mean(loc, sd) for loc in locs(sd)])))
 
 
@@ -57,7 +57,7 @@ def test_the_published_rules_are_not():
 
 def test_the_polynomial_of_degree_two_is_a_line():
     """The best fit of degree 2 to sigmoid − ½, which is odd, has no square."""
-    t = np.linspace(-4, 4, 9)
+    t = np.linspace(-2, 2, 9)
     values = np.asarray(chebyshev_sigmoid(jnp.asarray(t), jnp.asarray(1.0)))
     assert np.diff(values, 2) == pytest.approx(np.zeros(7), abs=1e-12)
 

@@ -1,4 +1,4 @@
-"""Sets of supported choices: each mechanism's law by enumeration, packed rows, and what float32 makes of them."""
+"""Sets of supported choices: each mechanism's law by enumeration, packed rows, float32."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_float32_stays_finite_out_in_the_tails(choices: int) -> None:
         lambda t, p, n: UnaryEncodingColumnSums(t, p, 2e-9, n).log_prob(n * far),
         lambda t, p, n: SubsetCounts(t, p, choices // 2, n).log_prob(n * (far + others)),
         lambda t, p, n: HadamardCounts(t, p, 1, width, n).log_prob(n * columns),
-        lambda t, p, n: SupportSets(t, 20.0 * p).log_prob(far > 0),
+        lambda t, p, _: SupportSets(t, 20.0 * p).log_prob(far > 0),
     ]
     grid = [jnp.array(a) for a in zip(*product([1.0, 1e9], np.float32([0.5, 0.55, 0.999])), strict=True)]
     with jax.enable_x64(False):

@@ -1,0 +1,82 @@
+"""What the count form of a choice's likelihood loses against the exact form: ratios of posterior sds.
+
+python -m benchmarks.choice_forms
+
+For many reports a posterior's covariance is the inverse Fisher information, so the ratio needs no sampling:
+of the exact form by simulated reports of the mechanism's law, of the count form from its normal law.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+REPORTS, AT_ONCE = 200_000, 20_000
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+SIZES = (16, 256)
+
+
+def shares_of(shape: str, k: int) -> Matrix:
+    """Equal shares, or shares that fall as 1 / rank."""
+    weights = np.ones(k) if shape == "equal" else 1 / np.arange(1.0, k + 1)
+    return np.asarray(weights / weights.sum())
+
+
+def unary_reports(shares: Matrix, p: float, q: float, n: int, rng: np.random.Generator) -> Matrix:
+    """Bits of n simulated reports, (n, k)."""
+    chance = np.full((n, len(shares)), q)
+    chance[np.arange(n), rng.choice(len(shares), n, p=shares)] = p
+    return (rng.random(chance.shape) < chance).astype(float)
+
+
+def exact_information(shares: Matrix, p: float, q: float, rng: np.random.Generator) -> Matrix:
+    """Mean outer product of the score of one report (METHODS 3.1)."""
+    excess = p * (1 - q) / (q * (1 - p)) - 1
+    total = np.zeros((len(shares), len(shares)))
+    for _ in range(REPORTS // AT_ONCE):
+        bits = unary_reports(shares, p, q, AT_ONCE, rng)
+        score = bits * (excess / (1 + excess * bits @ shares))[:, None]
+        total += score.T @ score
+    return total / REPORTS
+
+
+def count_information(shares: Matrix, p: float, q: float) -> Matrix:
+    """Of the counts' means, in the limit of many reports (METHODS 3.2)."""
+    m, rise = q + (p - q) * shares, (p - q) * shares
+    covariance = np.diag(m * (1 - m) + rise**2) - np.outer(rise, rise)
+    return np.asarray((p - q) ** 2 * np.linalg.inv(covariance))
+
+
+def posterior_sds(information: Matrix) -> Matrix:
+    """On the simplex: shares sum to one."""
+    k = len(information)
+    plane = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, :-1]]))[0][:, 1:]
+    covariance = plane @ np.linalg.inv(plane.T @ information @ plane) @ plane.T
+    return np.asarray(np.sqrt(np.diag(covariance)))
+
+
+def ratios(mechanism: str, k: int, shape: str, epsilon: float) -> Matrix:
+    """sd of the count form over sd of the exact form, for each choice."""
+    p = 0.5 if mechanism == "oue" else 1 / (1 + np.exp(-epsilon / 2))
+    q = 1 / (1 + np.exp(epsilon)) if mechanism == "oue" else 1 - p
+    shares = shares_of(shape, k)
+    exact = exact_information(shares, p, q, np.random.default_rng(0))
+    return np.asarray(posterior_sds(count_information(shares, p, q)) / posterior_sds(exact))
+
+
+def main() -> None:
+    """One row for each mechanism, number of choices and law of the answers."""
+    print("posterior sd of the count form / of the exact form: median (most) over the choices")
+    print(f"{'':28}" + "".join(f"{f'epsilon {e:g}':>18}" for e in EPSILONS))
+    for mechanism in ("oue", "sue"):
+        for k in SIZES:
+            for shape in ("equal", "1 / rank"):
+                found = [ratios(mechanism, k, shape, epsilon) for epsilon in EPSILONS]
+                cells = "".join(f"{f'{np.median(r):.3f} ({r.max():.3f})':>18}" for r in found)
+                print(f"{mechanism} k = {k:3}, {shape:12}    {cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Keeping the reports of a choice themselves while they are few: their exact likelihood is cheap then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp_client import Mechanism, mechanism_for
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas import Report, Study
+from summaries.reductions.choice import hash_supports, keeps_patterns
+
+# Reports × choices: at this many, the exact likelihood takes about a millisecond an evaluation.
+MOST_BITS = 1 << 18
+# Whose support counts are not sufficient.
+_LOSSY = ("oue", "sue", "subset_selection", "olh")
+
+
+class SmallSamples:
+    """The reports of each question whose summary would lose information, while they are few."""
+
+    def __init__(self, study: Study) -> None:
+        self._mechanisms = {
+            question.id: mechanism
+            for question in study.questions
+            if _loses(mechanism := mechanism_for(question))
+        }
+        self._payloads: dict[str, list[bytes]] = {name: [] for name in self._mechanisms}
+
+    def watch(self, reports: Iterable[Report]) -> Iterator[Report]:
+        """The same reports, of which the payloads of small samples are kept."""
+        for report in reports:
+            for name in list(self._payloads):
+                self._keep(name, report.payloads.get(name))
+            yield report
+
+    def _keep(self, name: str, payload: bytes | None) -> None:
+        kept = self._payloads[name]
+        if payload is not None:
+            kept.append(payload)
+        if len(kept) * cast(ChoiceMechanism, self._mechanisms[name]).choices > MOST_BITS:
+            del self._payloads[name]
+
+    def rows(self, name: str) -> NDArray[np.uint8] | None:
+        """The packed sets (n, ceil(k / 8)) of a question's reports; None where counts do, or must do."""
+        if not self._payloads.get(name):
+            return None
+        return packed_sets(self._mechanisms[name], b"".join(self._payloads[name]))
+
+
+def _loses(mechanism: Mechanism) -> bool:
+    return mechanism.name in _LOSSY and not keeps_patterns(cast(ChoiceMechanism, mechanism).choices)
+
+
+def packed_sets(mechanism: Mechanism, payloads: bytes) -> NDArray[np.uint8]:
+    """The sets that joined payloads stand for, choice j in bit j % 8 of byte j // 8."""
+    rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, mechanism.payload_size)
+    if mechanism.name != "olh":
+        return rows
+    return np.packbits(hash_supports(mechanism, rows), axis=1, bitorder="little")

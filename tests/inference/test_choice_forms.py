@@ -1,0 +1,134 @@
+"""Which form of its likelihood each mechanism's reports take, and that each puts its mass on the truth."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import log_density
+
+from inference.models import model_for
+from inference.models.small_samples import MOST_BITS, SmallSamples
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from schemas import Study
+from summaries import QuestionSummary, summarize
+from summaries.reductions import REDUCTIONS
+from tests import studies
+
+MECHANISMS = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
+
+
+def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
+    mechanism = {"name": name, "epsilon": epsilon}
+    return Study(studies.document({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism}))
+
+
+def reports_of(study: Study, answers):
+    question = study.questions[0]
+    mechanisms = {question.id: mechanism_for(question)}
+    return [perturb_answers(study, mechanisms, {question.id: int(a)}) for a in answers]
+
+
+def joint(model, shares) -> float:
+    with jax.enable_x64(True):
+        return float(log_density(model.program, (), dict(model.data), {"p": jnp.asarray(shares)})[0])
+
+
+def standing(k: int, first: float) -> np.ndarray:
+    """Shares of which the first choice has `first` and the others the rest, equally."""
+    return np.where(np.arange(k) == 0, first, (1 - first) / (k - 1))
+
+
+@pytest.mark.parametrize("choices", [5, 20])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_form_prefers_the_truth(name: str, choices: int) -> None:
+    """60 % of 1,500 people say choice 0: the posterior prefers that by far to 40 % and to 80 %."""
+    study = study_of(name, choices)
+    answers = np.where(np.arange(1500) < 900, 0, 1 + np.arange(1500) % (choices - 1))
+    reports = reports_of(study, answers)
+    summary = summarize(study, reports).questions["occupation"]
+    few = SmallSamples(study)
+    list(few.watch(reports))
+    for rows in {id(r): r for r in (None, few.rows("occupation"))}.values():
+        model = model_for(study.questions[0], summary, rows)
+        at = {share: joint(model, standing(choices, share)) for share in (0.4, 0.6, 0.8)}
+        assert at[0.6] > at[0.4] + 5
+        assert at[0.6] > at[0.8] + 5
+        assert model.initial["p"][0] == pytest.approx(0.6, abs=0.2)
+
+
+def test_the_form_is_said() -> None:
+    def note(name: str, choices: int, rows=None) -> str:
+        study = study_of(name, choices)
+        mechanism = mechanism_for(study.questions[0])
+        size = REDUCTIONS[name].size(mechanism)
+        summary = QuestionSummary(0, np.zeros(size, dtype=np.int64))
+        return model_for(study.questions[0], summary, rows).notes[0]
+
+    assert "exact" in note("hadamard", 40)
+    assert "exact" in note("oue", 12)
+    assert "normal" in note("oue", 13)
+    assert "each of the 3 reports" in note("oue", 13, np.zeros((3, 2), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh"])
+def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
+    """Up to a constant: the exact form of the reports against the exact form of their patterns."""
+    monkeypatch.setattr("inference.models.small_samples.keeps_patterns", lambda _: False)
+    study = study_of(name, 9)
+    reports = reports_of(study, np.arange(200) % 9)
+    few = SmallSamples(study)
+    list(few.watch(reports))
+    summary = summarize(study, reports).questions["occupation"]
+    exact, patterns = (
+        model_for(study.questions[0], summary, rows) for rows in (few.rows("occupation"), None)
+    )
+    shares = np.random.default_rng(0).dirichlet(np.ones(9), 4)
+    gaps = [joint(exact, p) - joint(patterns, p) for p in shares]
+    assert np.ptp(gaps) < 1e-6
+
+
+def test_many_reports_are_not_kept() -> None:
+    study = study_of("oue", 4000)
+    report = reports_of(study, [7])[0]
+    few = SmallSamples(study)
+    assert len(list(few.watch([report] * (MOST_BITS // 4000)))) == MOST_BITS // 4000
+    assert few.rows("occupation") is not None
+    list(few.watch([report]))
+    assert few.rows("occupation") is None
+
+
+@pytest.mark.parametrize(
+    ("choices", "epsilon"), [(2, "0.05"), (2, "20"), (13, "0.05"), (13, "20"), (10_000, "1")]
+)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_odd_studies_have_a_posterior(name: str, choices: int, epsilon: str) -> None:
+    """No report, one, and a thousand million for one choice: the start has a finite density and slope."""
+    question = study_of(name, choices, epsilon).questions[0]
+    mechanism = mechanism_for(question)
+    size = REDUCTIONS[name].size(mechanism)
+    # Of subset selection's patterns only those of its size can be counted.
+    last = (1 << mechanism.size) - 1 if name == "subset_selection" and choices == 2 else size - 1
+    for n, place in [(0, 0), (1, last), (10**9, last)]:
+        values = np.zeros(size, dtype=np.int64)
+        values[place] = n
+        model = model_for(question, QuestionSummary(n, values))
+        with jax.enable_x64(True):
+            start = jnp.asarray(model.initial["p"])
+            value, slope = jax.value_and_grad(
+                lambda p, model=model: log_density(model.program, (), dict(model.data), {"p": p})[0]
+            )(start)
+        assert np.isfinite(value)
+        assert np.isfinite(slope).all()
+
+
+def test_a_prior_that_outweighs_the_reports_is_said() -> None:
+    def notes(choices: int, n: int) -> str:
+        study = study_of("oue", choices, "1")
+        return " ".join(model_for(study.questions[0], QuestionSummary(n, np.full(choices, n // 4))).notes)
+
+    assert "pulls large shares down" in notes(1024, 100_000)
+    assert "pulls" not in notes(1024, 10**8)
+    assert "pulls" not in notes(20, 300)

@@ -1,0 +1,62 @@
+"""A device with the real mechanisms: memoized answers cost once, and one question drawn costs the dearest."""
+
+import pytest
+
+from ldp_client import Device, mechanism_for
+from ldp_client.mechanisms.memoized import MemoizedResponse
+from schemas import Report, Study
+from schemas.errors import AlreadyAnsweredError, BudgetError
+from summaries import check_report
+from tests import studies
+
+
+def rounds(version):
+    return Study(studies.document(studies.MEMOIZED, studies.MEMOIZED_BITS, version=version))
+
+
+def device_in(folder, budget="4"):
+    return Device(folder, budget, require_consent=False)
+
+
+def bodies(device):
+    return [queued.body for queued in device.ledger.queued()]
+
+
+def test_memoized_questions_are_answered_in_every_version_for_one_price(tmp_path):
+    device = device_in(tmp_path)
+    for version in (1, 2, 3):
+        device.answer(rounds(version), {"habit": "yes", "brand": "teacher"})
+        assert device.epsilon_left == 0
+    with pytest.raises(AlreadyAnsweredError):
+        device.answer(rounds(3), {"habit": "yes", "brand": "teacher"})
+    study = rounds(3)
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    (last,) = [one for one in map(Report.from_json, bodies(device)) if one.version == 3]
+    check_report(study, mechanisms, last)
+
+
+def test_a_later_true_answer_is_ignored(tmp_path, monkeypatch):
+    """Without fresh noise the reports are the permanent answer: the same whatever is answered later."""
+    monkeypatch.setattr(MemoizedResponse, "instantaneous", lambda _, state, __: state)
+    device = device_in(tmp_path)
+    for version in range(1, 9):
+        study = Study(studies.document(studies.MEMOIZED, id="kept", version=version))
+        device.answer(study, {"habit": version % 2 == 0})
+    assert len({Report.from_json(body).payloads["habit"] for body in bodies(device)}) == 1
+
+
+def test_one_question_drawn_costs_the_dearest_and_bodies_have_one_size(tmp_path):
+    study = Study(studies.document(*studies.NEWER, studies.NUMBER, ask_one=True))
+    answers = {**studies.NEWER_ANSWERS, "hours": 3}
+    sizes, asked = set(), set()
+    for number in range(40):
+        device = device_in(tmp_path / str(number), "2")
+        device.answer(study, answers)
+        assert device.epsilon_left == 0
+        (body,) = bodies(device)
+        sizes.add(len(body))
+        asked.update(Report.from_json(body).payloads)
+    assert len(sizes) == 1
+    assert len(asked) > 5
+    with pytest.raises(BudgetError):
+        device_in(tmp_path / "poor", "1.99").answer(study, answers)

@@ -1,0 +1,103 @@
+"""Real node processes, killed at any time: what was acknowledged is in the sum, once."""
+
+from __future__ import annotations
+
+import random
+import time
+from threading import Thread
+
+import pytest
+
+from collector.secure_sum.aggregator import close_study
+from collector.secure_sum.node_keys import NodeKeys
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.secure_sum.messages import share_messages
+from ldp_client.upload import put_share
+from schemas.errors import TransferError
+from tests.collector.conftest import TOKEN, Server
+from tests.secure_sum.conftest import build_study
+
+DEVICES = 40
+KILLS = 3
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """Two nodes, each a server of its own; restarted on the same port and database."""
+    started = [Process(tmp_path / name) for name in ("first", "second")]
+    yield started
+    for process in started:
+        process.server.kill()
+
+
+class Process:
+    """A node in a process of its own."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.folder = folder
+        self.keys = NodeKeys.generate()
+        self.keys.save(folder / "node.key")
+        self.start("0")
+
+    def start(self, port):
+        """Take shares on this port."""
+        options = ("--role", "node", "--node-key", str(self.folder / "node.key"), "--port", port)
+        self.server = Server(self.folder, *options)
+
+    def kill(self):
+        """kill -9, and start again where devices look for it."""
+        self.server.kill()
+        self.start(self.server.url.rsplit(":", 1)[1])
+
+    @property
+    def address(self):
+        return f"{self.server.url}#{self.keys.fragment}"
+
+
+def put_until_taken(message):
+    """As a device does: the same bytes, again and again."""
+    deadline = time.monotonic() + 60
+    while put_share(message.node + message.path, message.body).state != "sent":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def close_until_done(study):
+    """The aggregator, started again whenever a node is away for longer than it waits."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return close_study(study, [TOKEN]).total
+        except TransferError:
+            assert time.monotonic() < deadline
+
+
+def test_nodes_that_are_killed_lose_and_repeat_nothing(processes):
+    study = build_study("ever", nodes=[one.address for one in processes], clients=DEVICES, tolerate=1)
+    for one in processes:
+        assert one.server.request("POST", "/v1/studies", study.document) == 201
+    mechanisms = {"ever": mechanism_for(study.questions[0])}
+    draw = random.Random(20261121)
+
+    def answer_all():
+        for _ in range(DEVICES):
+            for message in share_messages(study, perturb_answers(study, mechanisms, {"ever": True})):
+                put_until_taken(message)
+
+    devices = Thread(target=answer_all)
+    devices.start()
+    for _ in range(KILLS):
+        time.sleep(draw.uniform(0.05, 0.4))
+        draw.choice(processes).kill()
+    devices.join()
+
+    closing = Thread(target=close_until_done, args=(study,))
+    closing.start()
+    time.sleep(draw.uniform(0.0, 0.1))
+    processes[0].kill()
+    closing.join()
+    first, second = close_until_done(study), close_until_done(study)
+    assert first.questions["ever"].n == DEVICES
+    assert first.to_json() == second.to_json()
