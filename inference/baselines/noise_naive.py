@@ -17,6 +17,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
+from inference.likelihoods.baselines import pass_glm_log_likelihood
 from inference.models.base import Draws, Model
 from inference.models.choice_forms import form_of
 from inference.models.number import cell_edges, place_of
@@ -30,9 +31,6 @@ from summaries import QuestionSummary
 
 Matrix = NDArray[np.float64]
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
-
-# PASS-GLM's interval for the polynomial in place of the logistic log-likelihood (Huggins et al. 2017).
-POLYNOMIAL_REACH = 4.0
 
 
 def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model:
@@ -110,22 +108,10 @@ def _linear_log_likelihood(question: Question, n: int, moments: Array) -> Array:
     return -n * jnp.log(sd) - weights @ moments @ weights / (2 * sd**2)
 
 
-def _polynomial() -> tuple[float, float, float]:
-    """Chebyshev's degree 2 approximation of log sigmoid(s) on ±POLYNOMIAL_REACH, by powers of s."""
-    series = np.polynomial.Chebyshev.interpolate(
-        lambda s: -np.logaddexp(0.0, -s), 2, domain=[-POLYNOMIAL_REACH, POLYNOMIAL_REACH]
-    )
-    constant, slope, curvature = series.convert(kind=np.polynomial.Polynomial).coef
-    return float(constant), float(slope), float(curvature)
-
-
 def _logistic_log_likelihood(question: Question, n: int, moments: Array) -> Array:
     """PASS-GLM: Σ of a quadratic in y·(intercept + coefficients·x), from the moments."""
-    constant, slope, curvature = _polynomial()
     line = priors.regression(question)
-    weights = jnp.concatenate([line.intercept[None], line.coefficients])
-    quadratic = weights @ moments[:-1, :-1] @ weights
-    return n * constant + slope * (moments[-1, :-1] @ weights) + curvature * quadratic
+    return pass_glm_log_likelihood(line.intercept, line.coefficients, moments, n)
 
 
 def _regression(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpyro.infer.util import log_density
 
-from inference.baselines.noise_naive import _polynomial, noise_naive_model_for
+from inference.baselines.noise_naive import noise_naive_model_for
 from inference.models import model_for
 from inference.models.raw import raw_model_for
 from ldp_client import mechanism_for
@@ -125,11 +125,3 @@ def test_no_reports_leave_a_finite_prior(name):
     question = study.questions[0]
     model = noise_naive_model_for(question, Summary.empty(study).questions[question.id])
     assert all(np.isfinite(joint(model, point)) for point in POINTS[name])
-
-
-def test_the_polynomial_is_near_the_logistic_log_likelihood():
-    """PASS-GLM's own degree 2 on ±4: within 0.17 everywhere (and it cannot be nearer)."""
-    s = np.linspace(-4, 4, 101)
-    constant, slope, curvature = _polynomial()
-    error = constant + slope * s + curvature * s**2 + np.logaddexp(0, -s)
-    assert 0.05 < np.abs(error).max() < 0.2
