@@ -8,7 +8,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.known_studies import note_consent, note_version, refuse_unsigned, refuse_without_consent
 from ldp_client.ledger import Ledger
 from ldp_client.memory import recall, remember
-from ldp_client.outbox import Queued, due_within, enqueue, refuse_full
+from ldp_client.outbox import Queued, due_within, enqueue, invite, refuse_full
 from ldp_client.policy import Policy
 from ldp_client.signatures import verify_study
 from ldp_client.spending import refuse_overspending, refuse_second_answers, write_spends
@@ -93,18 +93,24 @@ class Device:
         with self.ledger.writing() as connection:
             note_consent(connection, study, date.today())
 
-    def answer(self, study: "Study", answers: "dict[str, Any]") -> str:
+    def answer(self, study: "Study", answers: "dict[str, Any]", invitation: str = "") -> str:
         """Perturb every answer once, write spend and report durably, queue the report; returns its id.
 
-        answers: {question id: answer}, one for each question of the study. Raises AnswerError
-        before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError where the policy,
-        the study's days or a missing consent forbid it. The true answers are not kept.
+        answers: {question id: answer}, one for each question of the study. invitation: what the operator
+        of an invited study handed out; it travels beside the report, not in it.
+        Raises AnswerError before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError
+        where the policy, the study's days or a missing consent forbid it. The true answers are not kept.
         """
         terms = terms_of(study)
         terms.refuse_outside_days(date.today())
         with self.ledger.writing() as connection:
             self._refuse(connection, study)
-            return self._record(connection, terms, answers)
+            return self._record(connection, terms, answers, invitation)
+
+    def invite(self, study_id: str, invitation: str) -> None:
+        """Give what waits to be sent to a study another invitation: the first one was not taken."""
+        with self.ledger.writing() as connection:
+            invite(connection, study_id, invitation)
 
     def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
         note_version(connection, study)
@@ -115,7 +121,9 @@ class Device:
             refuse_without_consent(connection, study)
         refuse_full(connection)
 
-    def _record(self, connection: "sqlite3.Connection", terms: "Terms", answers: "dict[str, Any]") -> str:
+    def _record(
+        self, connection: "sqlite3.Connection", terms: "Terms", answers: "dict[str, Any]", invitation: str
+    ) -> str:
         """Everything that an answer changes, in the ledger's one transaction."""
         refuse_second_answers(connection, terms)
         remembering = recall(connection, terms)
@@ -124,10 +132,10 @@ class Device:
         report = perturb_answers(terms.study, {**terms.mechanisms, **remembering}, answers)
         write_spends(connection, terms, fresh, set(report.payloads))
         remember(connection, terms.study, remembering)
-        enqueue(connection, self._queued(terms, report))
+        enqueue(connection, self._queued(terms, report, invitation))
         return report.id
 
-    def _queued(self, terms: "Terms", report: "Report") -> Queued:
+    def _queued(self, terms: "Terms", report: "Report", invitation: str) -> Queued:
         """What leaves the device, as it will leave."""
         due = due_within(self.send_window)
         if terms.study.route is not None:
@@ -135,7 +143,7 @@ class Device:
 
             return queued_shares(terms.study, report, due)
         body = report.to_json() + terms.padding(set(report.payloads))
-        return Queued(report.id, self.collector, terms.study.id, body, due)
+        return Queued(report.id, self.collector, terms.study.id, body, due, invitation)
 
     def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
         """Send what is due to this device's collector, byte for byte as it was written, and ask for the

@@ -21,6 +21,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     answer.add_argument(
         "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
     )
+    answer.add_argument("--invitation", default="", help="for a study that takes invited reports only")
     answer.add_argument("--yes", action="store_true", help="I consent: do not ask")
     answer.set_defaults(run=run_answer)
 
@@ -54,10 +55,12 @@ def run_answer(arguments: argparse.Namespace) -> int:
         _ask_for_consent(study)
     device.consent(study)
     try:
-        report_id = device.answer(study, answers)
+        report_id = device.answer(study, answers, arguments.invitation)
         print(f"answered {study.id}; report {report_id}; epsilon left {float(device.epsilon_left):g}")
     except AlreadyAnsweredError:
         # What an earlier call could not send is sent now.
+        if arguments.invitation:
+            device.invite(study_id, arguments.invitation)
         _flush(device)
         raise
     return _flush(device)

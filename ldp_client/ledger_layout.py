@@ -19,7 +19,7 @@ CREATE TABLE spent (
   delta TEXT NOT NULL, PRIMARY KEY (study, question)) WITHOUT ROWID;
 CREATE TABLE reports (
   id TEXT PRIMARY KEY, collector TEXT NOT NULL, study TEXT NOT NULL, state TEXT NOT NULL,
-  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, invitation TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE permanent (
   study TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL, answer BLOB NOT NULL,
   PRIMARY KEY (study, question)) WITHOUT ROWID;
@@ -34,7 +34,7 @@ _FROM_1 = f"""
 ALTER TABLE spent RENAME TO spent_1;
 {_TABLES}
 INSERT INTO spent SELECT study, question, version, epsilon, '0' FROM spent_1;
-INSERT INTO reports SELECT report_id, collector, study, 'trying', 0, sha256(body), body FROM outbox;
+INSERT INTO reports SELECT report_id, collector, study, 'trying', 0, sha256(body), body, '' FROM outbox;
 INSERT INTO seen SELECT study, MAX(version), '', '' FROM spent_1 GROUP BY study;
 DROP TABLE spent_1;
 DROP TABLE outbox;
@@ -43,7 +43,7 @@ DROP TABLE outbox;
 # A body has a digest of its own, checked when it is sent, so that the seal costs the same for any outbox.
 _SEALED = (
     "SELECT study, question, version, epsilon, delta FROM spent ORDER BY study, question",
-    "SELECT id, collector, study, state, due, digest FROM reports ORDER BY id",
+    "SELECT id, collector, study, state, due, digest, invitation FROM reports ORDER BY id",
     "SELECT study, question, fingerprint, hex(answer) FROM permanent ORDER BY study, question",
     "SELECT study, version, digest, key FROM seen ORDER BY study",
     "SELECT study, digest, day FROM consents ORDER BY study",

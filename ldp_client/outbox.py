@@ -14,23 +14,26 @@ from schemas.errors import LedgerError, RefusedError
 
 MOST_PENDING = 500
 MOST_BYTES = 1 << 20
-_COLUMNS = "SELECT id, collector, study, body, due, digest FROM reports"
+_COLUMNS = "SELECT id, collector, study, body, due, invitation, digest FROM reports"
 
 
 class Queued:
     """A report that waits to be sent: its id, collector, study's id, the exact bytes, and when it is due.
 
     collector: base URL, "" where it was not known when the report was made; for a secure sum the
-    base URLs of its nodes. due: seconds since 1970, 0 for at once. A report whose deletion is asked for
-    has no body.
+    base URLs of its nodes. due: seconds since 1970, 0 for at once. invitation: for a study that
+    takes invited reports only. A report whose deletion is asked for has no body.
     """
 
-    def __init__(self, report_id: str, collector: str, study: str, body: str, due: int = 0) -> None:
+    def __init__(
+        self, report_id: str, collector: str, study: str, body: str, due: int = 0, invitation: str = ""
+    ) -> None:
         self.report_id = report_id
         self.collector = collector
         self.study = study
         self.body = body
         self.due = due
+        self.invitation = invitation
 
     @property
     def nodes(self) -> "list[str]":
@@ -58,7 +61,13 @@ def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
         raise RefusedError(f"the report would have {len(report.body)} bytes, {MOST_BYTES} is the most")
     digest = digest_of(report.body)
     row = (report.report_id, report.collector, report.study, "queued", report.due, digest, report.body)
-    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, report.invitation))
+
+
+def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> None:
+    """Give the study's waiting reports another invitation."""
+    query = "UPDATE reports SET invitation = ? WHERE study = ? AND state IN ('queued', 'trying')"
+    connection.execute(query, (invitation, study_id))
 
 
 def pending(connection: sqlite3.Connection) -> "list[Queued]":
@@ -73,9 +82,9 @@ def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
 
 def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
     rows = connection.execute(f"{_COLUMNS} WHERE {which} ORDER BY id").fetchall()
-    if any([digest_of(row[3]) != row[5] for row in rows]):
+    if any([digest_of(row[3]) != row[6] for row in rows]):
         raise LedgerError("the ledger is damaged: a report is not what was written")
-    return [Queued(*row[:5]) for row in rows]
+    return [Queued(*row[:6]) for row in rows]
 
 
 def try_now(connection: sqlite3.Connection, report_id: str) -> bool:
@@ -86,7 +95,8 @@ def try_now(connection: sqlite3.Connection, report_id: str) -> bool:
 
 def note_sent(connection: sqlite3.Connection, report_id: str) -> None:
     """The collector has it: only its id is kept, unless it was withdrawn meanwhile."""
-    query = "UPDATE reports SET state = 'sent', digest = ?, body = '' WHERE id = ? AND state = 'trying'"
+    wiped = "state = 'sent', digest = ?, body = '', invitation = ''"
+    query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
     connection.execute(query, (digest_of(""), report_id))
 
 
@@ -98,5 +108,5 @@ def drop(connection: sqlite3.Connection, report_id: str) -> None:
 def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
     """Wipe the study's reports; those that may have left are to be deleted. How many these are."""
     connection.execute("DELETE FROM reports WHERE study = ? AND state = 'queued'", (study_id,))
-    query = "UPDATE reports SET state = 'withdrawn', digest = ?, body = '' WHERE study = ?"
+    query = "UPDATE reports SET state = 'withdrawn', digest = ?, body = '', invitation = '' WHERE study = ?"
     return connection.execute(query, (digest_of(""), study_id)).rowcount

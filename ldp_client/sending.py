@@ -132,7 +132,11 @@ class Sender:
         return with_retries(request, attempts)
 
     def _put(self, report: "Queued") -> Outcome:
-        return put_shares(report) if report.nodes else put_report(self._url(report), report.body)
+        return (
+            put_shares(report)
+            if report.nodes
+            else put_report(self._url(report), report.body, report.invitation)
+        )
 
     def _ask_deletion(self, report: "Queued") -> Outcome:
         return delete_shares(report) if report.nodes else delete_report(self._url(report))

@@ -64,12 +64,18 @@ def open_url(request: urllib.request.Request) -> "IO[bytes]":
     return opened
 
 
-def put_report(url: str, body: str, invitation: "Optional[str]" = None) -> Outcome:
-    """Send a report once. invitation: for a study that takes invited reports only."""
+def put_report(url: str, body: str, invitation: str = "") -> Outcome:
+    """Send a report once. invitation: for a study that takes invited reports only.
+
+    A report whose invitation is not taken waits for another.
+    """
     headers = {"Content-Type": "application/json"}
-    if invitation is not None:
+    if invitation:
         headers["LDPKit-Invitation"] = invitation
-    return _ask(urllib.request.Request(url, body.encode("utf-8"), headers, method="PUT"))
+    outcome = _ask(urllib.request.Request(url, body.encode("utf-8"), headers, method="PUT"))
+    if outcome.reason == "HTTP status 403":
+        return Outcome("waiting", "the study takes invited reports only: give an invitation that is unused")
+    return outcome
 
 
 def put_share(url: str, share: bytes) -> Outcome:
