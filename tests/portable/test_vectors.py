@@ -11,15 +11,7 @@ from tests.portable.run_vectors import MECHANISMS
 
 FILES = {*MECHANISMS, "reports", "studies"}
 # What the browser's port does not know yet. Its runner's list is explicit too.
-NOT_IN_JAVASCRIPT = {
-    "gaussian",
-    "sue",
-    "subset_selection",
-    "olh",
-    "hadamard",
-    "memoized",
-    "gaussian_record",
-}
+NOT_IN_JAVASCRIPT = {"memoized"}
 PLATFORMS = platforms()
 
 
