@@ -43,7 +43,8 @@ def test_all_of_it_is_small():
 REFUSED = """
 const {{ parseStudy }} = await import("{port}");
 const study = JSON.parse({text});
-console.log(await parseStudy(JSON.stringify(study)).then(() => "", ({{ code, field }}) => code + " " + field));
+const refused = ({{ code, field }}) => code + " " + field;
+console.log(await parseStudy(JSON.stringify(study)).then(() => "", refused));
 """
 
 
