@@ -2,7 +2,18 @@
 
 import { mechanismFor } from "./ldpkit/index.js";
 
-const READERS = { laplace: number, randomized_response: choice, oue: choices, gaussian_statistics: products };
+const READERS = {
+  laplace: number,
+  gaussian: number,
+  randomized_response: choice,
+  oue: choices,
+  sue: choices,
+  subset_selection: choices,
+  olh: code,
+  hadamard: code,
+  gaussian_statistics: products,
+  gaussian_record: entries,
+};
 
 /** [question's words, what its payload says] for each question. */
 export function inWords(study, body) {
@@ -20,14 +31,25 @@ function number(question, bytes) {
 }
 
 function choice({ choices }, bytes) {
-  return choices[bytes.reduce((index, byte) => 256 * index + byte, 0)];
+  const index = bytes.reduce((total, byte) => 256 * total + byte, 0);
+  return Array.isArray(choices) ? choices[index] : String(index);
 }
 
 function choices(question, bytes) {
-  const marked = question.choices.filter((_, index) => (bytes[index >> 3] >> (index & 7)) & 1);
+  const labels = Array.from(question.choices, (label, index) => label ?? String(index));
+  const marked = labels.filter((_, index) => (bytes[index >> 3] >> (index & 7)) & 1);
   return marked.length ? `marked: ${marked.join("; ")}` : "none marked";
 }
 
 function products(_, bytes) {
   return `${bytes.length / 4} numbers, each a product of two entries plus noise`;
+}
+
+function code(_, bytes) {
+  const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `the code ${digits}, which stands for many choices`;
+}
+
+function entries({ features, response }) {
+  return `${features.length} noisy numbers and a noisy ${response.bounds ? "number" : "yes or no"}`;
 }

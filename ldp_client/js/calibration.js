@@ -10,13 +10,14 @@ import { floorScaled } from "./rational.js";
 export const NOISE_BITS = 20n;
 // Probabilities of choice mechanisms are integers over 2**CHOICE_BITS.
 export const CHOICE_BITS = 32n;
-const WORK_BITS = 128n;
+export const WORK_BITS = 128n;
 const CDF_BITS = 256n;
 const LARGEST_RADIUS = 64n << NOISE_BITS;
 // The sampled normal is truncated at 16 standard deviations: total variation below 2**-188 a coordinate.
 const TRUNCATION_BITS = 188n;
 
-const expEpsilonBelow = (epsilon) => expBounds(floorScaled(epsilon, WORK_BITS), WORK_BITS)[0];
+/** The largest known integer not above 2**WORK_BITS × e**epsilon. */
+export const expEpsilonBelow = (epsilon) => expBounds(floorScaled(epsilon, WORK_BITS), WORK_BITS)[0];
 
 /** N, for a data grid 0..N and Laplace scale 2**NOISE_BITS: the true epsilon is N / 2**NOISE_BITS. */
 export const laplaceLevels = (epsilon) => floorScaled(epsilon, NOISE_BITS);
@@ -28,9 +29,12 @@ export function unaryThreshold(epsilon) {
 }
 
 /** T = ⌊2**b e**ε / (e**ε + k − 1)⌋: the true one of k choices is reported with probability T / 2**b. */
-export function truthThreshold(epsilon, choices) {
-  const growth = expEpsilonBelow(epsilon);
-  return (growth << CHOICE_BITS) / (growth + (BigInt(choices - 1) << WORK_BITS));
+export const truthThreshold = (epsilon, choices) => truthThresholdOfWeights(epsilon, 1, choices - 1);
+
+/** ⌊2**b often·e**ε / (often·e**ε + seldom)⌋: `often` reports support the truth, `seldom` do not. */
+export function truthThresholdOfWeights(epsilon, often, seldom) {
+  const growth = BigInt(often) * expEpsilonBelow(epsilon);
+  return (growth << CHOICE_BITS) / (growth + (BigInt(seldom) << WORK_BITS));
 }
 
 /**

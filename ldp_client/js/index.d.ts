@@ -21,7 +21,17 @@ export interface YesNoField {
   readonly ask: "yes_no";
 }
 
-export type MechanismName = "laplace" | "randomized_response" | "oue" | "gaussian_statistics";
+export type MechanismName =
+  | "laplace"
+  | "gaussian"
+  | "randomized_response"
+  | "oue"
+  | "sue"
+  | "subset_selection"
+  | "olh"
+  | "hadamard"
+  | "gaussian_statistics"
+  | "gaussian_record";
 
 interface Asked<Ask extends string, Name extends MechanismName> {
   readonly id: string;
@@ -31,19 +41,23 @@ interface Asked<Ask extends string, Name extends MechanismName> {
   readonly model: { readonly name: string };
 }
 
-export interface NumberQuestion extends Asked<"number", "laplace"> {
+export interface NumberQuestion extends Asked<"number", "laplace" | "gaussian"> {
   readonly bounds: Bounds;
 }
 
-export interface ChoiceQuestion extends Asked<"choice", "randomized_response" | "oue"> {
-  readonly choices: readonly string[];
+export interface ChoiceQuestion extends Asked<
+    "choice",
+    "randomized_response" | "oue" | "sue" | "subset_selection" | "olh" | "hadamard"
+  > {
+  /** Labels; or, for choices by count, the whole numbers below `length`, answered as numbers. */
+  readonly choices: readonly string[] | { readonly length: number };
 }
 
 export interface YesNoQuestion extends Asked<"yes_no", "randomized_response"> {
   readonly choices: readonly ["no", "yes"];
 }
 
-export interface RecordQuestion extends Asked<"record", "gaussian_statistics"> {
+export interface RecordQuestion extends Asked<"record", "gaussian_statistics" | "gaussian_record"> {
   readonly features: readonly NumberField[];
   readonly norm: Rational;
   readonly response: NumberField | YesNoField;

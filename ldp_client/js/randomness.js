@@ -17,6 +17,14 @@ export const randomUint32 = (random) => viewOf(random(4)).getUint32(0);
 
 export const randomUint64 = (random) => viewOf(random(8)).getBigUint64(0);
 
+/** `truth` with probability threshold / 2**32, else another of 0..count−1. Draws both whether needed or not. */
+export function truthOrOther(truth, count, threshold, random) {
+  const truthful = randomUint32(random) < threshold;
+  const draw = uniformBelow(count - 1, random);
+  const other = draw + Number(draw >= truth);
+  return truthful ? truth : other;
+}
+
 /** A uniform integer in 0..limit−1, limit ≤ 2**32, by rejection. */
 export function uniformBelow(limit, random) {
   const ceiling = 2 ** 32 - (2 ** 32 % limit);

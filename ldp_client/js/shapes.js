@@ -38,10 +38,13 @@ export const identifier = plain(
 
 export const constant = (expected) => plain((value) => value === expected, `must be ${expected}`);
 
-export const version = plain(
-  (value) => Number.isInteger(value) && value >= 1 && value <= 1e6,
-  "must be a whole number from 1 to 1000000",
-);
+export const whole = (low, high) =>
+  plain(
+    (value) => Number.isInteger(value) && value >= low && value <= high,
+    `must be a whole number from ${low} to ${high}`,
+  );
+
+export const version = whole(1, 1e6);
 
 export const day = plain(isDay, "must be a day, YYYY-MM-DD");
 

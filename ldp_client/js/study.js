@@ -2,17 +2,21 @@
 
 import { fail } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
+import { loadMechanisms } from "./mechanisms/index.js";
 import { PRIORS, checkPrior } from "./priors.js";
 import {
-  bounds, check, constant, day, decimal, hasOwn, identifier, isObject, listOf, record, tagged, text, version,
+  bounds, check, constant, day, decimal, hasOwn, identifier, isObject, listOf, record, tagged, text, version, whole,
 } from "./shapes.js";
 
 const MAX_BYTES = 1 << 20;
 
-const named = (parameters, ...names) =>
+/** parameters by mechanism name → the shape of a mechanism. */
+const named = (mechanisms) =>
   tagged(
     "name",
-    Object.fromEntries(names.map((name) => [name, record({ name: constant(name), ...parameters })])),
+    Object.fromEntries(
+      Object.entries(mechanisms).map(([name, own]) => [name, record({ name: constant(name), ...own })]),
+    ),
   );
 const models = (...names) =>
   tagged(
@@ -22,7 +26,7 @@ const models = (...names) =>
     ),
   );
 const EPSILON = { epsilon: decimal(([n, d]) => n > 0n && n <= 64n * d) };
-const DELTA = { delta: decimal(([n, d]) => n > 0n && n < d) };
+const NOISY = { ...EPSILON, delta: decimal(([n, d]) => n > 0n && n < d) };
 
 const question = (ask, own, mechanism, ...names) => ({
   [ask]: record(
@@ -40,18 +44,38 @@ const RECORD = {
   norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
   response,
 };
-const CHOICES = { choices: listOf(text(200), 2, 10000) };
+const LABELS = listOf(text(200), 2, 10000);
+const COUNT = record({ count: whole(2, 1 << 20) });
+// Choices by count are the whole numbers below it; only their number is kept.
+const CHOICES = {
+  choices: (value, path) => (isObject(value) ? { length: COUNT(value, path).count } : LABELS(value, path)),
+};
 
 const NUMBERS = ["normal", "exponential", "lognormal", "gamma", "weibull", "beta", "poisson", "geometric"];
 
 const QUESTION = tagged("ask", {
-  ...question("number", { bounds }, named(EPSILON, "laplace"), ...NUMBERS),
-  ...question("choice", CHOICES, named(EPSILON, "randomized_response", "oue"), "multinomial"),
-  ...question("yes_no", {}, named(EPSILON, "randomized_response"), "bernoulli"),
+  ...question("number", { bounds }, named({ laplace: EPSILON, gaussian: NOISY }), ...NUMBERS),
+  ...question(
+    "choice",
+    CHOICES,
+    named({
+      randomized_response: EPSILON,
+      oue: EPSILON,
+      sue: EPSILON,
+      subset_selection: EPSILON,
+      olh: EPSILON,
+      hadamard: EPSILON,
+    }),
+    "multinomial",
+  ),
+  ...question("yes_no", {}, named({ randomized_response: EPSILON }), "bernoulli"),
   ...question(
     "record",
     RECORD,
-    named({ ...EPSILON, ...DELTA }, "gaussian_statistics"),
+    named({
+      gaussian_statistics: NOISY,
+      gaussian_record: { ...NOISY, response_share: decimal(([n, d]) => n > 0n && n < d) },
+    }),
     "linear_regression",
     "logistic_regression",
   ),
@@ -80,6 +104,7 @@ export async function parseStudy(source) {
     if (asked.ask === "record") checkRecord(asked, asked.path);
     checkPrior(asked, asked.path);
   });
+  await loadMechanisms(questions);
   const canonical = canonicalJson(document);
   return { ...study, document, canonical, digest: await sha256(canonical) };
 }

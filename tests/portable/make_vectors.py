@@ -333,17 +333,9 @@ NEEDS_STRICT_JSON = {
 # Studies that ask for what the browser's port does not know yet.
 NOT_IN_JAVASCRIPT = {
     "ask-one-word",
-    "count-one",
-    "count-too-large",
-    "count-unknown-field",
-    "many-choices",
     "memoized-instantaneous-above",
     "memoized-of-unknown",
     "memoized-sue-of-yes-no",
-    "noise-too-large-for-number",
-    "response-share-missing",
-    "response-share-one",
-    "too-many-bits",
 }
 
 

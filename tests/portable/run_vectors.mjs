@@ -102,7 +102,18 @@ async function studyFailures({ studies }) {
 }
 
 const found = {};
-for (const name of ["laplace", "randomized_response", "oue", "gaussian_statistics"]) {
+for (const name of [
+  "laplace",
+  "gaussian",
+  "randomized_response",
+  "oue",
+  "sue",
+  "subset_selection",
+  "olh",
+  "hadamard",
+  "gaussian_statistics",
+  "gaussian_record",
+]) {
   found[name] = await mechanismFailures(load(name));
 }
 found.reports = await reportFailures(load("reports"));

@@ -16,7 +16,7 @@ async function answerOnce(text: string): Promise<string> {
 function describe(question: Question): string {
   if (question.ask === "number") return `${question.bounds[0][0] / question.bounds[0][1]}`;
   if (question.ask === "record") return question.features.map(({ id }) => id).join();
-  return question.choices.join();
+  return "join" in question.choices ? question.choices.join() : `${question.choices.length}`;
 }
 
 function levels(question: Question): bigint {

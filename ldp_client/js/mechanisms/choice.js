@@ -5,10 +5,18 @@ import { tooSmall } from "./base.js";
 
 /** answer → the index of the choice; a yes/no also takes true and false. */
 export const choiceIndex = ({ id, ask, choices }) => (answer) => {
+  if (!Array.isArray(choices)) return numberedIndex(id, choices.length, answer);
   const index = ask === "yes_no" && typeof answer === "boolean" ? Number(answer) : choices.indexOf(answer);
   if (index < 0) fail("answer", `must be one of its ${choices.length} choices`, id);
   return index;
 };
+
+/** Choices by count are whole numbers, given as such or as text. */
+function numberedIndex(id, count, answer) {
+  const number = typeof answer === "string" && /^[0-9]{1,7}$/.test(answer) ? Number(answer) : answer;
+  const good = Number.isInteger(number) && number >= 0 && number < count;
+  return good ? number : fail("answer", `must be a whole number from 0 to ${count - 1}`, id);
+}
 
 /** The two weights of a report, for a choice that it supports and for one that it does not. */
 export function checkOdds(question, often, seldom) {

@@ -1,13 +1,12 @@
 /** Gaussian noise on one record's second moments: the twin of ldp_client/mechanisms/gaussian_statistics.py. */
 
 import { gaussianRadius } from "../calibration.js";
-import { fail } from "../errors.js";
 import { isqrt } from "../integers.js";
-import { UNIT_BITS, clipNorm, signedUnits } from "../quantise.js";
+import { UNIT_BITS, clipNorm } from "../quantise.js";
 import { floorScaled } from "../rational.js";
-import { hasOwn, isObject } from "../shapes.js";
 import { normal } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
+import { checkNames, units } from "./record.js";
 
 const MULTIPLIER_BITS = 60n;
 const HALF = 1n << (MULTIPLIER_BITS - 1n);
@@ -16,12 +15,12 @@ const HALF = 1n << (MULTIPLIER_BITS - 1n);
  * The upper triangle of vvᵀ, v = (constant, features…, response), in integers, plus
  * round(2**20 × N(0, 1)).
  */
-export function gaussianStatistics(question) {
-  const { norm, features, response, mechanism } = question;
+export function mechanism(question) {
+  const { norm, features, response, mechanism: stated } = question;
   const radius = floorScaled(norm, UNIT_BITS);
   const weight = isqrt((radius * radius) / 2n);
   const pairs = releasedPairs(features.length + 1, response.bounds);
-  const distance = gaussianRadius(mechanism.epsilon, mechanism.delta, pairs.length);
+  const distance = gaussianRadius(stated.epsilon, stated.delta, pairs.length);
   // So that any two records' integer statistics are at most `distance` apart in L2, rounding included.
   const room = distance - isqrt(BigInt(pairs.length - 1)) - 1n;
   if (room < 1n) tooSmall(question, "mechanism");
@@ -54,23 +53,4 @@ function releasedPairs(last, isNumber) {
   const pairs = [];
   for (let i = 0; i <= last; i++) for (let j = i; j <= last; j++) pairs.push([i, j]);
   return pairs.filter(([i, j]) => i < j || (i > 0 && (i < last || isNumber)));
-}
-
-function checkNames({ id, features, response }, answer) {
-  if (!isObject(answer)) fail("answer", "must be a record", id);
-  const fields = [...features, response];
-  for (const field of fields) {
-    if (!hasOwn(answer, field.id)) fail("answer", "is missing", `${id}.${field.id}`);
-  }
-  if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
-}
-
-/** One field of a record, its bounds (or no and yes) at ∓size. */
-function units(question, { id, bounds }, answer, size) {
-  const value = answer[id];
-  const name = `${question.id}.${id}`;
-  if (bounds) return BigInt(signedUnits(value, bounds, size, name));
-  if (value === "yes" || value === true) return BigInt(size);
-  if (value === "no" || value === false) return BigInt(-size);
-  return fail("answer", "must be yes or no", name);
 }

@@ -6,7 +6,7 @@ import { laplace } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
 
 /** i in 0..levels, released as i + round(2**20 × Laplace(1)) in 4 bytes; true epsilon = levels / 2**20. */
-export function laplaceNumber(question) {
+export function mechanism(question) {
   const levels = laplaceLevels(question.mechanism.epsilon);
   if (levels < 1n) tooSmall(question, "mechanism.epsilon");
   return {

@@ -1,0 +1,48 @@
+/** Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set of choices, the true one likely in it. */
+
+import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThresholdOfWeights } from "../calibration.js";
+import { randomUint32, uniformBelow, viewOf } from "../randomness.js";
+import { checkOdds, choiceIndex } from "./choice.js";
+import { unarySize } from "./unary.js";
+
+/** `size` choices: the true one with probability T / 2**32, the rest uniform among the others. */
+export function mechanism(question) {
+  const payloadSize = unarySize(question);
+  const { epsilon } = question.mechanism;
+  const choices = question.choices.length;
+  const size = subsetSize(epsilon, choices);
+  const threshold = truthThresholdOfWeights(epsilon, size, choices - size);
+  const missed = (1n << CHOICE_BITS) - threshold;
+  checkOdds(question, threshold * BigInt(choices - size), missed * BigInt(size));
+
+  /** Draws `size` other choices in random order, and lets the truth take the first one's place. */
+  function randomise(quantised, random) {
+    const truthful = randomUint32(random) < threshold;
+    const others = drawOthers(choices - 1, size, random).map((other) => other + Number(other >= quantised));
+    others[0] = truthful ? quantised : others[0];
+    const bits = new Uint8Array(payloadSize);
+    for (const other of others) bits[other >> 3] |= 1 << (other & 7);
+    return bits;
+  }
+
+  return { integers: { threshold, size: BigInt(size) }, payloadSize, quantise: choiceIndex(question), randomise };
+}
+
+/** max(1, round(k / (1 + e**ε))). */
+function subsetSize(epsilon, choices) {
+  const whole = (1n << WORK_BITS) + expEpsilonBelow(epsilon);
+  return Math.max(1, Number(((BigInt(choices) << (WORK_BITS + 1n)) + whole) / (2n * whole)));
+}
+
+/** `size` distinct numbers below count in uniformly random order: a shuffle that stops early. */
+function drawOthers(count, size, random) {
+  const deck = Array.from({ length: count }, (_, index) => index);
+  const words = viewOf(random(4 * size));
+  for (let place = 0; place < size; place++) {
+    const left = count - place;
+    const word = words.getUint32(4 * place, true);
+    const chosen = place + (word < 2 ** 32 - (2 ** 32 % left) ? word % left : uniformBelow(left, random));
+    [deck[place], deck[chosen]] = [deck[chosen], deck[place]];
+  }
+  return deck.slice(0, size);
+}

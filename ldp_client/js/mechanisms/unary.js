@@ -1,0 +1,35 @@
+/** What mechanisms that send one bit for each choice share. */
+
+import { CHOICE_BITS } from "../calibration.js";
+import { fail } from "../errors.js";
+
+const MOST_CHOICES = 65536;
+
+/** The bytes of a bit for each choice: choice j is bit j % 8 (lowest first) of byte j // 8. */
+export function unarySize({ choices, path }) {
+  if (choices.length > MOST_CHOICES) fail("study", "has too many choices for it", `${path}.mechanism.name`);
+  return Math.ceil(choices.length / 8);
+}
+
+/** 8 × size bits, each 1 with probability threshold / 2**32. Bit-sliced: lowest digit first. */
+export function biasedBits(threshold, size, random) {
+  const buffer = random(size * Number(CHOICE_BITS));
+  const bits = new Uint8Array(size);
+  for (let digit = 0; digit < CHOICE_BITS; digit++) {
+    const isOne = (threshold >> BigInt(digit)) & 1n;
+    const fresh = buffer.subarray(digit * size);
+    for (let index = 0; index < size; index++) {
+      bits[index] = isOne ? bits[index] | fresh[index] : bits[index] & fresh[index];
+    }
+  }
+  return bits;
+}
+
+/** A bit for each choice, the given one's 1; touches every byte, whatever the answer. */
+export const oneHot = (bits, index) => bits.map((_, byte) => Number(byte === index >> 3) << (index & 7));
+
+/** The bits without those beyond the last choice. */
+export function trimmed(bits, choices) {
+  bits[bits.length - 1] &= 255 >> (8 * bits.length - choices);
+  return bits;
+}
