@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.summed_gaussian import SummedMechanism
 from schemas.errors import ReportError
@@ -14,8 +16,11 @@ def _size(mechanism: Mechanism) -> int:
     return cast(SummedMechanism, mechanism).size
 
 
-def _refuse(mechanism: Mechanism, _payloads: Payloads) -> Values:
-    raise ReportError(f"payloads.{mechanism.field}", "travels as secret shares only")
+def _refuse(mechanism: Mechanism, payloads: Payloads) -> Values:
+    """The sum of no reports; a single one is an error."""
+    if len(payloads):
+        raise ReportError(f"payloads.{mechanism.field}", "travels as secret shares only")
+    return np.zeros(_size(mechanism), dtype=np.int64)
 
 
 def _possible(mechanism: Mechanism, n: int, values: Values) -> bool:

@@ -12,6 +12,7 @@ from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moment
 from inference.models import model_for, summed
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS
+from schemas import Study
 from summaries import QuestionSummary
 from tests.inference.simulation import posterior_draws, times_covered
 from tests.secure_sum.conftest import build_study
@@ -98,9 +99,12 @@ CASES = {
 }
 
 
-def covered(name):
+def covered(name, epsilon="1"):
     draw, truth = CASES[name]
-    question = build_study(name, clients=DEVICES, tolerate=50).questions[0]
+    document = build_study(name, clients=DEVICES, tolerate=50).document
+    asked = document["questions"][0]
+    stated = {**asked, "mechanism": {**asked["mechanism"], "epsilon": epsilon}}
+    question = Study({**document, "questions": [stated]}).questions[0]
     mechanism = mechanism_for(question)
     generators = np.random.default_rng(20261121).spawn(STUDIES)
     models = [model_for(question, total_of(mechanism, draw(one), one)) for one in generators]
@@ -121,5 +125,5 @@ def test_leaving_the_noise_out_is_noticed(monkeypatch):
         return n, noise_sd / 100, values
 
     monkeypatch.setattr(summed, "_total", naive)
-    found = covered("wait")
+    found = covered("ever", epsilon="0.2")
     assert not all(share_is(times, STUDIES, 0.9) for times in found.values()), found
