@@ -50,13 +50,16 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE"""
     study = load_study(arguments.study)
     from inference.reading import summarize_files
+    from ldp_client import mechanism_for
     from ldp_client.files import replacing
+    from summaries.influence import FALSE_SHARE, influence_in_words
 
     summary = summarize_files(study, arguments.reports)
     with replacing(arguments.out) as file:
         file.write(summary.to_json() + "\n")
-    for name, part in summary.questions.items():
-        print(f"{name}: {part.n} reports")
+    for question in study.questions:
+        words = influence_in_words(mechanism_for(question), FALSE_SHARE)
+        print(f"{question.id}: {summary.questions[question.id].n} reports. {words}")
     return 0
 
 

@@ -14,6 +14,9 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 
+# The share of false reports that pages and commands speak of.
+FALSE_SHARE = 0.01
+
 
 def share_influence(mechanism: ChoiceMechanism) -> float:
     """The most by which a share f of false reports moves the estimated share of a choice, over f: 1/(p − q).

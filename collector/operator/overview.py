@@ -13,7 +13,7 @@ from collector.storage import queries
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import Rules
 from ldp_client.wording import odds
-from summaries.influence import influence_in_words
+from summaries.influence import FALSE_SHARE, influence_in_words
 
 if TYPE_CHECKING:
     from collector.context import Collector
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Counting millions of reports takes a while; a page may take a twentieth of the time for it.
 REST = 20.0
-# What the page reckons with when it says what false reports could do.
-FALSE_SHARE = 0.01
 ASKS = {"number": "A number.", "choice": "One of {} choices.", "yes_no": "Yes or no.", "record": "A record."}
 
 

@@ -73,7 +73,9 @@ def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path)
     assert (second.returncode, "answered it before" in second.stderr) == (2, True)
     assert "0 reports sent" in second.stdout
     assert len(exported(collector, reports)) == 1
-    assert ldpkit("summarize", study_file, reports, "--out", summary).returncode == 0
+    summarized = ldpkit("summarize", study_file, reports, "--out", summary)
+    assert summarized.returncode == 0
+    assert "If 1 % of the reports were false" in summarized.stdout
     done = ldpkit("fit", study_file, summary, "--out", tmp_path / "fit", "--seed", "5")
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "fit" / "posterior.json").read_text())
