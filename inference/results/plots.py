@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from inference.results.posterior import Posterior
@@ -115,8 +116,11 @@ def predictive_plot(found: Predictive) -> Figure:
         low, high = np.quantile(simulated, INTERVAL, axis=0)
         axis.vlines(place, low, high, color=colour, linewidth=5, alpha=0.6)
         axis.plot(place, found.observed, "o", color=RAW, markersize=3)
-        if min(low.min(), found.observed.min()) > 0:
+        least, most = min(low.min(), found.observed.min()), max(high.max(), found.observed.max())
+        if 0 < 10 * least < most:
             axis.set_yscale("log")
+        axis.set_xlim(-0.5, len(place) - 0.5)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axis.set_title(f"expected {label} (90 %, bars) and observed (dots)", fontsize=7)
         axis.tick_params(labelsize=6, which="both")
         axis.spines[["right", "top"]].set_visible(False)

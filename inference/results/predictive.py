@@ -33,9 +33,9 @@ class Predictive:
         """One sentence on each of the two checks."""
         prior = self.inside(self.prior)
         after = self.inside(self.posterior)
-        first = f"The range of what the prior expects holds {prior:.0%} of what was observed"
+        first = f"The range of what the prior expects holds {100 * prior:.0f} % of what was observed"
         first += ": it allows what came." if prior >= FEW_INSIDE else ": what came surprises the prior."
-        second = f" After the fit, what the posterior expects holds {after:.0%}"
+        second = f" After the fit, what the posterior expects holds {100 * after:.0f} %"
         return (
             first
             + second
