@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import urllib.error
 import urllib.request
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse
 from urllib.parse import quote, urlsplit
 
+from collector.http.refusals import refusal
 from schemas import Report
 from schemas.errors import DocumentError, InputError, TransferError
 from schemas.export_end import FORMAT as END_FORMAT
@@ -19,8 +19,6 @@ from schemas.export_end import end_line
 TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 5
 FIRST_DELAY_SECONDS = 0.5
-MAX_PROBLEM_BYTES = 1 << 16
-TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
 
 
 class CutOffError(TransferError):
@@ -89,7 +87,7 @@ def _opened(url: str, token: str) -> Iterator[HTTPResponse]:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
             yield response
     except urllib.error.HTTPError as error:
-        raise _refusal(error) from None
+        raise refusal(error, "the collector", CutOffError) from None
     except (OSError, HTTPException) as error:
         raise CutOffError(f"{url}: {getattr(error, 'reason', None) or error!r}") from error
 
@@ -114,19 +112,3 @@ def _parse_report(line: bytes) -> Report:
         return Report.from_json(line)
     except DocumentError as error:
         raise TransferError(f"the collector sent what is not a report: {error}") from None
-
-
-def _refusal(error: urllib.error.HTTPError) -> TransferError:
-    with error:
-        detail = _problem_detail(error.read(MAX_PROBLEM_BYTES))
-    kind = CutOffError if error.code in TEMPORARY else TransferError
-    return kind(f"the collector answered {error.code}: {detail or error.reason}")
-
-
-def _problem_detail(body: bytes) -> str | None:
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return None
-    detail = document.get("detail") if isinstance(document, dict) else None
-    return detail if isinstance(detail, str) else None

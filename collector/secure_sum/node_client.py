@@ -9,14 +9,13 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
+from collector.http.refusals import refusal
 from schemas.errors import TransferError
 
 # A node expands 100,000 shares of 10,000 numbers in well under a minute.
 TIMEOUT_SECONDS = 600.0
 ATTEMPTS = 5
 FIRST_DELAY_SECONDS = 0.5
-MAX_PROBLEM_BYTES = 1 << 16
-TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
 BINARY = "application/octet-stream"
 JSON = "application/json"
 
@@ -75,19 +74,9 @@ class NodeClient:
                 answer: bytes = response.read()
                 return answer
         except urllib.error.HTTPError as error:
-            raise self._refusal(error) from None
+            raise refusal(error, f"node {self.url}", _PassingError) from None
         except (OSError, HTTPException) as error:
             raise _PassingError(f"node {self.url}: {getattr(error, 'reason', None) or error!r}") from None
-
-    def _refusal(self, error: urllib.error.HTTPError) -> TransferError:
-        with error:
-            body = error.read(MAX_PROBLEM_BYTES)
-        try:
-            detail = json.loads(body)["detail"]
-        except (ValueError, KeyError, TypeError):
-            detail = error.reason
-        kind = _PassingError if error.code in TEMPORARY else TransferError
-        return kind(f"node {self.url} answered {error.code}: {detail}")
 
 
 class _PassingError(TransferError):
