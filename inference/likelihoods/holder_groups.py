@@ -12,10 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 Matrix = NDArray[np.float64]
+Values = Matrix | Array
 # Error of the interpolated functions, relative to their values.
 TOLERANCE = 1e-10
 # More distinct numbers of records than these are not candidates for n_k: their quantiles are.
@@ -24,25 +26,24 @@ RATES = np.logspace(-7, 7, 281)
 
 
 class HolderGroups(NamedTuple):
-    """Sums (k, e, p, p) of n (k, e) records, with weights, whose precision is that of `at` (k,) records.
+    """Sums (k, e, p, p) of n `records` (k, e) with `weights` (k, e), whose precision is that of `at` (k,) records.
 
     holders: (k,) weights of the log-determinants; they sum to the number of holders.
     """
 
-    at: Matrix
-    holders: Matrix
-    statistics: Matrix
-    records: Matrix
-    weights: Matrix
+    at: Values
+    holders: Values
+    records: Values
+    weights: Values
 
 
-def one_by_one(statistics: Matrix, records: Matrix) -> HolderGroups:
+def one_by_one(statistics: Matrix, records: Matrix) -> tuple[Matrix, HolderGroups]:
     """Every holder for itself: statistics (j, p, p), records (j,)."""
     ones = np.ones(len(records))
-    return HolderGroups(records, ones, statistics[:, None], records[:, None], ones[:, None])
+    return statistics[:, None], HolderGroups(records, ones, records[:, None], ones[:, None])
 
 
-def grouped(statistics: Matrix, records: Matrix) -> HolderGroups:
+def grouped(statistics: Matrix, records: Matrix) -> tuple[Matrix, HolderGroups]:
     """Holders of `records` > 0 in the cheaper of both forms; equal to 1e-8 of the log-density."""
     p = statistics.shape[-1]
     most = p * (p + 1) // 2 + 1
@@ -53,9 +54,10 @@ def grouped(statistics: Matrix, records: Matrix) -> HolderGroups:
     if len(records) <= len(at) * most:
         return one_by_one(statistics, records)
     vectors = np.column_stack([_svec(statistics), records])
-    parts = [_stand_ins(vectors, share, p) for share in shares]
+    parts = [_stand_ins(vectors, share) for share in shares]
     stand_ins, weights = (np.stack(column) for column in zip(*parts, strict=True))
-    return HolderGroups(at, shares.sum(axis=1), _smat(stand_ins[..., :-1], p), stand_ins[..., -1], weights)
+    groups = HolderGroups(at, shares.sum(axis=1), stand_ins[..., -1], weights)
+    return _smat(stand_ins[..., :-1], p), groups
 
 
 def interpolation(records: Matrix) -> tuple[Matrix, Matrix]:
@@ -84,7 +86,7 @@ def _functions(records: Matrix, middle: float) -> Matrix:
     return np.vstack([np.ones_like(relative), precision, 1 / relative, determinant, np.log(relative)])
 
 
-def _stand_ins(vectors: Matrix, shares: Matrix, p: int) -> tuple[Matrix, Matrix]:
+def _stand_ins(vectors: Matrix, shares: Matrix) -> tuple[Matrix, Matrix]:
     """Eigenvectors (D + 1, D + 1) of sum_j share_j v_j v_j', and their eigenvalues, as weights."""
     moments = (vectors * shares[:, None]).T @ vectors
     # Equal sizes of both kinds of entries keep the small eigenvalues exact.

@@ -8,8 +8,9 @@ to a variance v adds v M_ij M_kl.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -46,18 +47,58 @@ def second_moments(
     return jnp.pad(covariance, (1, 0)) + average * mean[:, None] * mean
 
 
-class HolderSums(Distribution):
+class Total(NamedTuple):
+    """Of all holders: released sums (p, p), else 0; rows and their variance; noise variances (p, p)."""
+
+    sums: Array
+    rows: Array
+    count_variance: Array
+    noise_variance: Array
+
+
+class HolderLaw(Distribution):
+    """What both laws share: M = `second` (p, p), and draws of the holders' total.
+
+    constant: whether u has one. total: what all released together. Log densities are up to a term free of M.
+    """
+
+    arg_constraints = {"second": constraints.positive_definite}  # noqa: RUF012
+
+    def __init__(
+        self, second: Array, constant: bool, event_shape: tuple[int, ...], total: Total | None
+    ) -> None:
+        self.second, self.constant, self.total = second, constant, total
+        super().__init__((), event_shape)
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        raise NotImplementedError("where groups stand for holders there are no draws of one: use draw_total")
+
+    def draw_total(self, key: Array) -> Array:
+        """The sum over all holders (p, p), its noise taken as normal, 0 where it is not released."""
+        total = self.total
+        assert total is not None
+        white, noise = jax.random.normal(key, (2, *self.second.shape))
+        factor = jnp.linalg.cholesky(self.second)
+        spread = jnp.sqrt(total.rows / 2) * factor @ (white + white.T) @ factor.T
+        if self.constant:
+            # What the number of records, which is given, does not explain.
+            share = self.second[0] / self.second[0, 0]
+            spread = spread - spread[0, 0] * share[:, None] * share
+        noise = jnp.triu(noise) + jnp.triu(noise, 1).T
+        count = jnp.sqrt(total.count_variance) * jax.random.normal(jax.random.fold_in(key, 1))
+        drawn = (total.rows + count) * self.second + spread + jnp.sqrt(total.noise_variance) * noise
+        return jnp.where(total.noise_variance > 0, drawn, 0.0)
+
+
+class HolderSums(HolderLaw):
     """Sums (k, e, p, p) of a `HolderGroups` in the units of a `NoiseShape`; O(p^3) for each of them.
 
     second: M (p, p) in own units. at, holders, records, weights, count_variance (k,): see HolderGroups; the
     last is v. constant: whether u has one. counted: whether v is not zero. The log density is that of all
-    holders, up to a term free of M; where groups stand in for holders, no draw of one would mean anything.
+    holders.
     """
 
-    arg_constraints = {"second": constraints.positive_definite}  # noqa: RUF012
     support = constraints.independent(constraints.real, 4)
-    pytree_data_fields = ("second", "at", "holders", "records", "weights", "count_variance")
-    pytree_aux_fields = ("shape_of_noise", "constant", "counted")
 
     def __init__(
         self,
@@ -68,16 +109,13 @@ class HolderSums(Distribution):
         *,
         constant: bool,
         counted: bool,
-        validate_args: bool | None = None,
+        total: Total | None = None,
     ) -> None:
-        self.second, self.count_variance = second, jnp.asarray(count_variance)
+        self.count_variance = jnp.asarray(count_variance)
         self.at, self.holders = jnp.asarray(groups.at), jnp.asarray(groups.holders)
         self.records, self.weights = jnp.asarray(groups.records), jnp.asarray(groups.weights)
-        self.shape_of_noise, self.constant, self.counted = shape, constant, counted
-        super().__init__((), (*self.records.shape, *second.shape), validate_args=validate_args)
-
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        raise NotImplementedError("groups of holders have no draws: see draw_total")
+        self.shape_of_noise, self.counted = shape, counted
+        super().__init__(second, constant, (*self.records.shape, *second.shape), total)
 
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
         del intermediates
@@ -122,14 +160,13 @@ class HolderSums(Distribution):
         return jnp.linalg.slogdet(small)[1], jnp.sum(jnp.linalg.inv(small) * products)
 
 
-class HolderEntries(Distribution):
+class HolderEntries(HolderLaw):
     """Released entries (j, D) of each holder's sum, with noise of any variances, by dense matrices: O(D^3).
 
     second: M (p, p). records, count_variance: (j,). noise_variance: (j, D). pairs: (D, 2), which entries of
     uu' they are. constant: whether u has one; then entry (0, 0) is not among them.
     """
 
-    arg_constraints = {"second": constraints.positive_definite}  # noqa: RUF012
     support = constraints.independent(constraints.real, 2)
 
     def __init__(
@@ -141,12 +178,12 @@ class HolderEntries(Distribution):
         pairs: np.ndarray,
         *,
         constant: bool,
-        validate_args: bool | None = None,
+        total: Total | None = None,
     ) -> None:
-        self.second, self.pairs, self.constant = second, pairs, constant
+        self.pairs = pairs
         self.records, self.count_variance = jnp.asarray(records), jnp.asarray(count_variance)
         self.noise_variance = jnp.asarray(noise_variance)
-        super().__init__((), self.noise_variance.shape, validate_args=validate_args)
+        super().__init__(second, constant, self.noise_variance.shape, total)
 
     @property
     def covariance_of_one(self) -> Array:
@@ -157,9 +194,6 @@ class HolderEntries(Distribution):
             return covariance
         products = m[0, i] * m[0, j] / m[0, 0]
         return covariance - 2 * products[:, None] * products
-
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        raise NotImplementedError("see draw_total")
 
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
         del intermediates
