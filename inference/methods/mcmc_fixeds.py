@@ -1,0 +1,72 @@
+"""MCMC-fixedS: S_j is taken to be the positive semidefinite matrix nearest to what was released."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from inference.methods import requirements
+from inference.methods.base import Kernel, Method, Run
+from inference.methods.conjugate import ConjugatePrior
+from inference.methods.driver import run_kernel
+from inference.methods.given_grams import (
+    WALK_ACCEPTANCE,
+    adapted,
+    draw_theta,
+    nearest_semidefinite,
+    walk_variance,
+)
+from inference.methods.released import Released, released
+from inference.methods.statistics import HolderStatistics
+from inference.sampling import Sampled
+
+
+class State(NamedTuple):
+    """gram: (J, q, q), fixed. log_step: of σ²'s random walk. time: steps made."""
+
+    theta: Array
+    variance: Array
+    gram: Array
+    log_step: Array
+    time: Array
+
+
+def init(key: Array, data: Released) -> State:
+    """σ² from its prior, then θ."""
+    gram = nearest_semidefinite(data.gram)
+    first, second = jax.random.split(key)
+    variance = data.prior.rate / jax.random.gamma(first, data.prior.shape)
+    return State(draw_theta(second, gram, variance, data), variance, gram, jnp.zeros(()), jnp.zeros(()))
+
+
+def step(key: Array, state: State, data: Released) -> State:
+    """One iteration of Algorithm 2."""
+    first, second = jax.random.split(key)
+    theta = draw_theta(first, state.gram, state.variance, data)
+    variance, chance = walk_variance(second, state.gram, theta, state.variance, state.log_step, data)
+    log_step = adapted(state.log_step, chance, WALK_ACCEPTANCE, state.time, data)
+    return State(theta, variance, state.gram, log_step, state.time + 1)
+
+
+def sites(state: State) -> dict[str, Array]:
+    """θ and σ²."""
+    return {"theta": state.theta, "variance": state.variance}
+
+
+KERNEL = Kernel(init, step, sites)
+
+
+def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
+    """Draws of θ ~ N(m, C), σ² ~ IG(a, b) given the released z_j and the fixed S_j."""
+    return run_kernel(KERNEL, released(statistics, prior, run.warmup), run)
+
+
+METHOD = Method(
+    name="mcmc_fixeds",
+    source="DDPLR Algorithm 2",
+    refuses=requirements.all_of(requirements.gaussian, requirements.noisy_moments),
+    draw=draw,
+)

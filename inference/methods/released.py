@@ -1,0 +1,51 @@
+"""What holders released, as the arrays that DDPLR's kernels read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from inference.methods.conjugate import ConjugatePrior
+from inference.methods.statistics import HolderStatistics
+
+Values = NDArray[np.float64] | Array
+
+
+class Released(NamedTuple):
+    """Of J holders, q columns, p = q + 1.
+
+    sums: (J, p, p) noisy Σ uuᵀ. variance: (p, p) of their noise. counts, rows: (J,) records, and rows of the
+    tables after averaging. warmup: for how many steps a chain adapts its proposals.
+    """
+
+    sums: Values
+    variance: Values
+    counts: Values
+    rows: Values
+    warmup: Values
+    prior: ConjugatePrior
+
+    @property
+    def gram(self) -> Array:
+        return self.sums[:, :-1, :-1]  # type: ignore[return-value]
+
+    @property
+    def cross(self) -> Array:
+        return self.sums[:, :-1, -1]  # type: ignore[return-value]
+
+    @property
+    def cross_variance(self) -> Array:
+        return self.variance[:-1, -1]  # type: ignore[return-value]
+
+    @property
+    def has_intercept(self) -> bool:
+        return self.sums.shape[-1] - 1 > self.prior.feature_mean.shape[-1]
+
+
+def released(statistics: HolderStatistics, prior: ConjugatePrior, warmup: int = 0) -> Released:
+    """The arrays of one set of statistics."""
+    rows = np.floor(statistics.counts / statistics.average)
+    return Released(statistics.sums, statistics.noise**2, statistics.counts, rows, np.float64(warmup), prior)
