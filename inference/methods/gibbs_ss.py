@@ -10,13 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from inference.methods.base import Kernel
+from inference.methods import requirements
+from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior, Values
+from inference.methods.driver import run_kernel
+from inference.methods.given_grams import nearest_semidefinite
 from inference.methods.laplace_mixture import draw_first_variances, draw_variances
 from inference.methods.normal_inverse_gamma import draw_regression
-from inference.methods.semidefinite import nearest_semidefinite, root
+from inference.methods.semidefinite import root
 from inference.methods.statistics import HolderStatistics
 from inference.methods.summed_moments import record_moments
+from inference.sampling import Sampled
 
 
 TRIES = 10
@@ -78,17 +82,9 @@ def observed(
     )
 
 
-def refuses(name: str, statistics: HolderStatistics) -> str:
-    """Why the sampler is not for these statistics, or nothing."""
-    free = np.triu(np.ones_like(statistics.noise), 0).astype(bool)
-    free[0, 0] &= not statistics.intercept
-    if statistics.count_sd > 0:
-        return f"{name} needs the true number of records; use naive, projected_blr or marginal"
-    if statistics.average > 1:
-        return f"{name} is for records, not for averages of {statistics.average} records"
-    if not statistics.noise[free].all():
-        return f"{name} is for noisy statistics; non_private is for exact ones"
-    return ""
+REFUSES = requirements.all_of(
+    requirements.public_counts, requirements.unaveraged, requirements.noisy_moments
+)
 
 
 def kernel(moments: Moments) -> Kernel:
@@ -116,6 +112,26 @@ def kernel(moments: Moments) -> Kernel:
         return State(theta, variance, second, covariance, _noise(noise, data.released - parts, data))
 
     return Kernel(init, step, _sites)
+
+
+def given_moments(_key: Array, _sums: Array, data: Observed) -> tuple[Array, Array]:
+    """Moments that are given, and stay."""
+    return jnp.asarray(data.second), jnp.asarray(data.covariance)
+
+
+def method(
+    name: str,
+    source: str,
+    kernel: Kernel,
+    data_of: Callable[[HolderStatistics, ConjugatePrior], Observed],
+    refuses: requirements.Check = REFUSES,
+) -> Method:
+    """The method of one of these kernels."""
+
+    def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
+        return run_kernel(kernel, data_of(statistics, prior), run)
+
+    return Method(name, source, refuses, draw)
 
 
 def draw_sums(key: Array, state: State, data: Observed) -> Array:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from inference.methods import gibbs_ss
-from inference.methods.base import Method, Run
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.driver import run_kernel
 from inference.methods.gibbs_ss import Observed
 from inference.methods.normal_inverse_wishart import draw_features
 from inference.methods.statistics import HolderStatistics
 from inference.methods.summed_moments import normal_moments
-from inference.sampling import Sampled
 
 
 def _moments(key: Array, sums: Array, data: Observed) -> tuple[Array, Array]:
@@ -26,17 +23,8 @@ KERNEL = gibbs_ss.kernel(_moments)
 
 
 def observed(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
-    """The kernel's data."""
-    empty = jnp.zeros(())
-    return gibbs_ss.observed(statistics, prior, empty, empty)
+    """The kernel's data: no moments, since it draws them."""
+    return gibbs_ss.observed(statistics, prior, np.zeros(()), np.zeros(()))
 
 
-def _refuses(statistics: HolderStatistics) -> str:
-    return gibbs_ss.refuses("gibbs_ss_update", statistics)
-
-
-def _draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
-    return run_kernel(KERNEL, observed(statistics, prior), run)
-
-
-METHOD = Method("gibbs_ss_update", "DPBLR II-B4, hierarchical normal prior", _refuses, _draw)
+METHOD = gibbs_ss.method("gibbs_ss_update", "DPBLR II-B4, hierarchical normal prior", KERNEL, observed)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from inference.methods.conjugate import ConjugatePrior
+from inference.methods.wishart_draws import inverse_wishart
 
 
 def draw_features(key: Array, gram: Array, count: Array, prior: ConjugatePrior) -> tuple[Array, Array]:
@@ -16,7 +17,7 @@ def draw_features(key: Array, gram: Array, count: Array, prior: ConjugatePrior) 
     """
     features = prior.scatter.shape[0]
     if gram.shape[0] == features:
-        covariance = draw_inverse_wishart(key, prior.scatter + gram, prior.freedom + count)
+        covariance = inverse_wishart(key, prior.scatter + gram, prior.freedom + count)
         return jnp.zeros(features), covariance
     # The gram's own constant entry, not the count: what is left of a semidefinite matrix stays semidefinite.
     mean = gram[0, 1:] / gram[0, 0]
@@ -26,17 +27,6 @@ def draw_features(key: Array, gram: Array, count: Array, prior: ConjugatePrior) 
     scatter = prior.scatter + centred + prior.feature_mean_records * count / records * jnp.outer(away, away)
     middle = (prior.feature_mean_records * prior.feature_mean + count * mean) / records
     wishart, normal = jax.random.split(key)
-    covariance = draw_inverse_wishart(wishart, scatter, prior.freedom + count)
+    covariance = inverse_wishart(wishart, scatter, prior.freedom + count)
     standard = jax.random.normal(normal, (features,))
     return middle + jnp.linalg.cholesky(covariance) @ standard / jnp.sqrt(records), covariance
-
-
-def draw_inverse_wishart(key: Array, scatter: Array, freedom: Array | float) -> Array:
-    """One draw (d, d) by Bartlett's decomposition; its mean is scatter / (freedom − d − 1)."""
-    size = scatter.shape[0]
-    gamma, normal = jax.random.split(key)
-    diagonal = jnp.sqrt(2 * jax.random.gamma(gamma, (freedom - jnp.arange(size)) / 2))
-    bartlett = jnp.tril(jax.random.normal(normal, (size, size)), -1) + jnp.diag(diagonal)
-    lower = jnp.linalg.cholesky(scatter)
-    half = jax.scipy.linalg.solve_triangular(bartlett, lower.T, lower=True)
-    return jnp.asarray(half.T @ half)

@@ -1,15 +1,9 @@
-"""Noisy sums of squares made positive semidefinite, in the two ways of the papers."""
+"""Symmetric matrices that noise made indefinite."""
 
 from __future__ import annotations
 
 import jax.numpy as jnp
 from jax import Array
-
-
-def nearest_semidefinite(matrix: Array) -> Array:
-    """Negative eigenvalues become 0 (DPBLR): the nearest such matrix, (p, p) symmetric."""
-    values, vectors = jnp.linalg.eigh(matrix)
-    return jnp.asarray((vectors * jnp.maximum(values, 0.0)) @ vectors.T)
 
 
 def with_absolute_eigenvalues(matrix: Array) -> Array:
