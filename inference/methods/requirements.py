@@ -26,19 +26,29 @@ def public_counts(statistics: HolderStatistics) -> str:
     return "needs numbers of records without noise (no count_share)" if statistics.count_sd else ""
 
 
+def moments(statistics: HolderStatistics) -> str:
+    """All of XᵀX and Xᵀy."""
+    return "" if np.all(np.isfinite(statistics.noise[:, :-1])) else "needs all of XᵀX and Xᵀy"
+
+
 def noisy_moments(statistics: HolderStatistics) -> str:
     """All of XᵀX and Xᵀy, with noise; the number of records in XᵀX may have none."""
-    moments = statistics.noise[:, :-1].copy()
+    noise = statistics.noise[:, :-1].copy()
     if statistics.intercept:
-        moments[0, 0] = 1.0
-    if not np.all(np.isfinite(moments)):
-        return "needs all of XᵀX and Xᵀy"
-    return "" if np.all(moments > 0) else "needs statistics with noise; non_private is for those without"
+        noise[0, 0] = 1.0
+    if reason := moments(statistics):
+        return reason
+    return "" if np.all(noise > 0) else "needs statistics with noise; non_private is for those without"
 
 
 def squares(statistics: HolderStatistics) -> str:
     """yᵀy among what was released."""
     return "" if statistics.has_squares else "needs yᵀy, which was not released"
+
+
+def unaveraged(statistics: HolderStatistics) -> str:
+    """Rows that are records."""
+    return "is for records, not for averages of records (average)" if statistics.average > 1 else ""
 
 
 def no_intercept(statistics: HolderStatistics) -> str:

@@ -1,0 +1,36 @@
+"""Closed-form posteriors as kernels whose steps are independent draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jax import Array
+
+from inference.methods.base import Kernel, Method, Run
+from inference.methods.conjugate import ConjugatePrior
+from inference.methods.driver import run_kernel
+from inference.methods.statistics import HolderStatistics
+from inference.sampling import Sampled
+
+Draw = Callable[[Array, Any], dict[str, Array]]
+
+
+def independent(draw: Draw) -> Kernel:
+    """The kernel that only draws; it needs no warm-up."""
+    return Kernel(draw, lambda key, _state, data: draw(key, data), lambda state: state)
+
+
+def method(
+    name: str,
+    source: str,
+    refuses: Callable[[HolderStatistics], str],
+    kernel: Kernel,
+    data_of: Callable[[HolderStatistics, ConjugatePrior], Any],
+) -> Method:
+    """The method of such a kernel; data_of gives the kernel's data."""
+
+    def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
+        return run_kernel(kernel, data_of(statistics, prior), run._replace(warmup=0, thin=1))
+
+    return Method(name, source, refuses, draw)

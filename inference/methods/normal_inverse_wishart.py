@@ -1,0 +1,32 @@
+"""Draws of the features' mean and covariance given their sums, under the normal-inverse-Wishart prior."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from inference.methods.conjugate import ConjugatePrior
+from inference.methods.wishart_draws import inverse_wishart
+
+
+def draw_features(key: Array, gram: Array, count: Array, prior: ConjugatePrior) -> tuple[Array, Array]:
+    """Mean (d,) and covariance (d, d): gram (q, q) is Σ wwᵀ of `count` records, semidefinite.
+
+    w = (1, x); or w = x where q = d: then the mean is zero by assumption.
+    """
+    features = prior.scatter.shape[0]
+    if gram.shape[0] == features:
+        covariance = inverse_wishart(key, prior.scatter + gram, prior.freedom + count)
+        return jnp.zeros(features), covariance
+    # The gram's own constant entry, not the count: what is left of a semidefinite matrix stays semidefinite.
+    mean = gram[0, 1:] / gram[0, 0]
+    centred = gram[1:, 1:] - jnp.outer(mean, mean) * gram[0, 0]
+    records = prior.feature_mean_records + count
+    away = mean - prior.feature_mean
+    scatter = prior.scatter + centred + prior.feature_mean_records * count / records * jnp.outer(away, away)
+    middle = (prior.feature_mean_records * prior.feature_mean + count * mean) / records
+    wishart, normal = jax.random.split(key)
+    covariance = inverse_wishart(wishart, scatter, prior.freedom + count)
+    standard = jax.random.normal(normal, (features,))
+    return middle + jnp.linalg.cholesky(covariance) @ standard / jnp.sqrt(records), covariance
