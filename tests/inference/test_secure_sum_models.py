@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 from inference.likelihoods import ClippedExponential, ClippedNormal
 from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
-from inference.models import model_for, summed
+from inference.models import marginals, model_for, summed
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS
 from schemas import Study
@@ -117,13 +117,88 @@ def test_intervals_contain_the_truth_as_often_as_they_say(name):
     assert all(share_is(times, STUDIES, 0.9) for times in found.values()), found
 
 
-def test_leaving_the_noise_out_is_noticed(monkeypatch):
-    honest = summed._total
+# Bounds that cut one field on both sides, and are far too wide for the other.
+FIELDS = {"age": ("0", "10"), "rate": ("-20", "20")}
+SPREAD = {"mean[age]": 7.0, "sd[age]": 4.0, "mean[rate]": 1.0, "sd[rate]": 3.0}
+FEWER = 250
+
+
+def marginals_study(epsilon="0.5"):
+    document = build_study("spread", clients=FEWER, tolerate=10).document
+    asked = document["questions"][0]
+    feature, response = ({"id": name, "bounds": list(bounds)} for name, bounds in FIELDS.items())
+    stated = {**asked["mechanism"], "epsilon": epsilon}
+    question = {**asked, "features": [feature], "response": response, "mechanism": stated}
+    return Study({**document, "questions": [question]})
+
+
+def device_sum(mechanism, random):
+    """The sum of what so many devices really compute, as the nodes would find it."""
+    age, rate = random.normal(7, 4, FEWER), random.normal(1, 3, FEWER)
+    payloads = [mechanism.perturb({"age": a, "rate": r}) for a, r in zip(age.tolist(), rate.tolist())]
+    return QuestionSummary(FEWER, np.frombuffer(b"".join(payloads), "<i8").reshape(FEWER, -1).sum(axis=0))
+
+
+@pytest.fixture(scope="module")
+def marginal_sums():
+    question = marginals_study().questions[0]
+    mechanism = mechanism_for(question)
+    generators = np.random.default_rng(20261122).spawn(STUDIES)
+    return [device_sum(mechanism, random) for random in generators]
+
+
+def covered_marginals(sums, question):
+    return times_covered(posterior_draws([model_for(question, one) for one in sums]), SPREAD)
+
+
+def test_marginal_means_and_sds_are_as_certain_as_they_say(marginal_sums):
+    """Clipping and noise are both in the likelihood: an sd of 4 between bounds 10 apart is found."""
+    found = covered_marginals(marginal_sums, marginals_study().questions[0])
+    assert all(share_is(times, STUDIES, 0.9) for times in found.values()), found
+
+
+@pytest.mark.parametrize("fault", ["noise", "clipping"])
+def test_marginals_without_noise_or_clipping_are_noticed(marginal_sums, monkeypatch, fault):
+    if fault == "noise":
+        leave_noise_out(monkeypatch, marginals)
+    else:
+        monkeypatch.setattr(marginals, "moments_law", unclipped_moments)
+    found = covered_marginals(marginal_sums, marginals_study().questions[0])
+    assert not all(share_is(times, STUDIES, 0.9) for times in found.values()), found
+
+
+def unclipped_moments(law, n, noise_sd):
+    """As if nobody were beyond the bounds: a normal's own four moments."""
+    mean, sd = law.loc, law.scale
+    raw = [mean, mean**2 + sd**2, mean**3 + 3 * mean * sd**2, mean**4 + 6 * mean**2 * sd**2 + 3 * sd**4]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summed, "signed_moments", lambda _: jax.numpy.stack(raw, -1))
+        return summed.moments_law(law, n, noise_sd)
+
+
+def test_marginal_sums_of_many_people_show_the_truth():
+    """A million people, no clipping to speak of: mean and sd within a percent, in own units."""
+    question = marginals_study("8").questions[0]
+    mechanism = mechanism_for(question)
+    n = 10**6
+    moments = [0.4, 1.5 * (0.4**2 + 0.1**2), 0.05, 1.5 * (0.05**2 + 0.15**2)]
+    values = np.rint(np.asarray(moments) * n * mechanism.grid).astype(np.int64)
+    found = posterior_draws([model_for(question, QuestionSummary(n, values))])[0]
+    expected = {"mean[age]": 7.0, "sd[age]": 0.5, "mean[rate]": 1.0, "sd[rate]": 3.0}
+    assert {name: draws.mean() for name, draws in found.items()} == pytest.approx(expected, rel=0.01)
+
+
+def leave_noise_out(monkeypatch, module):
+    honest = summed.total_of
 
     def naive(mechanism, summary):
         n, noise_sd, values = honest(mechanism, summary)
         return n, noise_sd / 100, values
 
-    monkeypatch.setattr(summed, "_total", naive)
+    monkeypatch.setattr(module, "total_of", naive)
+
+
+def test_leaving_the_noise_out_is_noticed(monkeypatch):
+    leave_noise_out(monkeypatch, summed)
     found = covered("ever", epsilon="0.2")
     assert not all(share_is(times, STUDIES, 0.9) for times in found.values()), found
