@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.likelihoods import ClippedNormal
+from inference.likelihoods.total_moments import NoisyMoments, signed_moments
 from inference.models.base import Draws, Model
-from inference.models.summed import SQUARE_WEIGHT, moments_law, total_of
+from inference.models.summed import SQUARE_WEIGHT, total_of
 from inference.units import field_units, fields_of
 from ldp_client import Mechanism
 from ldp_client.mechanisms.summed import SummedMechanism
@@ -32,7 +33,8 @@ def marginals(question: Question, mechanism: Mechanism, summary: QuestionSummary
 
     def program(n: int, total: Array) -> None:
         mean, sd = priors.marginals(question)
-        law = moments_law(ClippedNormal(mean, sd, -1.0, 1.0), n, noise_sd)
+        moments = signed_moments(ClippedNormal(mean, sd, -1.0, 1.0))
+        law = NoisyMoments(moments, n, noise_sd, SQUARE_WEIGHT)
         numpyro.sample("reports", law.to_event(1), obs=jnp.asarray(total))
 
     def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:

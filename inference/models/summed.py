@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.likelihoods import clipped
-from inference.likelihoods.base import ClippedLaw
-from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
+from inference.likelihoods.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.totals import NoisyCounts, cell_masses
 from inference.models.base import Draws, Model
 from inference.models.number import place_of
 from inference.models.number_laws import LAWS
@@ -40,7 +40,7 @@ def number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
     def program(n: int, total: Array) -> None:
         base = clipped(law.draw(question), *place.bounds)
         if cells is None:
-            seen: dist.Distribution = moments_law(base, n, noise_sd)
+            seen: dist.Distribution = NoisyMoments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
         else:
             seen = NoisyCounts(cell_masses(base, cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
@@ -77,16 +77,6 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
     shares = np.clip(values / n, 0.01, 0.99)
     start: Start = {"p": shares / shares.sum()}
     return Model(program, {"n": n, "total": values}, start, parameters, _approximation(n, noise_sd, values))
-
-
-def moments_law(base: ClippedLaw, n: int, noise_sd: float) -> dist.Distribution:
-    """The sums of (u, 3/2 u²), normal, with the clipped law's own first four moments; over its batch."""
-    first, second, third, fourth = jnp.moveaxis(signed_moments(base), -1, 0)
-    cross = SQUARE_WEIGHT * (third - first * second)
-    rows = [[second - first**2, cross], [cross, SQUARE_WEIGHT**2 * (fourth - second**2)]]
-    covariance = jnp.stack([jnp.stack(row, -1) for row in rows], -2)
-    loc = jnp.stack([first, SQUARE_WEIGHT * second], -1)
-    return dist.MultivariateNormal(n * loc, n * covariance + noise_sd**2 * jnp.eye(2))
 
 
 def total_of(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, NDArray[np.float64]]:

@@ -18,8 +18,6 @@ from schemas.errors import StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ldp_client.core.randomness import Source
     from schemas.study import Question
 

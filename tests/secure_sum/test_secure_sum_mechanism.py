@@ -87,8 +87,8 @@ def test_marginals_need_what_they_use_and_nothing_else():
         Study({**document, "questions": [{name: rating[name] for name in rating if name != "norm"}]})
     with pytest.raises(StudyError, match=r"model\.name"):
         Study({**document, "questions": [{**rating, "model": {"name": "marginals"}}]})
+    hours = build_study("hours").document["questions"][0]
     with pytest.raises(StudyError, match="statistic"):
-        hours = build_study("hours").document["questions"][0]
         Study({**document, "questions": [{**hours, "mechanism": stated}]})
 
 
