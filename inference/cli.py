@@ -1,4 +1,4 @@
-"""The subcommands of `ldpkit` on the analyst's side: summarize, fit, demo, plan, calibrate."""
+"""The subcommands of `ldpkit` on the analyst's side: summarize, fit, demo, plan, calibrate, project."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from inference import design_cli
 from inference.design_cli import tell
+from inference.projection.cli import add_project
 from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register summarize, fit, demo, plan and calibrate."""
+    """Register summarize, fit, demo, plan, calibrate and project."""
     summarize = subparsers.add_parser("summarize", help="reduce reports to a fixed-size, mergeable summary")
     summarize.add_argument("study", metavar="STUDY.json")
     summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
@@ -44,6 +45,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     demo.set_defaults(run=run_demo)
     design_cli.add_commands(subparsers)
+    add_project(subparsers)
 
 
 def run_summarize(arguments: argparse.Namespace) -> int:

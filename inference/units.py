@@ -33,6 +33,12 @@ def field_units(field: Field) -> Units:
     return Units((low + high) / 2, (high - low) / 2)
 
 
+def fields_of(question: Question) -> tuple[Field, ...]:
+    """A record's features, and its response last."""
+    assert question.response is not None
+    return (*question.features, question.response)
+
+
 class RecordUnits:
     """names: of the features. zero, unit (d,): of the features. response: of the response."""
 

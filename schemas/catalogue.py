@@ -74,7 +74,18 @@ MECHANISMS = _by_name(
         instantaneous_epsilon=EPSILON,
     ),
     Entry("gaussian_statistics", ("record",), epsilon=EPSILON, delta=DELTA),
-    Entry("summed_gaussian", PERSON_ASKS, {"cells": Integer(2, 4096)}, epsilon=EPSILON, delta=DELTA),
+    Entry(
+        "summed_gaussian",
+        PERSON_ASKS,
+        {
+            "cells": Integer(2, 4096),
+            "statistic": OneOf(("marginals",)),
+            # Which part of a whole budget epsilon and delta are; a second study spends the rest.
+            "share": SHARE_OF_BUDGET,
+        },
+        epsilon=EPSILON,
+        delta=DELTA,
+    ),
     Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
     _table("table_statistics", delta=DELTA),
     _table("table_statistics_ddplr", delta=DELTA),
@@ -106,4 +117,6 @@ MODELS = _by_name(
     _model("multinomial", "choice", p=SIMPLEX),
     _model("linear_regression", "record", "table", sd=POSITIVE, **_FEATURES),
     _model("logistic_regression", "record", **_FEATURES),
+    # Of every feature and of the response.
+    _model("marginals", "record", mean=EACH_REAL, sd=EACH_POSITIVE),
 )

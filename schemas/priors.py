@@ -130,6 +130,8 @@ def given_priors(model: "dict[str, Any]") -> "dict[str, Any]":
 
 def _check_features(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
     known = [feature["id"] for feature in question["features"]]
+    if question["model"]["name"] == "marginals":
+        known.append(question["response"]["id"])
     for name in prior:
         if name not in known:
             raise error(f"{path}.{name}", "is no feature of this question")

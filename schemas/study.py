@@ -79,7 +79,9 @@ def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
     required.update(own)
     required["mechanism"] = _fitting(MECHANISMS, ask)
     required["model"] = _fitting(MODELS, ask)
-    return Record(required, {"text": Text(1000)})
+    optional: "dict[str, Any]" = {"text": Text(1000)}
+    optional.update(_OWN_OPTIONAL_FIELDS.get(ask, {}))
+    return Record(required, optional)
 
 
 _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
@@ -88,7 +90,6 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
     "yes_no": {},
     "record": {
         "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
-        "norm": Decimal(above="0.001", at_most="1000"),
         "response": _Response(),
     },
     "table": {
@@ -96,6 +97,10 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
         "norm": Decimal(above="0.001", at_most="1000"),
         "response": _NUMBER_FIELD,
     },
+}
+# A record's marginal moments need no norm, all else does: study_rules.
+_OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
+    "record": {"norm": Decimal(above="0.001", at_most="1000")},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})
@@ -137,6 +142,8 @@ class Mechanism:
         self.epsilon: Rational = parsed["epsilon"]
         self.delta: Rational = parsed.get("delta") or Rational(0)
         self.cells: "Optional[int]" = parsed.get("cells")
+        self.statistic: str = parsed.get("statistic") or ""
+        self.share: "Optional[Rational]" = parsed.get("share")
         self.response_share: "Optional[Rational]" = parsed.get("response_share")
         self.of: str = parsed.get("of") or ""
         self.instantaneous_epsilon: "Optional[Rational]" = parsed.get("instantaneous_epsilon")

@@ -66,6 +66,10 @@ def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
         raise StudyError(f"{path}.name", "the route 'secure_sum' needs 'summed_gaussian'")
     if question["mechanism"].get("cells") is not None and question["ask"] != "number":
         raise StudyError(f"{path}.cells", "is for questions that ask a number")
+    if question["mechanism"].get("statistic") is not None and question["ask"] != "record":
+        raise StudyError(f"{path}.statistic", "is for questions that ask a record")
+    if (question["mechanism"].get("statistic") is None) != (question["mechanism"].get("share") is None):
+        raise StudyError(f"{path}.share", 'goes with "statistic": "marginals", and that with it')
 
 
 def _check_memoized(question: "dict[str, Any]", path: str) -> None:
@@ -82,7 +86,21 @@ def _check_record(question: "dict[str, Any]", path: str) -> None:
     response = question["response"]
     if response["id"] in [feature["id"] for feature in question["features"]]:
         raise StudyError(f"{path}.response.id", f"{response['id']!r} is also a feature")
+    if question["mechanism"].get("statistic") is not None:
+        _check_marginals(question, path)
+        return
+    if question["norm"] is None:
+        raise StudyError(f"{path}.norm", "is missing")
     needed = "linear_regression" if "bounds" in response else "logistic_regression"
     if question["model"]["name"] != needed:
         kind = "number" if "bounds" in response else "yes/no"
         raise StudyError(f"{path}.model.name", f"a {kind} response needs {needed!r}")
+
+
+def _check_marginals(question: "dict[str, Any]", path: str) -> None:
+    if question["norm"] is not None:
+        raise StudyError(f"{path}.norm", "does not go with marginals, which need the fields' bounds alone")
+    if "bounds" not in question["response"]:
+        raise StudyError(f"{path}.response", "must be a number: a yes/no has no marginal moments to find")
+    if question["model"]["name"] != "marginals":
+        raise StudyError(f"{path}.model.name", "the statistic 'marginals' needs 'marginals'")

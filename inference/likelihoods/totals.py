@@ -1,4 +1,4 @@
-"""Likelihoods of a secure sum: exact statistics of all devices, plus one central Gaussian noise."""
+"""Likelihood of a secure sum of one-hot vectors: exact counts, plus one central Gaussian noise."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
 from .base import ClippedLaw
-from .discrete import ClippedDiscrete
-
-# Simpson's rule over so many intervals: moments to 1e-7 for an sd of a fiftieth of the bounds or more.
-INTERVALS = 256
 
 
 class NoisyCounts(Distribution):
@@ -79,31 +75,11 @@ class NoisyCounts(Distribution):
 
 def cell_masses(base: ClippedLaw, cells: int) -> Array:
     """Probabilities (..., cells) of equal cells between a law's bounds, point masses in the outer ones."""
-    inside = base.tilted_masses(_edges(base, cells), 0.0, jnp.zeros(cells))
+    inside = base.tilted_masses(equal_edges(base, cells), 0.0, jnp.zeros(cells))
     log_low, log_high = base.log_atoms()
     return inside.at[..., 0].add(jnp.exp(log_low)).at[..., -1].add(jnp.exp(log_high))
 
 
-def signed_moments(base: ClippedLaw) -> Array:
-    """E[uᵏ], k = 1 … 4, shape (..., 4), of a clipped law whose bounds are u = −1 and u = 1.
-
-    A sum for laws on the whole numbers; else 1 − ∫ k uᵏ⁻¹ P(U ≤ u) du, by Simpson's rule on exact
-    probabilities.
-    """
-    powers = np.arange(1, 5)[:, None]
-    if isinstance(base, ClippedDiscrete):
-        points, log_probs = base.points()
-        scaled = (2 * points - base.low - base.high) / (base.high - base.low)
-        return jnp.sum(scaled**powers * jnp.exp(log_probs)[..., None, :], -1)
-    inside = base.tilted_masses(_edges(base, INTERVALS), 0.0, jnp.zeros(INTERVALS))
-    low = jnp.exp(base.log_atoms()[0])[..., None]
-    below = jnp.concatenate([low, low + jnp.cumsum(inside, -1)], axis=-1)
-    scaled = np.linspace(-1.0, 1.0, INTERVALS + 1)
-    simpson = np.full(INTERVALS + 1, 2.0)
-    simpson[1::2], simpson[[0, -1]] = 4.0, 1.0
-    weights = simpson * 2 / (3 * INTERVALS)
-    return 1 - jnp.sum(powers * weights * scaled ** (powers - 1) * below[..., None, :], -1)
-
-
-def _edges(base: ClippedLaw, cells: int) -> Array:
+def equal_edges(base: ClippedLaw, cells: int) -> Array:
+    """Edges (cells + 1,) of equal cells between a law's bounds."""
     return jnp.asarray(base.low + (base.high - base.low) * np.linspace(0.0, 1.0, cells + 1))

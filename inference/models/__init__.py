@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.models import choice, number, records, regression, summed
+from inference.models import choice, marginals, number, records, regression, summed
 from inference.models.base import Model
 from inference.models.choice_forms import rows_form
 from inference.models.number_laws import LAWS
@@ -24,6 +24,7 @@ MODELS: dict[str, Build] = {
     "multinomial": choice.multinomial,
     "linear_regression": regression.linear,
     "logistic_regression": regression.logistic,
+    "marginals": marginals.marginals,
 }
 # Whose reports each model has a likelihood for.
 READS = {
@@ -32,6 +33,7 @@ READS = {
     "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard", "memoized"),
     "linear_regression": ("gaussian_statistics", "gaussian_record"),
     "logistic_regression": ("gaussian_statistics", "gaussian_record"),
+    "marginals": ("summed_gaussian",),
 }
 # Perturbed records are other reports than perturbed statistics of them.
 FROM_RECORDS: dict[str, Build] = {

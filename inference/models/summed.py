@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.likelihoods import clipped
-from inference.likelihoods.base import ClippedLaw
-from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
+from inference.likelihoods.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.totals import NoisyCounts, cell_masses
 from inference.models.base import Draws, Model
 from inference.models.number import place_of
 from inference.models.number_laws import LAWS
 from ldp_client import Mechanism
-from ldp_client.mechanisms.summed_gaussian import SQUARE_BOTTOM, SQUARE_TOP, SummedHistogram, SummedMechanism
+from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
+from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
 from summaries import QuestionSummary
 
@@ -33,13 +34,13 @@ Start = dict[str, object]
 def number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """x from the law that the question's model names, clipped to the bounds."""
     law, place = LAWS[question.model.name], place_of(question)
-    n, noise_sd, values = _total(mechanism, summary)
+    n, noise_sd, values = total_of(mechanism, summary)
     cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
 
     def program(n: int, total: Array) -> None:
         base = clipped(law.draw(question), *place.bounds)
         if cells is None:
-            seen: dist.Distribution = _moments_law(base, n, noise_sd)
+            seen: dist.Distribution = NoisyMoments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
         else:
             seen = NoisyCounts(cell_masses(base, cells), n, noise_sd)
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
@@ -51,7 +52,7 @@ def number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p is the share of yes."""
-    n, noise_sd, values = _total(mechanism, summary)
+    n, noise_sd, values = total_of(mechanism, summary)
 
     def program(n: int, total: Array) -> None:
         share = priors.bernoulli(question)
@@ -64,7 +65,7 @@ def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary
 
 def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """p[choice] are the shares of the choices."""
-    n, noise_sd, values = _total(mechanism, summary)
+    n, noise_sd, values = total_of(mechanism, summary)
 
     def program(n: int, total: Array) -> None:
         law = NoisyCounts(priors.multinomial(question), n, noise_sd)
@@ -78,16 +79,7 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
     return Model(program, {"n": n, "total": values}, start, parameters, _approximation(n, noise_sd, values))
 
 
-def _moments_law(base: ClippedLaw, n: int, noise_sd: float) -> dist.Distribution:
-    """The sums of (u, 3/2 u²), normal, with the clipped law's own first four moments."""
-    first, second, third, fourth = jnp.moveaxis(signed_moments(base), -1, 0)
-    cross = SQUARE_WEIGHT * (third - first * second)
-    covariance = jnp.array([[second - first**2, cross], [cross, SQUARE_WEIGHT**2 * (fourth - second**2)]])
-    loc = jnp.stack([first, SQUARE_WEIGHT * second])
-    return dist.MultivariateNormal(n * loc, n * covariance + noise_sd**2 * jnp.eye(2))
-
-
-def _total(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, NDArray[np.float64]]:
+def total_of(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, NDArray[np.float64]]:
     """n, the total noise's sd and the values, both in units of the statistic."""
     summed = cast(SummedMechanism, mechanism)
     return summary.n, summed.noise_sd * np.sqrt(max(summary.n, 1)), summary.values / summed.grid
@@ -95,7 +87,7 @@ def _total(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, 
 
 def _rough(mechanism: Mechanism, summary: QuestionSummary) -> tuple[float, float]:
     """Rough mean and variance of the clipped answers, with the bounds at 0 and 1."""
-    n, _, values = _total(mechanism, summary)
+    n, _, values = total_of(mechanism, summary)
     shares = values / max(n, 1)
     if isinstance(mechanism, SummedHistogram):
         middles = (np.arange(mechanism.size) + 0.5) / mechanism.size

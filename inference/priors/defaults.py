@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from inference.priors.laws import Stated, state
-from inference.units import RecordUnits, number_units
+from inference.units import RecordUnits, field_units, fields_of, number_units
 from schemas import Question, Rational
 
 # {parameter: Stated}, and {parameter: {feature id: Stated}} for what each feature has.
@@ -74,6 +74,15 @@ def _multinomial(_question: Question) -> Priors:
     return {"p": state("dirichlet", concentration=1.0)}
 
 
+def _marginals(question: Question) -> Priors:
+    """Every field as one number (`_normal`)."""
+    spans = [(field.id, *field_units(field)) for field in fields_of(question)]
+    return {
+        "mean": {name: state("normal", loc=zero, scale=2 * unit) for name, zero, unit in spans},
+        "sd": {name: state("gamma", shape=2.0, rate=2.0 / unit) for name, _, unit in spans},
+    }
+
+
 def _linear(question: Question) -> Priors:
     """From the lower to the upper bound of a feature the response rises by at most a few half widths."""
     units = RecordUnits(question)
@@ -106,6 +115,7 @@ DEFAULTS: dict[str, Callable[[Question], Priors]] = {
     "multinomial": _multinomial,
     "linear_regression": _linear,
     "logistic_regression": _logistic,
+    "marginals": _marginals,
 }
 
 

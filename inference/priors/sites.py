@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
@@ -15,7 +16,7 @@ from jax import Array
 from inference.ordered_simplex import OrderedDirichlet
 from inference.priors.defaults import priors_of
 from inference.priors.laws import law, rescaled, simplex_law, vector_law
-from inference.units import RecordUnits, number_units
+from inference.units import RecordUnits, field_units, fields_of, number_units
 from schemas import Question
 
 
@@ -77,6 +78,15 @@ def multinomial(question: Question, order: Array | None = None) -> Array:
     if order is not None:
         law_of_shares = OrderedDirichlet(law_of_shares.concentration, order)
     return numpyro.sample("p", law_of_shares)
+
+
+def marginals(question: Question) -> tuple[Array, Array]:
+    """Mean and sd of every field of a record (fields,), its bounds at −1 and 1."""
+    priors, fields = priors_of(question), fields_of(question)
+    zero, unit = np.asarray([field_units(field) for field in fields]).T
+    means, sds = ([priors[key][field.id] for field in fields] for key in ("mean", "sd"))
+    mean = numpyro.sample("mean", vector_law(means, zero, unit))
+    return mean, numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
 
 
 class Regression(NamedTuple):

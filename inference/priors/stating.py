@@ -20,7 +20,12 @@ def with_priors(question: Question, priors: Mapping[str, Any]) -> Question:
     """
     stated = {"name": question.model.name, "prior": _decimals(priors)}
     parsed = MODELS[question.model.name].shape.read(stated, "model", StudyError)
-    shown = {"model": parsed, "choices": question.choices, "features": [vars(f) for f in question.features]}
+    shown = {
+        "model": parsed,
+        "choices": question.choices,
+        "features": [vars(field) for field in question.features],
+        "response": vars(question.response) if question.response else None,
+    }
     check_prior(shown, question.id, StudyError)
     changed = copy(question)
     changed.model = copy(question.model)

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.models.base import Draws
-from inference.units import RecordUnits, number_units
+from inference.units import RecordUnits, fields_of, number_units
 from schemas import Question
 from schemas.errors import InputError
 
@@ -102,6 +102,12 @@ def _record(question: Question, features: Vector, response: NDArray[Any]) -> dic
     return {**dict(zip(names, features.T, strict=True)), question.response.id: response}
 
 
+def _marginals(question: Question, truth: Truth, n: int, random: Generator) -> dict[str, NDArray[Any]]:
+    found = truth.parameters
+    names = [field.id for field in fields_of(question)]
+    return {name: random.normal(found[f"mean[{name}]"], found[f"sd[{name}]"], n) for name in names}
+
+
 def _linear(question: Question, truth: Truth, n: int, random: Generator) -> dict[str, NDArray[Any]]:
     features = _features(question, truth, n, random)
     noise = random.normal(0, truth.parameters["sd"], n)
@@ -127,4 +133,5 @@ ANSWERS: dict[str, Draw] = {
     "multinomial": _multinomial,
     "linear_regression": _linear,
     "logistic_regression": _logistic,
+    "marginals": _marginals,
 }

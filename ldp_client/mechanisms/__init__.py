@@ -15,7 +15,8 @@ from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.sue import Sue
-from ldp_client.mechanisms.summed_gaussian import SummedMechanism, summed_gaussian
+from ldp_client.mechanisms.summed import SummedMechanism
+from ldp_client.mechanisms.summed_gaussian import summed_gaussian
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

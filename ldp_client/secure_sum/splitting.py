@@ -3,7 +3,7 @@
 import struct
 
 from ldp_client.core.randomness import urandom
-from ldp_client.mechanisms.summed_gaussian import MODULUS, WORD_BYTES
+from ldp_client.mechanisms.summed import MODULUS, WORD_BYTES
 from ldp_client.secure_sum.expansion import SEED_BYTES, expand
 
 TYPE_CHECKING = False

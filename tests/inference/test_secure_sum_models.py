@@ -8,8 +8,9 @@ import pytest
 from scipy import integrate, stats
 
 from inference.likelihoods import ClippedExponential, ClippedNormal
-from inference.likelihoods.totals import NoisyCounts, cell_masses, signed_moments
-from inference.models import model_for, summed
+from inference.likelihoods.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.totals import NoisyCounts, cell_masses
+from inference.models import marginals, model_for, summed
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS
 from schemas import Study
@@ -36,11 +37,28 @@ def test_counts_have_the_dense_normals_density(noise_sd):
     assert NoisyCounts(theta, n, noise_sd).log_prob(value) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("noise_sd", [0.3, 50.0])
+def test_moments_have_the_dense_normals_density(noise_sd):
+    """The covariance of (u, 3/2 u²) from four moments; draws have it too."""
+    moments, n = np.array([0.3, 0.25, 0.12, 0.11]), 300
+    loc = n * np.array([moments[0], 1.5 * moments[1]])
+    cross = 1.5 * (moments[2] - moments[0] * moments[1])
+    one = [[moments[1] - moments[0] ** 2, cross], [cross, 1.5**2 * (moments[3] - moments[1] ** 2)]]
+    dense = stats.multivariate_normal(loc, n * np.array(one) + noise_sd**2 * np.eye(2))
+    law = NoisyMoments(moments, n, noise_sd, 1.5)
+    value = loc + np.array([9.0, -4.0])
+    assert law.log_prob(value) == pytest.approx(dense.logpdf(value), rel=1e-12)
+    drawn = np.asarray(law.sample(jax.random.key(1), (20_000,)))
+    assert np.cov(drawn.T) == pytest.approx(dense.cov, abs=0.05 * dense.cov.max())
+
+
 LAWS = [
     (ClippedNormal(0.5, 0.2), stats.norm(0.5, 0.2)),
     (ClippedNormal(1.4, 0.7), stats.norm(1.4, 0.7)),
     (ClippedNormal(0.3, 0.02), stats.norm(0.3, 0.02)),
     (ClippedNormal(-0.1, 3.0), stats.norm(-0.1, 3.0)),
+    (ClippedNormal(0.7, 0.002), stats.norm(0.7, 0.002)),
+    (ClippedNormal(-30.0, 20.0), stats.norm(-30.0, 20.0)),
     (ClippedExponential(4.0), stats.expon(scale=0.25)),
 ]
 
@@ -117,13 +135,74 @@ def test_intervals_contain_the_truth_as_often_as_they_say(name):
     assert all(share_is(times, STUDIES, 0.9) for times in found.values()), found
 
 
-def test_leaving_the_noise_out_is_noticed(monkeypatch):
-    honest = summed._total
+# Bounds that cut one field on both sides, and are far too wide for the other.
+FIELDS = {"age": ("0", "10"), "rate": ("-20", "20")}
+SPREAD = {"mean[age]": 7.0, "sd[age]": 4.0, "mean[rate]": 1.0, "sd[rate]": 3.0}
+FEWER, FAULTY = 250, 40
+
+
+def marginals_study(epsilon="0.5"):
+    document = build_study("spread", clients=FEWER, tolerate=10).document
+    asked = document["questions"][0]
+    feature, response = ({"id": name, "bounds": list(bounds)} for name, bounds in FIELDS.items())
+    stated = {**asked["mechanism"], "epsilon": epsilon}
+    question = {**asked, "features": [feature], "response": response, "mechanism": stated}
+    return Study({**document, "questions": [question]})
+
+
+def device_sum(mechanism, random):
+    """The sum of what so many devices really compute, as the nodes would find it."""
+    age, rate = random.normal(7, 4, FEWER), random.normal(1, 3, FEWER)
+    payloads = [mechanism.perturb({"age": a, "rate": r}) for a, r in zip(age.tolist(), rate.tolist())]
+    return QuestionSummary(FEWER, np.frombuffer(b"".join(payloads), "<i8").reshape(FEWER, -1).sum(axis=0))
+
+
+@pytest.fixture(scope="module")
+def marginal_sums():
+    question = marginals_study().questions[0]
+    mechanism = mechanism_for(question)
+    generators = np.random.default_rng(20261122).spawn(STUDIES)
+    return [device_sum(mechanism, random) for random in generators]
+
+
+def covered_marginals(sums, question):
+    return times_covered(posterior_draws([model_for(question, one) for one in sums]), SPREAD)
+
+
+def test_marginal_means_and_sds_are_as_certain_as_they_say(marginal_sums):
+    """Clipping and noise are both in the likelihood: an sd of 4 between bounds 10 apart is found."""
+    found = covered_marginals(marginal_sums, marginals_study().questions[0])
+    assert all(share_is(times, STUDIES, 0.9) for times in found.values()), found
+
+
+@pytest.mark.parametrize("fault", ["noise", "clipping"])
+def test_marginals_without_noise_or_clipping_are_noticed(marginal_sums, monkeypatch, fault):
+    if fault == "noise":
+        leave_noise_out(monkeypatch, marginals)
+    else:
+        monkeypatch.setattr(marginals, "signed_moments", unclipped_moments)
+    found = covered_marginals(marginal_sums[:FAULTY], marginals_study().questions[0])
+    assert not all(share_is(times, FAULTY, 0.9) for times in found.values()), found
+
+
+def unclipped_moments(law):
+    """As if nobody were beyond the bounds: a normal's own four moments."""
+    mean, sd = law.loc, law.scale
+    raw = [mean, mean**2 + sd**2, mean**3 + 3 * mean * sd**2, mean**4 + 6 * mean**2 * sd**2 + 3 * sd**4]
+    return jax.numpy.stack(raw, -1)
+
+
+def leave_noise_out(monkeypatch, module):
+    honest = summed.total_of
 
     def naive(mechanism, summary):
         n, noise_sd, values = honest(mechanism, summary)
-        return n, noise_sd / 100, values
+        return n, noise_sd / 4, values
 
-    monkeypatch.setattr(summed, "_total", naive)
+    monkeypatch.setattr(module, "total_of", naive)
+
+
+def test_leaving_the_noise_out_is_noticed(monkeypatch):
+    leave_noise_out(monkeypatch, summed)
     found = covered("ever", epsilon="0.2")
     assert not all(share_is(times, STUDIES, 0.9) for times in found.values()), found

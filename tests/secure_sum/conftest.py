@@ -46,6 +46,13 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "mechanism": STATED,
         "model": {"name": "linear_regression"},
     },
+    "spread": {
+        "ask": "record",
+        "features": [{"id": "age", "bounds": ["0", "1"]}, {"id": "weight", "bounds": ["-40", "40"]}],
+        "response": {"id": "rate", "bounds": ["0", "1"]},
+        "mechanism": {**STATED, "statistic": "marginals", "share": "0.2"},
+        "model": {"name": "marginals"},
+    },
 }
 ANSWERS: dict[str, Any] = {
     "hours": 3,
@@ -53,6 +60,7 @@ ANSWERS: dict[str, Any] = {
     "fruit": "pear",
     "ever": True,
     "rating": {"age": 0.2, "rate": 0.4},
+    "spread": {"age": 0.3, "weight": -7, "rate": 0.9},
 }
 ADDRESSES = [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(NODES)]
 

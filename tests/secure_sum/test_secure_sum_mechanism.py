@@ -6,10 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
-from ldp_client.mechanisms.summed_gaussian import summed_distance
+from ldp_client.mechanisms.summed import summed_distance
 from schemas import Study
 from schemas.errors import AnswerError, ReportError, StudyError
 from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
@@ -20,6 +21,10 @@ WORST_ANSWERS = {
     "fruit": ["apple", "pear", "plum"],
     "ever": [False, True, "yes", "no"],
     "rating": [{"age": a, "rate": r} for a, r in itertools.product([0, 0.3, 1, None], [0, 0.5, 1])],
+    "spread": [
+        {"age": a, "weight": w, "rate": r}
+        for a, w, r in itertools.product([0, 0.3, 1, None], [-40, 0, 33, 99], [0, 0.5, 1])
+    ],
 }
 
 
@@ -46,6 +51,45 @@ def test_a_number_and_three_halves_of_its_square_are_at_most_2_apart():
         vectors = np.stack([x, weight * x**2])
         distance = np.sqrt(((vectors[:, :, None] - vectors[:, None, :]) ** 2).sum(0)).max()
         assert (distance <= 2 + 1e-12) == fits
+
+
+@pytest.mark.parametrize(("weight", "fits"), [(1.5, True), (1.66, True), (1.75, False)])
+def test_marginal_moments_of_m_fields_are_at_most_2_root_m_apart(weight, fits):
+    """(x_1, w x_1², …): by optimisation over pairs of records from many starts; 2√3 is reached by ±1."""
+
+    def distance(flat):
+        first, second = np.clip(flat, -1, 1).reshape(2, 3)
+        return -np.sqrt(np.sum((first - second) ** 2) + weight**2 * np.sum((first**2 - second**2) ** 2))
+
+    random = np.random.default_rng(3)
+    found = [minimize(distance, random.uniform(-2, 2, 6), method="Nelder-Mead").fun for _ in range(90)]
+    assert (max(np.negative(found)) <= 2 * np.sqrt(3) * (1 + 1e-9)) == fits
+    if fits:
+        assert max(np.negative(found)) == pytest.approx(2 * np.sqrt(3), rel=1e-6)
+
+
+def test_marginals_need_what_they_use_and_nothing_else():
+    document = build_study("spread").document
+    question = document["questions"][0]
+    stated = question["mechanism"]
+    wrong = {
+        "norm": {**question, "norm": "1"},
+        "response": {**question, "response": {"id": "rate", "ask": "yes_no"}},
+        "model.name": {**question, "model": {"name": "linear_regression"}},
+        "mechanism.share": {**question, "mechanism": {**stated, "share": None}},
+    }
+    del wrong["mechanism.share"]["mechanism"]["share"]
+    for field, changed in wrong.items():
+        with pytest.raises(StudyError, match=rf"questions\[0\]\.{field}"):
+            Study({**document, "questions": [changed]})
+    rating = build_study("rating").document["questions"][0]
+    with pytest.raises(StudyError, match="norm"):
+        Study({**document, "questions": [{name: rating[name] for name in rating if name != "norm"}]})
+    with pytest.raises(StudyError, match=r"model\.name"):
+        Study({**document, "questions": [{**rating, "model": {"name": "marginals"}}]})
+    hours = build_study("hours").document["questions"][0]
+    with pytest.raises(StudyError, match="statistic"):
+        Study({**document, "questions": [{**hours, "mechanism": stated}]})
 
 
 def test_the_noise_of_all_honest_devices_is_that_of_one_curator():

@@ -1,0 +1,59 @@
+"""The subcommand between the two rounds of a secure sum: project."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ldp_client.documents import load_study
+
+if TYPE_CHECKING:
+    from inference.projection.second_study import Projected
+
+
+def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register project."""
+    project = subparsers.add_parser("project", help="write the second study, from the first one's posterior")
+    project.add_argument("study", metavar="STUDY.json", help="the first, of marginals")
+    project.add_argument("posterior", metavar="POSTERIOR_DIR", help="what ldpkit fit wrote about it")
+    project.add_argument("--out", required=True, metavar="STUDY2.json")
+    project.add_argument("--id", metavar="ID", help="of the second study (default: the first one's, and -2)")
+    project.add_argument("--seed", type=int, default=0, metavar="N", help="of the auxiliary data")
+    project.set_defaults(run=run_project)
+
+
+def run_project(arguments: argparse.Namespace) -> int:
+    """ldpkit project STUDY.json POSTERIOR_DIR --out STUDY2.json [--id ID] [--seed N]"""
+    study = load_study(arguments.study)
+    from inference.fitting import check_seed
+    from inference.projection.second_study import second_study
+    from ldp_client.files import replacing
+
+    check_seed(arguments.seed)
+    new_id = arguments.id or f"{study.id}-2"
+    second, projected = second_study(study, Path(arguments.posterior), new_id, arguments.seed)
+    with replacing(arguments.out) as file:
+        file.write(second.to_json() + "\n")
+    print("\n".join(line for one in projected for line in projection_lines(one)))
+    print(f"second study in {arguments.out}: look at its bounds, and set its days")
+    return 0
+
+
+def projection_lines(found: Projected) -> list[str]:
+    """What the search found, and what the projection costs."""
+    document, (feature, response, _) = found.document, found.thresholds.projection
+    spent = f"epsilon {document['mechanism']['epsilon']}, delta {document['mechanism']['delta']}"
+    bounds = [
+        f"  {field['id']:28} {field['bounds'][0]} to {field['bounds'][1]}"
+        for field in (*document["features"], document["response"])
+    ]
+    return [
+        f"{document['id']}: {spent} are left; features within {feature:g} sd of their mean, the response "
+        f"within {response:g}, norm {document['norm']}",
+        *bounds,
+        f"  on auxiliary data noise and projection cost {found.thresholds.error:.2%} of the response's "
+        f"variance; one round with the assumed bounds would cost {found.assumed_error:.2%}",
+        f"  projection alone turns a slope of 1 into {found.thresholds.slopes:.3f} there; the fit does not "
+        "undo that",
+    ]

@@ -1,0 +1,194 @@
+"""The second study of DCA Algorithm 2: the fields of the first, bounded by what its posterior says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import hypot, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inference.projection.auxiliary import Projection
+from inference.projection.thresholds import Thresholds, expected_error, find_thresholds
+from inference.results.posterior import RESULT
+from inference.units import field_units, fields_of
+from ldp_client import mechanism_for
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from schemas import Question, Study
+from schemas.errors import InputError
+from schemas.study import Field
+
+MARGINALS = "marginals"
+# Of decimals that are written down; never above the exact value.
+PLACES = 12
+Rows = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Projected:
+    """One question's second round.
+
+    document: the question. thresholds: what the search found. assumed_error: the error on auxiliary data
+    of one round that spends the whole budget on the first study's bounds.
+    """
+
+    document: dict[str, Any]
+    thresholds: Thresholds
+    assumed_error: float
+
+
+def second_study(study: Study, folder: Path, new_id: str, seed: int = 0) -> tuple[Study, list[Projected]]:
+    """The study that spends the rest of the budget on the projected records of a secure sum.
+
+    folder: what `ldpkit fit` wrote about the first. Every question of marginals is asked again, under a new
+    id: nodes sum one version of a study alone. Raises InputError, StudyError.
+    """
+    asked = [question for question in study.questions if question.mechanism.statistic == MARGINALS]
+    if not asked:
+        raise InputError(f"study {study.id} has no question with the statistic {MARGINALS!r}")
+    found = [
+        _projected(study, question, rows, seed)
+        for question, rows in zip(asked, _rows(study, asked, folder), strict=True)
+    ]
+    document = {name: value for name, value in study.document.items() if name not in ("opens", "closes")}
+    document |= {"id": new_id, "version": 1, "questions": [one.document for one in found]}
+    return Study(document), found
+
+
+def rest_of_budget(question: Question) -> tuple[str, str]:
+    """ε and δ that the first round's share leaves, as decimals, rounded down."""
+    stated = question.mechanism
+    assert stated.share is not None
+    share = Fraction(stated.share.numerator, stated.share.denominator)
+    left = [
+        Fraction(spent.numerator, spent.denominator) * (1 - share) / share
+        for spent in (stated.epsilon, stated.delta)
+    ]
+    return _decimal(left[0]), _decimal(left[1])
+
+
+def field_spread(field: Field, rows: Rows) -> tuple[float, float]:
+    """Mean and sd of one person's value, the posterior's uncertainty about both included."""
+    mean, sd = rows[f"mean[{field.id}]"], rows[f"sd[{field.id}]"]
+    return mean["mean"], hypot(sd["mean"], sd["sd"], mean["sd"])
+
+
+def projected_bounds(field: Field, rows: Rows, threshold: float) -> tuple[str, str]:
+    """So many sd around the mean, inside the assumed bounds; those where nothing would be left."""
+    assert field.bounds is not None
+    low, high = (float(bound) for bound in field.bounds)
+    mean, sd = field_spread(field, rows)
+    digits = max(0, 2 - int(np.floor(np.log10(sd))))
+    inner = [round(mean - threshold * sd, digits), round(mean + threshold * sd, digits)]
+    texts = [
+        str(field.bounds[0]) if inner[0] <= low else f"{inner[0]:.{digits}f}",
+        str(field.bounds[1]) if inner[1] >= high else f"{inner[1]:.{digits}f}",
+    ]
+    if not low <= float(texts[0]) < float(texts[1]) <= high:
+        return str(field.bounds[0]), str(field.bounds[1])
+    return texts[0], texts[1]
+
+
+def _projected(study: Study, question: Question, rows: Rows, seed: int) -> Projected:
+    assert study.route is not None
+    d, n = len(question.features), study.route.clients
+    rest, whole = rest_of_budget(question), _whole_budget(question)
+    found = find_thresholds(d, n, lambda norm: _total_noise(study, question, rest, norm), seed)
+    assumed = expected_error(
+        d, n, lambda norm: _total_noise(study, question, whole, norm), _assumed(question, rows), seed
+    )
+    document = _regression(question, rest, str(found.projection.norm))
+    for field, item in zip(question.features, document["features"], strict=True):
+        item["bounds"] = list(projected_bounds(field, rows, found.projection.feature))
+    response = fields_of(question)[-1]
+    document["response"]["bounds"] = list(projected_bounds(response, rows, found.projection.response))
+    document["norm"] = f"{_fitting_norm(question, rows, document, found.projection):.6f}"
+    return Projected(document, found, assumed)
+
+
+def _assumed(question: Question, rows: Rows) -> Projection:
+    """The first study's bounds in sd, of the features on average; they clip no norm."""
+    widths = [field_units(field).unit / field_spread(field, rows)[1] for field in fields_of(question)]
+    return Projection(float(np.mean(widths[:-1])), widths[-1], sqrt(len(question.features)))
+
+
+def _fitting_norm(
+    question: Question, rows: Rows, document: Mapping[str, Any], projection: Projection
+) -> float:
+    """The norm for bounds that the assumed ones cut: a feature of one sd is longer between them."""
+    stretch = []
+    for field, item in zip(question.features, document["features"], strict=True):
+        low, high = (float(bound) for bound in item["bounds"])
+        stretch.append(2 * projection.feature * field_spread(field, rows)[1] / (high - low))
+    longer = float(np.sqrt(np.mean(np.square(stretch))))
+    return min(projection.norm * longer, sqrt(len(question.features)))
+
+
+def _regression(question: Question, budget: tuple[str, str], norm: str) -> dict[str, Any]:
+    """The question again, with the assumed bounds, as a regression under this budget."""
+    fields = [
+        {"id": field.id, "bounds": [str(bound) for bound in field.bounds or ()]}
+        for field in fields_of(question)
+    ]
+    text = {"text": question.text} if question.text else {}
+    return {
+        "id": question.id,
+        **text,
+        "ask": "record",
+        "features": fields[:-1],
+        "norm": norm,
+        "response": fields[-1],
+        "mechanism": {"name": "summed_gaussian", "epsilon": budget[0], "delta": budget[1]},
+        "model": {"name": "linear_regression"},
+    }
+
+
+def _total_noise(study: Study, question: Question, budget: tuple[str, str], norm: float) -> float:
+    """sd of the total's noise on each svec coordinate, from the integers that devices would use."""
+    document = {**study.document, "questions": [_regression(question, budget, f"{norm:.6f}")]}
+    mechanism = mechanism_for(Study(document).questions[0])
+    assert isinstance(mechanism, GaussianStatistics)
+    assert study.route is not None
+    return mechanism.noise_sd * sqrt(study.route.clients)
+
+
+def _whole_budget(question: Question) -> tuple[str, str]:
+    stated = question.mechanism
+    assert stated.share is not None
+    share = Fraction(stated.share.numerator, stated.share.denominator)
+    whole = [Fraction(spent.numerator, spent.denominator) / share for spent in (stated.epsilon, stated.delta)]
+    return _decimal(min(whole[0], Fraction(64))), _decimal(min(whole[1], 1 - Fraction(1, 10**PLACES)))
+
+
+def _decimal(value: Fraction) -> str:
+    """A decimal at most the value, with 12 places of its own size."""
+    exponent = len(str(value.numerator)) - len(str(value.denominator)) - PLACES
+    digits = int(value / Fraction(10) ** exponent)
+    if digits == 0:
+        raise InputError("the first round's share leaves nothing to spend")
+    text = f"{digits}e{exponent}"
+    return text if exponent > 0 else _plain(digits, -exponent)
+
+
+def _plain(digits: int, places: int) -> str:
+    text = str(digits).rjust(places + 1, "0")
+    return f"{text[:-places]}.{text[-places:]}".rstrip("0").rstrip(".") if places else text
+
+
+def _rows(study: Study, asked: list[Question], folder: Path) -> list[Rows]:
+    path = folder / RESULT
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        posteriors = [found["questions"][question.id]["parameters"] for question in asked]
+        digest = found["study"]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it") from None
+    if digest != study.digest:
+        raise InputError(f"{path} is about another study document")
+    return posteriors

@@ -1,0 +1,92 @@
+"""One device's share of a Gaussian noise that protects a sum: for the route secure_sum alone.
+
+N − T − 1 devices' noise together is that of the analytic Gaussian mechanism (DCA Theorem 1, with
+METHODS 1.5 in place of its variance). A sum of rounded normals of sd 2**20 is, to a total variation
+far below 2**-188, the rounding of an exact normal plus independent rounding errors: post-processing.
+One device's vector alone is *not* protected; it leaves the device only as secret shares.
+
+Sums are taken modulo 2**64 and cannot wrap: a distance is at most 64 × 2**20 × √N grid units, a
+coordinate of a statistic at most that, and N at most 2**24, so that N coordinates stay below 2**62
+and all the noise below 2**49.
+"""
+
+from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from ldp_client.core.integers import isqrt
+from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.mechanisms.base import Mechanism, Privacy
+from schemas.errors import StudyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+WORD_BYTES = 8
+MODULUS = 1 << 64
+# The square of a number in [−1, 1] weighs 3/2: (x, 3/2 x²) still has L2 diameter 2, reached by x = ±1.
+SQUARE_TOP, SQUARE_BOTTOM = 3, 2
+
+
+def summed_distance(question: "Question", size: int) -> int:
+    """The L2 distance of two sums, in grid units, that the noise of N − T − 1 devices hides."""
+    route, stated = question.route, question.mechanism
+    assert route is not None
+    one = gaussian_radius(stated.epsilon, stated.delta, size * route.clients)
+    return isqrt(one * one * route.noisy)
+
+
+def pack_words(values: "list[int]") -> bytes:
+    """Integers modulo 2**64, little-endian."""
+    return b"".join([(value % MODULUS).to_bytes(WORD_BYTES, "little") for value in values])
+
+
+class SummedMechanism(Mechanism):
+    """A vector of `size` integers plus round(2**20 × N(0, 1)) on each; 8 bytes a coordinate.
+
+    grid: integers for one unit of the statistic. noise_sd: of one device's share, in those units.
+    largest: no coordinate of one device is beyond it.
+    """
+
+    name = "summed_gaussian"
+    size: int
+    grid: int
+    largest: int
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
+
+    @property
+    def noise_sd(self) -> float:
+        return (1 << NOISE_BITS) / self.grid
+
+    def _take_grid(self, grid: int, span: int) -> None:
+        """span: the largest coordinate of the statistic, in units."""
+        if grid < 1:
+            raise StudyError(f"{self.field}.mechanism", "epsilon or delta is too small")
+        self.grid = grid
+        self.largest = span * grid + NOISE_REACH
+        self.payload_size = WORD_BYTES * self.size
+
+    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+        """Not protected alone: see the module."""
+        noise = normal(self.size, random)
+        return pack_words([value + share for value, share in zip(quantised, noise)])
+
+    def check(self, payload: bytes) -> None:
+        """No single report is ever sent."""
+        del payload
+        raise self.impossible("travels as secret shares only")
+
+
+def nearest(numerator: int, denominator: int) -> int:
+    """The nearest integer to a fraction; halves go up."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def in_words_of(what: str, mechanism: SummedMechanism) -> str:
+    """What leaves the device, for people."""
+    return (
+        f"Secret shares of {what} go to several nodes; only the sum over all devices is ever seen, with "
+        f"Gaussian noise to which each device adds a share of standard deviation {mechanism.noise_sd:.4g}."
+    )

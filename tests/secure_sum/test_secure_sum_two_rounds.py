@@ -1,0 +1,203 @@
+"""Algorithm 2 end to end: marginal moments, thresholds, and a regression of projected records."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from inference.projection.auxiliary import Auxiliary, Projection
+from inference.projection.second_study import field_spread, projected_bounds, rest_of_budget, second_study
+from inference.projection.thresholds import expected_error, find_thresholds
+from ldp_client import Device, mechanism_for
+from ldp_client.cli import main
+from schemas import Study
+from schemas.errors import InputError
+from tests.secure_sum.conftest import TOKEN, build_study
+
+FEATURES, RESPONSE = {"age": ("-10", "10"), "weight": ("0", "200")}, ("-80", "80")
+DEVICES = 40
+SPREADS = {"age": (1.0, 0.5), "weight": (80.0, 10.0), "rate": (5.0, 3.0)}
+
+
+def first_study(epsilon="0.2", delta="2e-7", share="0.2", nodes=None, clients=1000):
+    document = build_study("spread", clients=clients, tolerate=clients // 20).document
+    if nodes:
+        document = {**document, "route": {**document["route"], "nodes": nodes}}
+    stated = {**document["questions"][0]["mechanism"], "epsilon": epsilon, "delta": delta, "share": share}
+    question = {
+        **document["questions"][0],
+        "features": [{"id": name, "bounds": list(bounds)} for name, bounds in FEATURES.items()],
+        "response": {"id": "rate", "bounds": list(RESPONSE)},
+        "mechanism": stated,
+    }
+    return Study({**document, "questions": [question]})
+
+
+def write_posterior(study, folder, spreads=SPREADS, uncertainty=0.0):
+    rows = {}
+    for name, (mean, sd) in spreads.items():
+        rows[f"mean[{name}]"] = {"mean": mean, "sd": uncertainty}
+        rows[f"sd[{name}]"] = {"mean": sd, "sd": uncertainty}
+    folder.mkdir(exist_ok=True)
+    text = json.dumps({"study": study.digest, "questions": {"spread": {"parameters": rows}}})
+    (folder / "posterior.json").write_text(text)
+    return rows
+
+
+def central_noise(sigma=4.22):
+    """What a secure sum adds at ε = 1, δ = 1e-6: σ/Δ times the sensitivity of svec(vvᵀ), √8 R²."""
+    return lambda norm: sigma * sqrt(8) * norm**2
+
+
+class TestThresholds:
+    @pytest.mark.parametrize(("d", "n"), [(1, 1000), (5, 2000), (10, 10_000)])
+    @pytest.mark.parametrize("wide", [5, 10])
+    def test_projection_beats_bounds_that_are_too_wide(self, d, n, wide):
+        """Bounds of 3 sd made 5 to 10 times too wide, one round with the whole ε, against 80 % of it."""
+        found = find_thresholds(d, n, central_noise(4.22 / 0.8))
+        assumed = expected_error(d, n, central_noise(), Projection(3.0 * wide, 3.0 * wide, sqrt(d)))
+        assert found.error < assumed / 4
+
+    def test_it_is_the_best_of_its_grid_and_the_same_every_time(self):
+        found = find_thresholds(2, 3000, central_noise(), seed=3)
+        assert found == find_thresholds(2, 3000, central_noise(), seed=3)
+        for feature, response, norm in ((5, 5, sqrt(2)), (3, 3, 1), (1, 5, 0.5)):
+            other = expected_error(2, 3000, central_noise(), Projection(feature, response, norm), seed=3)
+            assert found.error <= other
+
+    def test_less_noise_clips_less(self):
+        """As the noise goes, so does the reason to clip; slopes are then as they are."""
+        loud, quiet = (find_thresholds(3, 10_000, central_noise(sigma)) for sigma in (60.0, 0.01))
+        reach = [one.projection.feature * one.projection.norm for one in (loud, quiet)]
+        assert reach[0] < reach[1]
+        assert quiet.slopes == pytest.approx(1, abs=0.005)
+        assert quiet.error < 1e-3 < loud.error
+
+    def test_without_noise_and_projection_it_is_least_squares(self):
+        data = Auxiliary.draw(3, 5000, np.random.default_rng(2))
+        found = data.estimates(50.0, [50.0], 50.0, 0.0)[:, 0]
+        design = np.column_stack([np.ones(5000), data.x])
+        assert found == pytest.approx(np.linalg.lstsq(design, data.y, rcond=None)[0], abs=1e-6)
+
+    def test_projection_shrinks_slopes_as_theory_says(self):
+        """d = 1, only x clipped at c: E[clip(x) x] / E[clip(x)²] by Stein's lemma is P(|x| < c) over that."""
+        x = np.random.default_rng(4).normal(size=(10**6, 1))
+        factor = 0.6827 / np.mean(np.clip(x, -1, 1) ** 2)
+        data = Auxiliary(x, 0.8 * x[:, 0], np.array([0.8]), 10**6, np.zeros((3, 3)))
+        found = data.estimates(1.0, [50.0], 1.0, 0.0)[1, 0]
+        assert found == pytest.approx(factor * 0.8, rel=0.005)
+
+
+class TestSecondStudy:
+    def test_it_spends_the_rest_inside_the_assumed_bounds(self, tmp_path):
+        study = first_study()
+        write_posterior(study, tmp_path)
+        second, (found,) = second_study(study, tmp_path, "again")
+        question = second.questions[0]
+        assert (second.id, second.version, second.route.clients) == ("again", 1, 1000)
+        assert (str(question.mechanism.epsilon), str(question.mechanism.delta)) == ("0.8", "0.0000008")
+        feature, response, norm = found.thresholds.projection
+        for field, threshold in zip((*question.features, question.response), (feature, feature, response)):
+            mean, sd = SPREADS[field.id]
+            low, high = (float(bound) for bound in field.bounds)
+            assert (low, high) == pytest.approx((mean - threshold * sd, mean + threshold * sd), abs=sd / 50)
+        assert float(question.norm) == pytest.approx(norm, rel=0.02)
+        mechanism_for(question)
+
+    def test_the_same_seed_gives_the_same_document(self, tmp_path):
+        study = first_study()
+        write_posterior(study, tmp_path)
+        first, again = (second_study(study, tmp_path, "again", 5)[0].to_json() for _ in range(2))
+        assert first == again
+
+    @pytest.mark.parametrize("share", ["0.2", "0.3", "0.07", "0.999"])
+    def test_the_rest_is_rounded_down(self, share):
+        found = rest_of_budget(first_study("0.1", "1e-8", share).questions[0])
+        left = (1 - Fraction(share)) / Fraction(share)
+        for value, spent in zip(found, ("0.1", "1e-8")):
+            exact = left * Fraction(spent)
+            assert exact * (1 - Fraction(1, 10**11)) <= Fraction(value) <= exact
+
+    def test_bounds_are_cut_to_the_assumed_ones(self):
+        (age, weight), rows = first_study().questions[0].features, {}
+        for name, (mean, sd) in {"age": (9.0, 2.0), "weight": (-500.0, 10.0)}.items():
+            rows |= {f"mean[{name}]": {"mean": mean, "sd": 0.0}, f"sd[{name}]": {"mean": sd, "sd": 0.0}}
+        assert projected_bounds(age, rows, 2.0) == ("5.00", "10")
+        assert projected_bounds(weight, rows, 2.0) == ("0", "200")
+
+    def test_an_uncertain_posterior_widens_the_bounds(self, tmp_path):
+        study = first_study()
+        rows = write_posterior(study, tmp_path, uncertainty=3.0)
+        mean, sd = field_spread(study.questions[0].features[0], rows)
+        assert (mean, sd) == (1.0, pytest.approx(sqrt(0.5**2 + 9 + 9)))
+
+    def test_a_posterior_of_another_study_is_refused(self, tmp_path):
+        write_posterior(first_study(), tmp_path)
+        with pytest.raises(InputError, match="is about another study document"):
+            second_study(first_study("0.3"), tmp_path, "again")
+        (tmp_path / "posterior.json").write_text("{}")
+        with pytest.raises(InputError, match="holds no posterior of spread"):
+            second_study(first_study(), tmp_path, "again")
+        with pytest.raises(InputError, match="has no question with the statistic 'marginals'"):
+            second_study(build_study("rating"), tmp_path, "again")
+
+
+def people(random):
+    """So many records; the second feature's bounds are ten times too wide, the others' more."""
+    age, weight = random.normal(1, 0.5, DEVICES), random.normal(80, 10, DEVICES)
+    rate = 5 + 4 * (age - 1) + 0.2 * (weight - 80) + random.normal(0, 0.5, DEVICES)
+    columns = {"age": age, "weight": weight, "rate": rate}
+    return [dict(zip(columns, map(float, row))) for row in zip(*columns.values())]
+
+
+def answer_round(network, study, records, folder):
+    """Every device fetches, consents, answers and sends; one ledger for both rounds."""
+    for node in network.nodes:
+        assert node.publish(study).status_code == 201
+    collector = network.nodes[0].address.partition("#")[0]
+    for number, record in enumerate(records):
+        device = Device(folder / str(number), "64", collector, max_delta="0.01")
+        fetched = device.fetch(study.id)
+        device.consent(fetched)
+        device.answer(fetched, {"spread": record})
+        assert device.flush().sent == 1
+
+
+def test_two_rounds_against_real_nodes(network, tmp_path, monkeypatch, capsys):
+    """As a user runs it: answer, close, fit, project, and once more. Much ε, as there are few people."""
+    monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
+    study = first_study("10", "1e-4", "0.2", [node.address for node in network.nodes], DEVICES)
+    (tmp_path / "first.json").write_text(study.to_json())
+    records = people(np.random.default_rng(8))
+    for name in ("first", "second"):
+        study = Study.from_json((tmp_path / f"{name}.json").read_text())
+        answer_round(network, study, records, tmp_path / "devices")
+        paths = {end: str(tmp_path / f"{name}{end}") for end in (".json", ".total.json", ".fit")}
+        assert main(["secure-sum", "close", paths[".json"], "--out", paths[".total.json"]]) == 0
+        fit = ["fit", paths[".json"], paths[".total.json"], "--out", paths[".fit"], "--method", "laplace"]
+        assert main(fit) == 0
+        if name == "first":
+            project = ["project", paths[".json"], paths[".fit"], "--out", str(tmp_path / "second.json")]
+            assert main(project) == 0
+            assert "epsilon 40, delta 0.0004 are left" in capsys.readouterr().out
+    found = json.loads((tmp_path / "second.fit" / "posterior.json").read_text())["questions"]["spread"]
+    slope = found["parameters"]["coefficient[weight]"]
+    assert study.id == "summed-2"
+    assert found["n"] == DEVICES
+    assert abs(slope["mean"] - 0.2) < 6 * slope["sd"] < 0.9
+
+
+def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
+    """The ledger adds them up: 0.2 and 0.8 of a cap of 1, and not one more."""
+    study = first_study(nodes=[node.address for node in network.nodes], clients=20)
+    write_posterior(study, tmp_path)
+    second, _ = second_study(study, tmp_path, "second")
+    record = {"age": 1.0, "weight": 80.0, "rate": 5.0}
+    device = Device(tmp_path / "device", "1", max_delta="1e-6", require_consent=False)
+    for one in (study, second):
+        device.answer(one, {"spread": record})
+    assert sum(spent.epsilon for spent in device.ledger.spent()) == 1
