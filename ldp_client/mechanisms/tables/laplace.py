@@ -1,8 +1,8 @@
 """The statistics of DPBLR (II-B1): XᵀX, Xᵀy and yᵀy with Laplace noise; pure ε.
 
-The paper's sensitivity (3), from widths of bounds, holds for bounds that begin at 0 only: x² of x in [10, 11]
-moves by 21, not by 1. Here fields are scaled to [−1, 1] and features clipped, and the L1 distance is
-the smaller of what the box and the norm allow.
+The paper's sensitivity (3), from widths of bounds, is too small where 0 is not within them: x² of x in
+[10, 11] moves by 21, not by 1. Here fields are scaled to [−1, 1] and features clipped, and the L1 distance
+is the smaller of what the box and the norm allow.
 """
 
 from ldp_client.core.calibration import NOISE_BITS
