@@ -42,8 +42,18 @@ def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:
         raise StudyError(f"{path}.ask", "a table needs the study's unit 'holder'")
     if unit == "holder" and not table:
         raise StudyError(f"{path}.ask", "must be 'table': the study's unit is 'holder'")
-    no_intercept = table and question["mechanism"]["intercept"] is False
-    if no_intercept and "centre" in given_priors(question["model"]):
+    if table:
+        _check_table(question, path)
+
+
+def _check_table(question: "dict[str, Any]", path: str) -> None:
+    mechanism = question["mechanism"]
+    if mechanism["average"] is not None and mechanism["count_share"] is not None:
+        # Without one record all later groups would be others: nothing hides that.
+        raise StudyError(
+            f"{path}.mechanism.count_share", "does not go with average, which needs a public count"
+        )
+    if mechanism["intercept"] is False and "centre" in given_priors(question["model"]):
         raise StudyError(f"{path}.model.prior.centre", "needs statistics with an intercept")
 
 

@@ -37,6 +37,7 @@ BEYOND_JSON_SCHEMA = {
     "prior-uniform-reversed",
     "response-is-feature",
     "response-share-one",
+    "table-average-with-count-share",
     "table-centre-without-intercept",
     "table-count-share-one",
     "table-of-a-person",

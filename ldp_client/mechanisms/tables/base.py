@@ -60,7 +60,6 @@ class TableMechanism(Mechanism):
     law = ""
     has_squares = True
     binary = False
-    word_bytes = WORD_BYTES
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
@@ -150,7 +149,10 @@ class TableMechanism(Mechanism):
         raise AnswerError(self.field, "a table is perturbed by its holder alone: use perturb")
 
     def words(self, payload: bytes) -> "list[int]":
-        """The integers of a payload: the count, then the coordinates."""
+        """The integers with noise: the count's, where it has some, then the coordinates'."""
+        return self._all_words(payload)[self.count_step == 0 :]
+
+    def _all_words(self, payload: bytes) -> "list[int]":
         return list(struct.unpack(f">{len(payload) // WORD_BYTES}q", payload))
 
     def entries(self, payload: bytes) -> "tuple[int, list[float]]":
@@ -158,7 +160,7 @@ class TableMechanism(Mechanism):
 
         A count with noise may be below 1.
         """
-        count, *values = self.words(payload)
+        count, *values = self._all_words(payload)
         if self.count_step:
             count = (2 * count + self.count_step) // (2 * self.count_step)
         return count, [value / grid for value, grid in zip(values, self._grids)]
@@ -189,7 +191,7 @@ class TableMechanism(Mechanism):
     def check(self, payload: bytes) -> None:
         """Raises ReportError for a count below 1 or sums that no so many records and noise could have."""
         super().check(payload)
-        count, *values = self.words(payload)
+        count, *values = self._all_words(payload)
         if self.count_step:
             return
         if count < 1 or count % self.average:
