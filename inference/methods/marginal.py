@@ -60,6 +60,7 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior) -> Mode
         "variance": start.sd**2,
         "precision_factor": np.linalg.cholesky(np.linalg.inv(covariance)),
         "feature_mean": start.feature_mean,
+        **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
     return Model(program, data, initial, dict)

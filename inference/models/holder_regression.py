@@ -40,7 +40,8 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
     rows = rows_of(statistics).expected
     n = round(float(rows.sum()) * average)
     start = moment_start(statistics, rows)
-    return Model(program, {"n": n, **found.data}, _initial(start), parameters_of(question, constant))
+    initial = {**_initial(start), **found.initial}
+    return Model(program, {"n": n, **found.data}, initial, parameters_of(question, constant))
 
 
 def _check(question: Question, statistics: HolderStatistics) -> None:
