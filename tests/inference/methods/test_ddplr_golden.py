@@ -14,6 +14,7 @@ from tests.inference.methods.ddplr_cases import CASES, prior_of, reference, stat
 
 FEW = Run(seed=1, warmup=1000, kept=1000, thin=2)
 MANY = Run(seed=1, warmup=1500, kept=1000, thin=5)
+LONG = MANY._replace(thin=15)
 
 
 def moments(kernel, statistics, prior, run):
@@ -67,7 +68,7 @@ def test_bernstein_and_sheldon_where_the_released_code_is_biased():
     """It adds I to the latent S, which shifts θ by 0.9 standard deviations in this case."""
     name = "c11_power_J1_e1"
     statistics, prior = statistics_of(name, with_squares=True), prior_of(name)
-    mean, _, effective = moments(mcmc_bs.KERNEL, statistics, prior, MANY)
+    mean, _, effective = moments(mcmc_bs.KERNEL, statistics, prior, LONG)
     true_mean, true_sd, _ = reference(name, "BS")
     # Taking θ and σ² given the latent statistics as if these were exact costs up to 0.2.
     assert np.abs(mean - true_mean) / true_sd == pytest.approx(0, abs=0.2 + 4 / np.sqrt(effective.min()))
@@ -103,7 +104,7 @@ def hardened(statistics):
 
 
 @pytest.mark.parametrize(
-    ("method", "run"), [(mcmc_fixeds, FEW), (mcmc_bs, MANY), (bayes_fixeds_fast, FEW), (ada_ssp, FEW)]
+    ("method", "run"), [(mcmc_fixeds, FEW), (mcmc_bs, LONG), (bayes_fixeds_fast, FEW), (ada_ssp, FEW)]
 )
 def test_hard_statistics_give_finite_draws(method, run):
     name = "c11_power_J1_e1"
