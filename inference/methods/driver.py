@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -33,17 +34,20 @@ def _program(kernel: Kernel, run: Run) -> Callable[[Array, Any], Sites]:
 
 def one_chain(kernel: Kernel, key: Array, data: Any, run: Run) -> Sites:
     """Sites (kept, …) of one chain after its warm-up: a pure function, for many data sets at once."""
+    beginning, going = jax.random.split(key)
 
-    def step(state: Any, key: Array) -> tuple[Any, None]:
-        return kernel.step(key, state, data), None
+    def advance(reached: tuple[Any, Array], steps: Array) -> tuple[tuple[Any, Array], Sites]:
+        state, made = reached
 
-    def kept(state: Any, key: Array) -> tuple[Any, Sites]:
-        state, _ = jax.lax.scan(step, state, jax.random.split(key, run.thin))
-        return state, kernel.sites(state)
+        def step(index: Array, state: Any) -> Any:
+            return kernel.step(jax.random.fold_in(going, index), state, data)
 
-    beginning, warming, keeping = jax.random.split(key, 3)
-    state, _ = jax.lax.scan(step, kernel.init(beginning, data), jax.random.split(warming, run.warmup))
-    _, sites = jax.lax.scan(kept, state, jax.random.split(keeping, run.kept))
+        state = jax.lax.fori_loop(made, made + steps, step, state)
+        return (state, made + steps), kernel.sites(state)
+
+    # Warm-up is a longer way to the first draw: so a step is compiled once only.
+    steps = jnp.full(run.kept, run.thin).at[0].add(run.warmup)
+    _, sites = jax.lax.scan(advance, (kernel.init(beginning, data), jnp.zeros((), int)), steps)
     return sites
 
 

@@ -63,11 +63,11 @@ def statistics(case: dict[str, Any], half: bool = False) -> HolderStatistics:
     )
 
 
-def counted_twice(data: Observed) -> Observed:
-    """As the authors' code has it: the noisy Σx as two releases of it, with noises of their own."""
+def counted_again(data: Observed, scale: float) -> Observed:
+    """The noisy Σx as two releases of it, with noises of their own; with `scale` = inf the second says nothing."""
     return data._replace(
         rows=np.append(data.rows, 0.0),
         columns=np.append(data.columns, 1.0),
         released=np.concatenate([data.released, data.released[:, :1]], axis=1),
-        scale=np.append(data.scale, data.scale[0]),
+        scale=np.append(data.scale, scale),
     )
