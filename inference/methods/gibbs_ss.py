@@ -117,6 +117,10 @@ def given_moments(_key: Array, _sums: Array, data: Observed) -> tuple[Array, Arr
     return jnp.asarray(data.second), jnp.asarray(data.covariance)
 
 
+# One for both methods that take moments as given: it is compiled once.
+GIVEN_MOMENTS = kernel(given_moments)
+
+
 def method(
     name: str,
     source: str,

@@ -13,7 +13,7 @@ from inference.methods.conjugate import ConjugatePrior
 from inference.methods.gibbs_ss import Observed
 from inference.methods.statistics import HolderStatistics, Matrix
 
-KERNEL = gibbs_ss.kernel(gibbs_ss.given_moments)
+KERNEL = gibbs_ss.GIVEN_MOMENTS
 
 
 def observed(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:

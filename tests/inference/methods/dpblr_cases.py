@@ -1,4 +1,4 @@
-"""Fixed noisy statistics and what the authors' code of DPBLR makes of them (tests/golden/methods/dpblr.json)."""
+"""Fixed noisy statistics, and what the code of DPBLR's authors makes of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def statistics(case: dict[str, Any], half: bool = False) -> HolderStatistics:
 
 
 def counted_again(data: Observed, scale: float) -> Observed:
-    """The noisy Σx as two releases of it, with noises of their own; with `scale` = inf the second says nothing."""
+    """The noisy Σx as two releases, each with its noise; with `scale` = inf the second says nothing."""
     return data._replace(
         rows=np.append(data.rows, 0.0),
         columns=np.append(data.columns, 1.0),

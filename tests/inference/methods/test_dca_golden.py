@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -48,7 +49,9 @@ def test_there_are_ten_variants_of_each() -> None:
 
 @pytest.mark.parametrize(("data", "variant"), VARIANTS)
 def test_the_coefficients_are_the_authors(data: str, variant: str) -> None:
-    assert np.allclose(mean_of(sums_of(data, variant)), FILE[f"{data}__beta__{variant}"], rtol=1e-7, atol=1e-9)
+    assert np.allclose(
+        mean_of(sums_of(data, variant)), FILE[f"{data}__beta__{variant}"], rtol=1e-7, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("variant", sorted({variant for _, variant in VARIANTS}))
@@ -62,7 +65,7 @@ def test_the_errors_on_test_wines_are_the_authors(variant: str) -> None:
 def test_clipping_the_eigenvalues_instead_is_seen() -> None:
     sums = sums_of("red_wine", "scaling")
     with jax.enable_x64(True):
-        sums[:-1, :-1] = nearest_semidefinite(sums[:-1, :-1])
+        sums[:-1, :-1] = nearest_semidefinite(jnp.asarray(sums[:-1, :-1]))
     assert not np.allclose(mean_of(sums), FILE["red_wine__beta__scaling"], rtol=1e-2)
 
 
