@@ -1,4 +1,4 @@
-"""The Gibbs sampler over each holder's exact statistics that the three Gibbs-SS methods share (DPBLR II-B4, 5)."""
+"""The Gibbs sampler over holders' exact statistics that Gibbs-SS's three forms share (DPBLR II-B4, 5)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from inference.methods.statistics import HolderStatistics
 from inference.methods.summed_moments import record_moments
 from inference.sampling import Sampled
 
-
+# How often sums are drawn while one of squares is negative.
 TRIES = 10
 
 
@@ -69,11 +69,11 @@ def observed(
     if statistics.intercept:
         known[0, 0] = statistics.counts.sum()
     return Observed(
-        rows,
-        columns,
+        rows.astype(float),
+        columns.astype(float),
         statistics.sums[:, rows, columns],
         statistics.noise[rows, columns],
-        float(statistics.law == "laplace"),
+        np.asarray(statistics.law == "laplace", dtype=float),
         statistics.counts,
         known,
         second,
@@ -82,9 +82,7 @@ def observed(
     )
 
 
-REFUSES = requirements.all_of(
-    requirements.public_counts, requirements.unaveraged, requirements.noisy_moments
-)
+REFUSES = requirements.all_of(requirements.public_counts, requirements.unaveraged, requirements.noisy_moments)
 
 
 def kernel(moments: Moments) -> Kernel:
@@ -94,7 +92,7 @@ def kernel(moments: Moments) -> Kernel:
         # From the noise-naive posterior: far from what was released, chains stay for long where the noise
         # must have been large.
         regression, features, noise = jax.random.split(key, 3)
-        sums = nearest_semidefinite(_matrix(data.released.sum(axis=0), data))
+        sums = nearest_semidefinite(_matrix(jnp.sum(data.released, axis=0), data))
         theta, variance = draw_regression(regression, sums, data.counts.sum(), data.prior)
         second, covariance = moments(features, sums, data)
         return State(theta, variance, second, covariance, _first_noise(noise, data))
@@ -117,6 +115,10 @@ def kernel(moments: Moments) -> Kernel:
 def given_moments(_key: Array, _sums: Array, data: Observed) -> tuple[Array, Array]:
     """Moments that are given, and stay."""
     return jnp.asarray(data.second), jnp.asarray(data.covariance)
+
+
+# One for both methods that take moments as given: it is compiled once.
+GIVEN_MOMENTS = kernel(given_moments)
 
 
 def method(
@@ -143,7 +145,7 @@ def draw_sums(key: Array, state: State, data: Observed) -> Array:
     rows, columns = data.rows.astype(int), data.columns.astype(int)
     factor = root(covariance[rows, columns][:, rows, columns])
 
-    def of_holder(key: Array, released: Array, noise: Array, count: Array) -> Array:
+    def of_holder(key: Array, released: Values, noise: Array, count: Values) -> Array:
         # A draw from the model, moved by what a noisy copy of it lacks: the factor may be singular.
         before, beside = jax.random.split(key)
         standard = jax.random.normal(before, (*rows.shape, TRIES))
@@ -162,13 +164,13 @@ def draw_sums(key: Array, state: State, data: Observed) -> Array:
 
 def _matrix(entries: Array, data: Observed) -> Array:
     rows, columns = data.rows.astype(int), data.columns.astype(int)
-    return data.known.at[rows, columns].set(entries).at[columns, rows].set(entries)
+    return jnp.asarray(data.known).at[rows, columns].set(entries).at[columns, rows].set(entries)
 
 
-def _noise(key: Array, noise: Array, data: Observed) -> Array:
+def _noise(key: Array, noise: Values, data: Observed) -> Array:
     scale = jnp.broadcast_to(data.scale, noise.shape)
     finite = jnp.where(jnp.isfinite(scale), scale, 1.0)
-    drawn = jnp.where(data.laplace > 0, draw_variances(key, noise, finite), finite**2)
+    drawn = jnp.where(data.laplace > 0, draw_variances(key, jnp.asarray(noise), finite), finite**2)
     return jnp.where(jnp.isfinite(scale), drawn, jnp.inf)
 
 

@@ -1,7 +1,7 @@
 """Gibbs-SS-Noisy: the features' moments are the holders' own, released with noise (DPBLR II-B4).
 
-The authors' published code passes the exact fourth moments on, and sums for means: neither private nor what the
-paper says. Here they are what was released.
+The authors' published code passes on the exact fourth moments, and their sums for means: neither private nor
+what the paper says. Here they are what was released.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from inference.methods.conjugate import ConjugatePrior
 from inference.methods.gibbs_ss import Observed
 from inference.methods.statistics import HolderStatistics, Matrix
 
-KERNEL = gibbs_ss.kernel(gibbs_ss.given_moments)
+KERNEL = gibbs_ss.GIVEN_MOMENTS
 
 
 def observed(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
@@ -21,15 +21,13 @@ def observed(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
     if statistics.fourth_moments is None:
         raise ValueError("statistics without fourth moments")
     fourth = np.asarray(statistics.fourth_moments)
-    if statistics.intercept:
-        second = fourth[0, 0]
-    else:
-        second = statistics.gram.sum(axis=0) / statistics.counts.sum()
+    mean_square = statistics.gram.sum(axis=0) / statistics.counts.sum()
+    second = fourth[0, 0] if statistics.intercept else mean_square
     return gibbs_ss.observed(statistics, prior, *repaired(second, fourth, statistics.intercept))
 
 
 def repaired(second: Matrix, fourth: Matrix, intercept: bool) -> tuple[Matrix, Matrix]:
-    """E[wwᵀ] (q, q) and the covariance of w_i w_j (q, q, q, q), both semidefinite; a constant stays constant."""
+    """E[wwᵀ] (q, q) and Cov(w_i w_j, w_k w_l) (q, q, q, q), both semidefinite; a constant stays one."""
     q = len(second)
     covariance = fourth - np.einsum("ij,kl->ijkl", second, second)
     covariance = _nearest(covariance.reshape(q**2, q**2)).reshape(fourth.shape)

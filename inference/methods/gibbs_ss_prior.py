@@ -10,7 +10,7 @@ from inference.methods.gibbs_ss import Observed
 from inference.methods.statistics import HolderStatistics
 from inference.methods.summed_moments import normal_moments
 
-KERNEL = gibbs_ss.kernel(gibbs_ss.given_moments)
+KERNEL = gibbs_ss.GIVEN_MOMENTS
 
 
 def observed(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:

@@ -1,12 +1,14 @@
 """MCMC-Ind: every record is a latent variable, with an explicit p(X) (DPBLR II-B3). Exact, and slow.
 
-The authors run NUTS on all records. Here a step proposes each record anew from the model, which any mechanism of
-privacy ε accepts with probability e^−ε at least (Ju et al. 2022), draws the parameters given the records, and moves
-them with the records along (`standard_records.py`), since either move alone is slow under much noise or little.
+The authors run NUTS on all records. Here a step proposes each record anew from the model, which a mechanism
+of privacy ε accepts with probability e^−ε at least (Ju et al. 2022); draws the parameters given the records;
+and moves the parameters with the records along (`standard_records.py`): the second alone is slow under much
+noise, the third under little.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -21,12 +23,22 @@ from inference.methods.driver import run_kernel
 from inference.methods.given_grams import nearest_semidefinite
 from inference.methods.normal_inverse_gamma import draw_regression
 from inference.methods.normal_inverse_wishart import draw_features
-from inference.methods.standard_records import Parameters, log_prior, nearby, parameters_of, record_map, standard_of
+from inference.methods.standard_records import (
+    Parameters,
+    Standard,
+    log_prior,
+    nearby,
+    parameters_of,
+    record_map,
+    standard_of,
+)
 from inference.methods.statistics import HolderStatistics
 from inference.sampling import Sampled
 
 MOST_RECORDS = 3000
+# Moves of the parameters in each step.
 MOVES = 10
+Carry = tuple[Standard, Array, Array]
 
 
 class Records(NamedTuple):
@@ -57,13 +69,18 @@ def records(statistics: HolderStatistics, prior: ConjugatePrior) -> Records:
     """The kernel's data."""
     scale = np.where(np.triu(statistics.noise) > 0, statistics.noise, np.inf)
     counts = statistics.counts
-    holders = np.repeat(np.arange(len(counts)), counts.astype(int))
+    holders = np.repeat(np.arange(len(counts), dtype=float), counts.astype(int))
     return Records(
-        statistics.sums, 1 / scale, float(statistics.law == "laplace"), holders, counts, prior
+        statistics.sums,
+        1 / scale,
+        np.asarray(statistics.law == "laplace", dtype=float),
+        holders,
+        counts,
+        prior,
     )
 
 
-def log_noise(sums: Array, released: Array, data: Records) -> Array:
+def log_noise(sums: Array, released: Values, data: Records) -> Array:
     """log p(released | sums) of one holder, less a constant."""
     noise = (released - sums) * data.weight
     return -jnp.sum(jnp.where(data.laplace > 0, jnp.abs(noise), noise**2 / 2))
@@ -72,11 +89,8 @@ def log_noise(sums: Array, released: Array, data: Records) -> Array:
 def _init(key: Array, data: Records) -> State:
     regression, features, drawing = jax.random.split(key, 3)
     count = data.counts.sum()
-    sums = nearest_semidefinite(jnp.where(data.weight > 0, data.released.sum(axis=0), 0.0))
-    sums = nearest_semidefinite(jnp.triu(sums) + jnp.triu(sums, 1).T)
-    if data.intercept:
-        sums = sums.at[0, 0].set(count)
-    sums = nearest_semidefinite(sums)
+    # The noise-naive posterior's parameters; an entry that is not released is 0.
+    sums = nearest_semidefinite(jnp.sum(data.released, axis=0))
     theta, variance = draw_regression(regression, sums, count, data.prior)
     mean, covariance = draw_features(features, sums[:-1, :-1], count, data.prior)
     parameters = Parameters(theta, variance, mean, covariance)
@@ -109,7 +123,7 @@ def _renewed(key: Array, state: State, data: Records) -> State:
     fresh = _draw_records(drawing, state.parameters, data)
     chance = jnp.log(jax.random.uniform(accepting, data.holders.shape))
 
-    def one(sums: Array, given: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
+    def one(sums: Array, given: tuple[Array, Array, Values, Array]) -> tuple[Array, Array]:
         old, new, holder, log_chance = given
         j = holder.astype(int)
         after = sums[j] + jnp.outer(new, new) - jnp.outer(old, old)
@@ -139,17 +153,18 @@ def _moved(key: Array, state: State, data: Records) -> State:
     def sums_of(change: Array) -> Array:
         return jnp.asarray(jnp.einsum("ab,jbc,dc->jad", change, state.sums, change))
 
-    def log_target(standard: object, change: Array) -> Array:
+    def log_target(standard: Standard, change: Array) -> Array:
         return log_prior(standard, data.prior) + density(sums_of(change), data.released, data).sum()
 
-    def one(carry: tuple, key: Array) -> tuple:
-        standard, change, log_density = carry
+    def one(carry: Carry, key: Array) -> tuple[Carry, None]:
+        standard, _, log_density = carry
         proposing, accepting = jax.random.split(key)
         proposed = nearby(proposing, standard, data.prior)
         moved = record_map(proposed, data.prior, data.intercept) @ back
         after = log_target(proposed, moved)
         accepted = jnp.log(jax.random.uniform(accepting)) < after - log_density
-        return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), (proposed, moved, after), carry), None
+        taken = jax.tree.map(partial(jnp.where, accepted), (proposed, moved, after), carry)
+        return taken, None
 
     unmoved = jnp.eye(data.released.shape[-1])
     first = (start, unmoved, log_target(start, unmoved))
@@ -172,11 +187,6 @@ def _small(statistics: HolderStatistics) -> str:
     return f"has a latent variable for each record: {MOST_RECORDS} records at most"
 
 
-def _noisy(statistics: HolderStatistics) -> str:
-    released = statistics.noise[np.isfinite(statistics.noise)]
-    return "" if released.any() else "needs statistics with noise; non_private is for those without"
-
-
 def _draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
     return run_kernel(KERNEL, records(statistics, prior), run)
 
@@ -184,6 +194,8 @@ def _draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Samp
 METHOD = Method(
     "mcmc_ind",
     "DPBLR II-B3",
-    requirements.all_of(requirements.public_counts, requirements.unaveraged, requirements.noisy_moments, _small),
+    requirements.all_of(
+        requirements.public_counts, requirements.unaveraged, requirements.noisy_moments, _small
+    ),
     _draw,
 )

@@ -1,7 +1,7 @@
 """Noise-naive: noisy statistics taken for exact, made positive semidefinite (DPBLR II-B2).
 
-The authors' code repairs the posterior's precision and its inverse each for itself, so that they are no longer
-inverses, and raises the inverse gamma's rate to 0.1 at least. Here the statistics are repaired once, as in
+The authors' code repairs the posterior's precision and its inverse each for itself, so that they are no
+longer inverses, and raises the inverse gamma's rate to 0.1 at least. Here statistics are repaired once, as in
 Gibbs-SS: then the rate is never below the prior's.
 """
 
@@ -18,7 +18,9 @@ from inference.methods.normal_inverse_gamma import draw_regression
 
 def _draw(key: Array, data: Summed) -> dict[str, Array]:
     sums, count, prior = data
-    theta, variance = draw_regression(key, nearest_semidefinite(sums), jnp.maximum(count, 1.0), prior)
+    theta, variance = draw_regression(
+        key, nearest_semidefinite(jnp.asarray(sums)), jnp.maximum(count, 1.0), prior
+    )
     return {"theta": theta, "variance": variance}
 
 

@@ -6,12 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from inference.methods.conjugate import ConjugatePrior
+from inference.methods.conjugate import ConjugatePrior, Values
 
 
-def draw_regression(
-    key: Array, sums: Array, count: Array, prior: ConjugatePrior
-) -> tuple[Array, Array]:
+def draw_regression(key: Array, sums: Values, count: Values, prior: ConjugatePrior) -> tuple[Array, Array]:
     """θ (q,) and σ² (): sums (p, p) of uuᵀ, semidefinite, of `count` records.
 
     θ | σ² ~ N(theta_mean, σ² · theta_covariance): the prior is in units of the residual variance.

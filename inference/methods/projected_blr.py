@@ -10,16 +10,16 @@ import jax.numpy as jnp
 from jax import Array
 
 from inference.methods import independent, non_private, requirements
-from inference.methods.conjugate import ConjugatePrior
+from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.non_private import Summed
 from inference.methods.semidefinite import with_absolute_eigenvalues
 
 
-def posterior(sums: Array, prior: ConjugatePrior) -> tuple[Array, Array, Array]:
+def posterior(sums: Values, prior: ConjugatePrior) -> tuple[Array, Array, Array]:
     """θ's mean (q,), the lower factor (q, q) of its precision, and σ²; sums (p, p) of uuᵀ."""
     variance = jnp.asarray(prior.rate / (prior.shape - 1))
     before = jnp.linalg.inv(prior.theta_covariance)
-    lower = jnp.linalg.cholesky(with_absolute_eigenvalues(sums[:-1, :-1]) / variance + before)
+    lower = jnp.linalg.cholesky(with_absolute_eigenvalues(jnp.asarray(sums[:-1, :-1])) / variance + before)
     shift = sums[:-1, -1] / variance + before @ prior.theta_mean
     return jax.scipy.linalg.cho_solve((lower, True), shift), lower, variance
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.scipy.linalg import solve_triangular
 
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.wishart_draws import solve_triangular
 
 
 class Parameters(NamedTuple):
@@ -69,7 +69,7 @@ def parameters_of(standard: Standard, prior: ConjugatePrior, intercept: bool) ->
     return Parameters(
         prior.theta_mean + spread @ standard.theta,
         jnp.exp(standard.log_variance),
-        mean if intercept else jnp.zeros_like(mean),
+        jnp.asarray(mean if intercept else jnp.zeros_like(mean)),
         factor @ factor.T,
     )
 
