@@ -30,9 +30,9 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from collector.reports.packing import PackedReport
 from collector.secure_sum.bound_sets import share_ids
-from collector.secure_sum.node import Node
+from collector.secure_sum.node import Node, at_once
 from collector.secure_sum.node_keys import NodeKeys
-from collector.secure_sum.summing import Expander, add_shares
+from collector.secure_sum.summing import add_seeds, add_shares
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import migrate
@@ -52,6 +52,7 @@ PAPER = {
 }
 # More words than this are not stored: the first node's time is then scaled from fewer clients.
 MOST_STORED_BYTES = 1 << 30
+MOST_EXPANDED_BYTES = 1 << 28
 
 
 def build_study(keys: NodeKeys, d: int, clients: int) -> Study:
@@ -110,7 +111,7 @@ class _Opened:
         with self.database.read() as session:
             number = queries.study_state(session, "grid").number  # type: ignore[union-attr]
             ids = share_ids(session, number)
-        return add_shares(self.opener, self.node._shares(number, ids))
+        return add_shares(self.opener, self.node._shares(number, ids, at_once(self.opener)))
 
     def close(self) -> None:
         self.database.engine.dispose()
@@ -148,23 +149,25 @@ def limit_seconds(d: int, clients: int) -> float:
     zeros, total = bytes(8 * d), np.zeros(d, dtype="<u8")
     buffer = bytearray(8 * d)
     words = np.frombuffer(buffer, dtype="<u8")
-    repeats = max(1, min(clients, (1 << 28) // (8 * d)))
+    repeats = _repeats(d, clients)
     encryptor = Cipher(ChaCha20(bytes(32), bytes(16)), mode=None).encryptor()
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(repeats):
         encryptor.update_into(zeros, buffer)
         total += words
-    return (time.perf_counter() - start) / repeats * clients
+    return (time.process_time() - start) / repeats * clients
 
 
 def expanding_seconds(d: int, clients: int) -> float:
     """What a seed node does between opening shares: expand and add, on one processor."""
-    total, expander = np.zeros(d, dtype="<u8"), Expander("chacha20", 8 * d)
-    seeds = [os.urandom(32) for _ in range(max(1, min(clients, (1 << 28) // (8 * d))))]
-    start = time.perf_counter()
-    for seed in seeds:
-        total += expander.words(seed)
-    return (time.perf_counter() - start) / len(seeds) * clients
+    seeds = [os.urandom(32) for _ in range(_repeats(d, clients))]
+    start = time.process_time()
+    add_seeds("chacha20", seeds, 8 * d)
+    return (time.process_time() - start) / len(seeds) * clients
+
+
+def _repeats(d: int, clients: int) -> int:
+    return max(1, min(clients, MOST_EXPANDED_BYTES // (8 * d)))
 
 
 def measure(d: int, clients: int, folder: Path) -> None:

@@ -28,7 +28,8 @@ from collector.studies.publishing import unknown_study
 from schemas import Study
 from schemas.errors import StudyError
 
-SHARES_AT_ONCE = 500
+# Rows that are read at once: so many, but not more bytes than these.
+MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
 
 
 @dataclass(frozen=True)
@@ -117,16 +118,18 @@ class Node:
         if ids is None or set_digest(ids) != wanted:
             raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
         if total is None:
-            total = add_shares(self.opener(study_id), self._shares(number, ids))
+            total = add_shares(
+                self.opener(study_id), self._shares(number, ids, at_once(self.opener(study_id)))
+            )
         return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
 
     def keep(self, session: Session, study_id: str, total: bytes) -> None:
         """Make the sum durable before it is given away."""
         bound_sets.store_total(session, _closed_study(session, study_id), total)
 
-    def _shares(self, number: int, ids: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _shares(self, number: int, ids: Sequence[bytes], rows: int) -> Iterator[tuple[bytes, bytes]]:
         remaining = iter(ids)
-        while chunk := list(islice(remaining, SHARES_AT_ONCE)):
+        while chunk := list(islice(remaining, rows)):
             with self.database.read() as session:
                 held = queries.held_reports(session, number, chunk)
             yield from ((report_id, held[report_id][2]) for report_id in chunk)
@@ -135,6 +138,11 @@ class Node:
         opener = self.opener(study_id)
         said = Statement(kind, study_id, opener.study.digest, opener.node, len(ids), set_digest(ids), total)
         return said.signed(self.keys.signing)
+
+
+def at_once(opener: Opener) -> int:
+    """How many shares to read at once, so that memory depends neither on how many nor on how long."""
+    return max(1, min(MOST_AT_ONCE, BYTES_AT_ONCE // opener.share_size))
 
 
 def _closed_study(session: Session, study_id: str) -> int:
