@@ -118,9 +118,8 @@ class Node:
         if ids is None or set_digest(ids) != wanted:
             raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
         if total is None:
-            total = add_shares(
-                self.opener(study_id), self._shares(number, ids, at_once(self.opener(study_id)))
-            )
+            opener = self.opener(study_id)
+            total = add_shares(opener, self._shares(number, ids, at_once(opener)))
         return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
 
     def keep(self, session: Session, study_id: str, total: bytes) -> None:
