@@ -195,7 +195,7 @@ def measure(d: int, clients: int, folder: Path) -> None:
     note = "" if stored_words == clients else f" (words scaled from {stored_words} clients)"
     print(
         f"d {d:>6}  N {clients:>7}  all {NODES} nodes {wall:8.2f} s (paper {PAPER[d][clients]:.2f}), "
-        f"{sum(spent) + words_spent:.2f} CPU s on {processors} processors; one seed node {min(spent):.2f} CPU s; "
+        f"{sum(spent) + words_spent:.2f} CPU s on {processors} processors; one seed node {min(spent):.2f}; "
         f"expand and add {expanding:.2f} µs a share, cipher and memory {limit:.2f}: "
         f"{100 * limit / expanding:.0f} %; sent {sent} of {most}{note}",
         flush=True,
