@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from collector.http.problems import (
     SET_CONFLICT,
     SET_INVALID,
+    SHARES_GONE,
     STUDY_CONFLICT,
     STUDY_OPEN,
     ProblemError,
@@ -80,10 +81,15 @@ class Node:
         return PackedReport(bytes.fromhex(report_id), opener.study.version, sealed)
 
     def report_ids(self, study_id: str) -> list[bytes]:
-        """The ids of all shares of a closed study, ascending. Raises ProblemError while it is open."""
+        """The ids of a closed study's shares, ascending: all, or the set that the node is bound to.
+
+        So an aggregator that runs again finds the set of before, whatever it had heard then and whatever
+        became of the shares since. Raises ProblemError while the study is open.
+        """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            return bound_sets.share_ids(session, number)
+            confirmed = bound_sets.confirmed_ids(session, number)
+            return bound_sets.share_ids(session, number) if confirmed is None else confirmed
 
     def confirm(self, session: Session, study_id: str, ids: Sequence[bytes]) -> Statement:
         """Bind the node to this set for good. Raises ProblemError for another, or an impossible one."""
@@ -131,6 +137,8 @@ class Node:
         while chunk := list(islice(remaining, rows)):
             with self.database.read() as session:
                 held = queries.held_reports(session, number, chunk)
+            if len(held) < len(chunk):
+                raise ProblemError(SHARES_GONE, "shares of its set were deleted before they were summed")
             yield from ((report_id, held[report_id][2]) for report_id in chunk)
 
     def _statement(self, kind: str, study_id: str, ids: Sequence[bytes], total: str = "0" * 64) -> Statement:
