@@ -14,6 +14,8 @@ KEY_BYTES = 32
 EXPANSIONS = ("chacha20", "shake_256")
 # Sums are taken modulo 2**64; so many shares of the largest statistic cannot wrap.
 MOST_CLIENTS = 1 << 24
+# Clients that neither cheat nor drop out: one, and two others whose noise protects it.
+FEWEST_NOISY = 3
 
 
 class _NodeAddress:

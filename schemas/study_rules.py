@@ -2,6 +2,7 @@
 
 from schemas.errors import StudyError
 from schemas.priors import check_prior, given_priors
+from schemas.route import FEWEST_NOISY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +14,9 @@ def check_together(parsed: "dict[str, Any]") -> None:
     if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
         raise StudyError("closes", f"{parsed['closes']} is before opens, {parsed['opens']}")
     route = parsed["route"]
-    if route is not None and route["clients"] - route["tolerate"] < 3:
-        raise StudyError("route.tolerate", "must leave 3 clients or more: clients − tolerate ≥ 3")
+    if route is not None and route["clients"] - route["tolerate"] < FEWEST_NOISY:
+        problem = f"must leave {FEWEST_NOISY} clients or more: clients − tolerate ≥ {FEWEST_NOISY}"
+        raise StudyError("route.tolerate", problem)
     if route is not None and parsed["ask_one"]:
         raise StudyError("ask_one", "does not go with a secure sum, which counts every device in each answer")
     if parsed["unit"] == "holder":

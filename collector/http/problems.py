@@ -103,6 +103,12 @@ SET_CONFLICT = Kind(
     "The node is bound to another set",
     "Ask for the sum over its set.",
 )
+SHARES_GONE = Kind(
+    "shares-gone",
+    410,
+    "Shares are gone",
+    "This study cannot be summed any more: ask the devices again in another.",
+)
 SET_INVALID = Kind(
     "set-invalid",
     422,

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from collector.http.problems import (
     SET_CONFLICT,
     SET_INVALID,
+    SHARES_GONE,
     STUDY_CONFLICT,
     STUDY_OPEN,
     ProblemError,
@@ -28,7 +29,8 @@ from collector.studies.publishing import unknown_study
 from schemas import Study
 from schemas.errors import StudyError
 
-SHARES_AT_ONCE = 500
+# Rows that are read at once: so many, but not more bytes than these.
+MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,15 @@ class Node:
         return PackedReport(bytes.fromhex(report_id), opener.study.version, sealed)
 
     def report_ids(self, study_id: str) -> list[bytes]:
-        """The ids of all shares of a closed study, ascending. Raises ProblemError while it is open."""
+        """The ids of a closed study's shares, ascending: all, or the set that the node is bound to.
+
+        So an aggregator that runs again finds the set of before, whatever it had heard then and whatever
+        became of the shares since. Raises ProblemError while the study is open.
+        """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            return bound_sets.share_ids(session, number)
+            confirmed = bound_sets.confirmed_ids(session, number)
+            return bound_sets.share_ids(session, number) if confirmed is None else confirmed
 
     def confirm(self, session: Session, study_id: str, ids: Sequence[bytes]) -> Statement:
         """Bind the node to this set for good. Raises ProblemError for another, or an impossible one."""
@@ -117,24 +124,32 @@ class Node:
         if ids is None or set_digest(ids) != wanted:
             raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
         if total is None:
-            total = add_shares(self.opener(study_id), self._shares(number, ids))
+            opener = self.opener(study_id)
+            total = add_shares(opener, self._shares(number, ids, at_once(opener)))
         return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
 
     def keep(self, session: Session, study_id: str, total: bytes) -> None:
         """Make the sum durable before it is given away."""
         bound_sets.store_total(session, _closed_study(session, study_id), total)
 
-    def _shares(self, number: int, ids: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    def _shares(self, number: int, ids: Sequence[bytes], rows: int) -> Iterator[tuple[bytes, bytes]]:
         remaining = iter(ids)
-        while chunk := list(islice(remaining, SHARES_AT_ONCE)):
+        while chunk := list(islice(remaining, rows)):
             with self.database.read() as session:
                 held = queries.held_reports(session, number, chunk)
+            if len(held) < len(chunk):
+                raise ProblemError(SHARES_GONE, "shares of its set were deleted before they were summed")
             yield from ((report_id, held[report_id][2]) for report_id in chunk)
 
     def _statement(self, kind: str, study_id: str, ids: Sequence[bytes], total: str = "0" * 64) -> Statement:
         opener = self.opener(study_id)
         said = Statement(kind, study_id, opener.study.digest, opener.node, len(ids), set_digest(ids), total)
         return said.signed(self.keys.signing)
+
+
+def at_once(opener: Opener) -> int:
+    """How many shares to read at once, so that memory depends neither on how many nor on how long."""
+    return max(1, min(MOST_AT_ONCE, BYTES_AT_ONCE // opener.share_size))
 
 
 def _closed_study(session: Session, study_id: str) -> int:

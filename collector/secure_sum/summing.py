@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from numpy.typing import NDArray
 
 from ldp_client import mechanism_for
+from ldp_client.mechanisms.summed import WORD_BYTES
 from ldp_client.secure_sum.expansion import NONCE, SEED_BYTES, expand
 from ldp_client.secure_sum.sealing import OVERHEAD_BYTES, context, suite
 from schemas import Study
 from schemas.errors import ReportError
+
+Words = NDArray[np.uint64]
+
+# So many expanded seeds are added at once: they should stay in a processor's cache.
+MOST_AT_ONCE, CACHE_BYTES = 64, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -57,26 +65,35 @@ class Opener:
 
 def add_shares(opener: Opener, shares: Iterable[tuple[bytes, bytes]]) -> bytes:
     """The sum of (report id, sealed share), as little-endian 64-bit words. Raises ReportError."""
-    total = np.zeros(opener.size // 8, dtype="<u8")
-    expander = Expander(opener.study.route.expansion if opener.study.route else "", opener.size)
-    for report_id, sealed in shares:
-        share = opener.open(report_id.hex(), sealed)
-        total += expander.words(share) if opener.node else np.frombuffer(share, dtype="<u8")
-    return total.tobytes()
+    opened = (opener.open(report_id.hex(), sealed) for report_id, sealed in shares)
+    if opener.node == 0:
+        return _add_words(opened, opener.size).tobytes()
+    assert opener.study.route is not None
+    return add_seeds(opener.study.route.expansion, opened, opener.size).tobytes()
 
 
-class Expander:
-    """`expand` into one buffer that is used again and again."""
+def add_seeds(expansion: str, seeds: Iterable[bytes], size: int) -> Words:
+    """The sum of the vectors of `size` bytes that seeds of 32 bytes stand for."""
+    if expansion != "chacha20":
+        return _add_words((expand(expansion, seed, size) for seed in seeds), size)
+    total, zeros = np.zeros(size // WORD_BYTES, dtype="<u8"), bytes(size)
+    at_once = max(1, min(MOST_AT_ONCE, CACHE_BYTES // size))
+    buffer = memoryview(bytearray(at_once * size))
+    places = [buffer[row * size : (row + 1) * size] for row in range(at_once)]
+    rows = np.frombuffer(buffer, dtype="<u8").reshape(at_once, -1)
+    # One cipher object whose key is exchanged: to make a new one each time takes as long as its stream.
+    algorithm = ChaCha20(bytes(SEED_BYTES), NONCE)
+    cipher, remaining = Cipher(algorithm, mode=None), iter(seeds)
+    while batch := list(islice(remaining, at_once)):
+        for place, seed in zip(places, batch):
+            algorithm.key = seed
+            cipher.encryptor().update_into(zeros, place)
+        total += np.add.reduce(rows[: len(batch)], axis=0)
+    return total
 
-    def __init__(self, expansion: str, size: int) -> None:
-        self._expansion = expansion
-        self._zeros = bytes(size)
-        self._buffer = bytearray(size)
-        self._words = np.frombuffer(self._buffer, dtype="<u8")
 
-    def words(self, seed: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        """The share that a seed stands for; overwritten by the next call."""
-        if self._expansion == "chacha20":
-            Cipher(ChaCha20(seed, NONCE), mode=None).encryptor().update_into(self._zeros, self._buffer)
-            return self._words
-        return np.frombuffer(expand(self._expansion, seed, len(self._zeros)), dtype="<u8")
+def _add_words(shares: Iterable[bytes], size: int) -> Words:
+    total = np.zeros(size // WORD_BYTES, dtype="<u8")
+    for share in shares:
+        total += np.frombuffer(share, dtype="<u8")
+    return total

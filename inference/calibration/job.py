@@ -18,6 +18,7 @@ from inference.sampling import sample_prior
 from inference.simulated.answers import Truth
 from inference.simulated.posteriors import Parameters, posterior_draws
 from inference.simulated.reports import clipped_share, simulate
+from inference.simulated.totals import among
 from ldp_client import mechanism_for
 from schemas import Question
 from schemas.errors import InputError
@@ -101,11 +102,13 @@ def calibrate(
     """Simulation-based calibration of one question with n devices.
 
     clip: whether simulated records are clipped as devices do, which the regression models do not know of.
+    A secure sum is simulated for n clients, all of whom answer.
     Raises InputError for fewer than 20 studies or less than one device.
     """
     if studies < FEWEST_STUDIES or n < 1:
         raise InputError(f"a calibration needs at least {FEWEST_STUDIES} studies and one device")
     own_seed = crc32(f"{seed} {question.id}".encode())
+    question = question if question.route is None else among(question, n)
     truths = prior_truths(question, studies, own_seed)
     models = _simulated_models(question, truths, n, own_seed, clip, progress)
     told = lambda done: progress(f"{question.id}: fitted {done} of {studies} simulated studies")  # noqa: E731
@@ -118,14 +121,12 @@ def calibrate(
 
 
 def empty_model(question: Question) -> Model:
-    """The question's model before any report. Raises InputError for a secure sum, whose total is another.
+    """The question's model before any report. Raises InputError for a table.
 
-    And for a table, of which nothing says how many records and holders there will be.
+    Nothing in a study says how many records and holders there will be.
     """
     if question.ask == "table":
         raise InputError(f"{question.id}: tables of data holders cannot be simulated, only answers of people")
-    if question.route is not None:
-        raise InputError(f"{question.id}: a secure sum cannot be simulated here; leave the study's route out")
     mechanism = mechanism_for(question)
     values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)
     return model_for(question, QuestionSummary(0, values))

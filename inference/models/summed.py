@@ -59,7 +59,7 @@ def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary
         spread = jnp.sqrt(n * share * (1 - share) + noise_sd**2)
         numpyro.sample("reports", dist.Normal(n * share, spread), obs=jnp.asarray(total)[0])
 
-    start: Start = {"p": float(np.clip(values[0] / n, 0.02, 0.98))}
+    start: Start = {"p": float(np.clip(values[0] / max(n, 1), 0.02, 0.98))}
     return Model(program, {"n": n, "total": values}, start, lambda draws: {"p": draws["p"]})
 
 
@@ -74,7 +74,7 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
     def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
         return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
 
-    shares = np.clip(values / n, 0.01, 0.99)
+    shares = np.clip(values / max(n, 1), 0.01, 0.99)
     start: Start = {"p": shares / shares.sum()}
     return Model(program, {"n": n, "total": values}, start, parameters, _approximation(n, noise_sd, values))
 

@@ -17,6 +17,7 @@ from inference.planning.truth import with_truth
 from inference.simulated.answers import Truth
 from inference.simulated.posteriors import posterior_draws
 from inference.simulated.reports import simulate
+from inference.simulated.totals import among
 from ldp_client import mechanism_for
 from schemas import Question, Study
 from schemas.errors import InputError
@@ -93,7 +94,8 @@ def plan(
         progress(
             f"{question_id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
         )
-        names, half_widths[epsilon] = _half_widths(question, truths, chosen, own_seed)
+        widths = _half_widths if question.route is None else _summed_half_widths
+        names, half_widths[epsilon] = widths(question, truths, chosen, own_seed)
     return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths)
 
 
@@ -129,3 +131,11 @@ def _half_widths(
         np.diff(np.quantile(found, TAILS, axis=1), axis=0).reshape(shape) / 2 for found in draws.values()
     ]
     return tuple(draws), np.median(np.stack(halves, axis=-1), axis=1)
+
+
+def _summed_half_widths(
+    question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
+) -> tuple[tuple[str, ...], Vector]:
+    """The same for a secure sum, in which each device's noise depends on how many there are."""
+    found = [_half_widths(among(question, n), truths, (n,), seed) for n in devices]
+    return found[0][0], np.concatenate([widths for _, widths in found])

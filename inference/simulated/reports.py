@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.simulated.answers import Truth, draw_answers
-from inference.units import RecordUnits
+from inference.simulated.totals import exact_total, noisy_total
+from inference.simulated.vectors import record_vectors
 from ldp_client import Mechanism
-from ldp_client.core.calibration import NOISE_BITS
-from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.summed import SummedMechanism
 from schemas import Question
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
@@ -28,8 +27,11 @@ def simulate(
     """The summary of n people's reports, drawn from the mechanism itself with seeded randomness.
 
     clip: whether records beyond their bounds or norm are clipped, as devices do. The regression models do
-    not know of clipping; without it, their own assumptions hold (only for `gaussian_statistics`).
+    not know of clipping; without it, their own assumptions hold (only for sums of second moments).
+    A secure sum's total is drawn from its law: it depends on the answers' exact sums alone.
     """
+    if question.route is not None:
+        return QuestionSummary(n, _summed(question, mechanism, truth, n, random, clip))
     reduction = REDUCTIONS[mechanism.name]
     values = np.zeros(reduction.size(mechanism), dtype=np.int64)
     for start in range(0, n, CHUNK):
@@ -38,38 +40,24 @@ def simulate(
         if clip or mechanism.name != "gaussian_statistics":
             values += reduction.reduce(mechanism, mechanism.perturb_many(answers, random.bytes))
         else:
-            values += _unclipped_sums(question, cast(GaussianStatistics, mechanism), answers, random)
+            values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
     return QuestionSummary(n, values)
 
 
-def _unclipped_sums(
-    question: Question, mechanism: GaussianStatistics, answers: Mapping[str, NDArray[Any]], random: Generator
+def _summed(
+    question: Question, mechanism: Mechanism, truth: Truth, n: int, random: Generator, clip: bool
 ) -> NDArray[np.int64]:
-    """What n devices' integers add up to if none clips: the statistic of their records, plus noise."""
-    vectors = _vectors(question, mechanism.scaled_weight, answers)
-    total = vectors.T @ vectors
-    exact = [total[i, j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in mechanism.coordinates]
-    noise = random.normal(0.0, float(1 << NOISE_BITS), len(exact)) * np.sqrt(len(vectors))
-    return np.rint(np.asarray(exact) * mechanism.grid + noise).astype(np.int64)
-
-
-def _vectors(question: Question, weight: float, answers: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """v = (constant, features, response) of each record in scaled units, (n, d + 2)."""
-    units = RecordUnits(question)
-    assert question.response is not None
-    features = (np.column_stack([answers[name] for name in units.names]) - units.zero) / units.unit
-    response = np.asarray(answers[question.response.id])
-    if response.dtype == np.bool_:
-        response = np.where(response, 1.0, -1.0)
-    scaled = (response - units.response.zero) / units.response.unit
-    return np.column_stack([np.full(len(features), weight), features, weight * scaled])
+    total: NDArray[np.float64] = np.zeros(cast(SummedMechanism, mechanism).size)
+    for start in range(0, n, CHUNK):
+        answers = draw_answers(question, truth, min(CHUNK, n - start), random)
+        total += exact_total(question, mechanism, answers, clip)
+    return noisy_total(total, n, random)
 
 
 def clipped_share(question: Question, truth: Truth, random: Generator, people: int = 1000) -> float:
     """The share of records that lie beyond their bounds or their norm, which devices would clip."""
-    if question.ask != "record":
+    if question.norm is None:
         return 0.0
-    assert question.norm is not None
-    vectors = _vectors(question, 1.0, draw_answers(question, truth, people, random))[:, 1:]
+    vectors = record_vectors(question, 1.0, draw_answers(question, truth, people, random))[:, 1:]
     beyond = (np.abs(vectors) > 1).any(axis=1)
     return float(np.mean(beyond | (np.linalg.norm(vectors[:, :-1], axis=1) > float(question.norm))))

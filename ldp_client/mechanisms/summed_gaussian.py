@@ -3,6 +3,7 @@
 from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, grid_index, signed_units
 from ldp_client.mechanisms.base import Mechanism
+from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.summed import (
     SQUARE_BOTTOM,
     SQUARE_TOP,
@@ -12,7 +13,6 @@ from ldp_client.mechanisms.summed import (
     summed_distance,
 )
 from ldp_client.mechanisms.summed_records import SummedMarginals, SummedRecord
-from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,20 +26,17 @@ class SummedChoice(SummedMechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
-        self.labels = question.choices
-        self.boolean = question.ask == "yes_no"
-        self.size = 1 if self.boolean else len(self.labels)
+        self._choices = ChoiceMechanism(question)
+        boolean = self._choices.boolean
+        self._first = 1 if boolean else 0
+        self.size = self._choices.choices - self._first
         distance = summed_distance(question, self.size)
-        self._take_grid(distance if self.boolean else isqrt(distance * distance // 2), 1)
+        self._take_grid(distance if boolean else isqrt(distance * distance // 2), 1)
 
     def quantise(self, answer: "Any") -> "list[int]":
         """Raises AnswerError for what is not one of the choices."""
-        if self.boolean and isinstance(answer, bool):
-            answer = self.labels[answer]
-        if not isinstance(answer, str) or answer not in self.labels:
-            raise AnswerError(self.field, f"must be one of its {len(self.labels)} choices")
-        wanted = self.labels[1:] if self.boolean else self.labels
-        return [self.grid if label == answer else 0 for label in wanted]
+        chosen = self._choices.quantise(answer) - self._first
+        return [self.grid if index == chosen else 0 for index in range(self.size)]
 
     def in_words(self) -> str:
         return in_words_of("which choice it is", self)

@@ -128,6 +128,15 @@ def test_a_choice_that_is_not_on_the_list_is_an_error_before_any_noise():
         mechanism.perturb("durian", lambda _size: pytest.fail("noise was drawn"))
 
 
+def test_numbered_choices_are_counted_too():
+    document = build_study("fruit").document
+    numbered = {**document["questions"][0], "choices": {"count": 4}}
+    mechanism = mechanism_for(Study({**document, "questions": [numbered]}).questions[0])
+    assert mechanism.quantise(2) == mechanism.quantise("2") == [0, 0, mechanism.grid, 0]
+    with pytest.raises(AnswerError, match="from 0 to 3"):
+        mechanism.quantise(4)
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_single_vector_is_never_a_possible_report(name):
     mechanism = mechanism_for(build_study(name).questions[0])

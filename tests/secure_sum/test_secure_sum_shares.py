@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from collector.secure_sum.node_keys import NodeKeys
-from collector.secure_sum.summing import Expander, Opener, add_shares
+from collector.secure_sum.summing import CACHE_BYTES, MOST_AT_ONCE, Opener, add_seeds, add_shares
 from ldp_client.secure_sum.expansion import expand
 from ldp_client.secure_sum.sealing import context, seal
 from ldp_client.secure_sum.splitting import split
@@ -49,11 +49,15 @@ def test_the_expansions_are_the_standard_ones():
 
 
 @pytest.mark.parametrize("expansion", ["chacha20", "shake_256"])
-def test_nodes_expand_as_devices_do(expansion):
-    seeds = [os.urandom(32) for _ in range(3)]
-    expander = Expander(expansion, 80)
+@pytest.mark.parametrize("count", [0, 1, 3, MOST_AT_ONCE, MOST_AT_ONCE + 1])
+@pytest.mark.parametrize("size", [80, CACHE_BYTES // 2 + 8, 2 * CACHE_BYTES])
+def test_nodes_expand_as_devices_do(expansion, count, size):
+    """Also where a batch is full, has one row, or one seed is larger than the batch's buffer."""
+    seeds = [os.urandom(32) for _ in range(count if size < 1000 else min(count, 4))]
+    expected = np.zeros(size // 8, dtype="<u8")
     for seed in seeds:
-        assert expander.words(seed).tobytes() == expand(expansion, seed, 80)
+        expected += np.frombuffer(expand(expansion, seed, size), dtype="<u8")
+    assert (add_seeds(expansion, seeds, size) == expected).all()
 
 
 class TestSealing:

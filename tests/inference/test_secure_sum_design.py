@@ -1,0 +1,94 @@
+"""Planning and calibrating secure sums: totals drawn from their law, which is that of the devices."""
+
+from __future__ import annotations
+
+import json
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from inference.calibration.job import calibrate, prior_truths
+from inference.simulated.answers import draw_answers
+from inference.simulated.reports import simulate
+from inference.simulated.totals import among, exact_total, noisy_total
+from ldp_client import mechanism_for
+from ldp_client.cli import main
+from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.strips import normal
+from ldp_client.mechanisms.summed_gaussian import SummedChoice
+from schemas import Study
+from schemas.errors import InputError
+from tests.secure_sum.conftest import QUESTIONS, build_study
+
+PEOPLE = 200
+NORMAL_95 = 1.6449
+
+
+def zeros(size):
+    return bytes(size)
+
+
+def of_each(answers):
+    """One answer a person, from columns."""
+    if not isinstance(answers, dict):
+        return answers.tolist()
+    return [dict(zip(answers, row)) for row in zip(*(column.tolist() for column in answers.values()))]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_simulated_total_is_what_devices_sum_to(name):
+    """To half a grid unit a person, a millionth of one device's noise."""
+    question = build_study(name).questions[0]
+    mechanism = mechanism_for(question)
+    answers = draw_answers(question, prior_truths(question, 1, 5)[0], PEOPLE, np.random.default_rng(5))
+    noise = np.asarray(normal(mechanism.size, zeros))
+    words = b"".join(mechanism.perturb(answer, zeros) for answer in of_each(answers))
+    devices = (np.frombuffer(words, "<i8").reshape(PEOPLE, -1) - noise).sum(axis=0)
+    found = exact_total(question, mechanism, answers, clip=True)
+    # Fields are rounded to 2**-20 besides; a histogram may put one person on an edge elsewhere.
+    assert found == pytest.approx(devices, abs=PEOPLE * (0.5 + 4 * mechanism.grid * 2.0**-20))
+
+
+def test_its_noise_is_that_of_all_devices():
+    total = noisy_total(np.zeros(20_000), 25, np.random.default_rng(1))
+    assert total.std() == pytest.approx(5 * 2.0**NOISE_BITS, rel=0.03)
+
+
+def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
+    question = build_study("ever", clients=20, tolerate=5).questions[0]
+    route = among(question, 1000).route
+    assert (route.clients, route.tolerate, question.route.clients) == (1000, 250, 20)
+    assert among(question, 3).route.tolerate == 0
+    with pytest.raises(InputError, match="at least 3 devices"):
+        among(question, 2)
+
+
+def test_a_plan_has_the_width_of_its_theory(tmp_path):
+    """Of a share: variance p(1 − p)/n + σ²/(n − T − 1) · n/n², σ/Δ = 4.2247 at ε = 1, δ = 1e-6."""
+    study = build_study("ever", clients=1000, tolerate=0)
+    (tmp_path / "study.json").write_text(study.to_json())
+    command = ["plan", str(tmp_path / "study.json"), "--devices", "100,1000", "--epsilon", "1"]
+    assert main([*command, "--truth", "p=0.3", "--out", str(tmp_path / "plan")]) == 0
+    found = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]["ever"]
+    theory = [NORMAL_95 * sqrt(0.21 / n + 4.2247**2 / (n - 1) / n) for n in (100, 1000)]
+    assert found["half_widths"]["1"]["p"] == pytest.approx(theory, rel=0.15)
+
+
+def test_a_calibration_is_sound_and_finds_a_wrong_noise(monkeypatch):
+    """So little epsilon that the noise decides how wide intervals must be."""
+    document = build_study("ever", clients=1000, tolerate=50).document
+    asked = document["questions"][0]
+    quiet = {**asked, "mechanism": {**asked["mechanism"], "epsilon": "0.1"}}
+    question = Study({**document, "questions": [quiet]}).questions[0]
+    assert calibrate(question, 40, 300).ok
+    monkeypatch.setattr(SummedChoice, "noise_sd", property(lambda one: 2.0**NOISE_BITS / one.grid / 8))
+    assert not calibrate(question, 40, 300).ok
+
+
+def test_a_marginals_study_is_simulated_with_its_clipping():
+    question = build_study("spread").questions[0]
+    truth = prior_truths(question, 1, 1)[0]
+    summary = simulate(question, mechanism_for(question), truth, 50, np.random.default_rng(1), clip=False)
+    assert summary.n == 50
+    assert summary.values.shape == (6,)
