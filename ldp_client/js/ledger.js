@@ -1,73 +1,53 @@
 /**
- * The device's memory in IndexedDB: what was answered, what it cost, and the reports.
+ * The device's memory in IndexedDB: what was asked, what it cost, permanent answers, and the reports.
  *
- * A spend and its report are written in one transaction, durable before `record` returns, so that a
- * report can never leave without its spend. Any trouble with the storage is an LdpkitError "ledger":
- * a device that cannot read its past refuses to answer.
+ * What belongs together is written in one transaction, durable before it is reported, so that a report
+ * can never leave without its spend. Any trouble with the storage is an LdpkitError "ledger": a device
+ * that cannot read its past refuses to answer.
  */
 
-import { LdpkitError, fail } from "./errors.js";
-import { add, isBelow } from "./rational.js";
+import { LdpkitError } from "./errors.js";
 
-const LAYOUT = 1;
-const STORES = ["spent", "reports"];
+const LAYOUT = 2;
+const BY_QUESTION = ["study", "question"];
+// Layout 1 had no permanent answers.
+const STORES = { spent: BY_QUESTION, permanent: BY_QUESTION, reports: "id" };
 
 /**
- * The ledger of that name, made when missing.
+ * The ledger of that name, made when missing: a function (mode, work) that returns work(rows, stores), once
+ * all that it wrote is on disk. rows: every row of each store; stores: IndexedDB's own, to write to.
  *
- * A spend is {study, question, version, epsilon}, a report {id, study, version, body, state}.
+ * A spend is {study, question, version, epsilon}, a permanent answer {study, question, fingerprint,
+ * answer}, a report {id, study, version, body, state, invitation}. After an error nothing is kept.
  */
 export async function openLedger(name) {
   const database = await open(name).catch(unusable);
   database.onversionchange = () => database.close();
-
-  async function transact(mode, work) {
+  return async (mode, work) => {
     try {
-      const transaction = database.transaction(STORES, mode, { durability: "strict" });
-      return await durable(transaction, work(...STORES.map((store) => transaction.objectStore(store))));
+      const transaction = database.transaction(Object.keys(STORES), mode, { durability: "strict" });
+      return await durable(transaction, readAll(transaction, work));
     } catch (error) {
       return unusable(error);
     }
+  };
+}
+
+async function readAll(transaction, work) {
+  const [rows, stores] = [{}, {}];
+  for (const name in STORES) {
+    stores[name] = transaction.objectStore(name);
+    rows[name] = await finished(stores[name].getAll());
   }
-
-  /** Every spend. */
-  const spent = () => transact("readonly", (spends) => finished(spends.getAll()));
-
-  /** Every report that is not deleted yet. */
-  const reports = () => transact("readonly", (_, reports) => finished(reports.getAll()));
-
-  /** Write spends and report together, or throw "answered" or "budget" and write nothing. */
-  const record = (spends, report, budget) =>
-    transact("readwrite", async (spent, reports) => {
-      const before = await finished(spent.getAll());
-      refuseSecondAnswers(before, spends);
-      const total = totalOf([...before, ...spends]);
-      if (isBelow(budget, total)) fail("budget", "answering would exceed the privacy budget");
-      for (const spend of spends) spent.add(spend);
-      reports.add(report);
-    });
-
-  /**
-   * Change a report by {state it is in: what to change}, null to delete it, and return what it then is.
-   * A report in another state stays as it is.
-   */
-  const move = (id, changes) =>
-    transact("readwrite", async (_, reports) => {
-      const report = await finished(reports.get(id));
-      const change = changes[report?.state];
-      if (change === null) return finished(reports.delete(id));
-      if (change) reports.put(Object.assign(report, change));
-      return report;
-    });
-
-  return { spent, reports, record, move };
+  return work(rows, stores);
 }
 
 async function open(name) {
   const request = indexedDB.open(name, LAYOUT);
-  request.onupgradeneeded = () => {
-    request.result.createObjectStore("spent", { keyPath: ["study", "question"] });
-    request.result.createObjectStore("reports", { keyPath: "id" });
+  request.onupgradeneeded = ({ oldVersion }) => {
+    for (const name in STORES) {
+      if (!oldVersion || name === "permanent") request.result.createObjectStore(name, { keyPath: STORES[name] });
+    }
   };
   return finished(request);
 }
@@ -91,14 +71,4 @@ const finished = (request) =>
 
 function unusable(error) {
   throw error instanceof LdpkitError ? error : new LdpkitError("ledger", `unusable: ${error?.message}`);
-}
-
-/** The sum of spends, exactly. */
-export const totalOf = (spends) => spends.map(({ epsilon }) => epsilon).reduce(add, [0n, 1n]);
-
-function refuseSecondAnswers(before, spends) {
-  for (const { study, question } of spends) {
-    const answered = before.some((spend) => spend.study === study && spend.question === question);
-    if (answered) fail("answered", "this device has answered it before", question);
-  }
 }

@@ -32,7 +32,7 @@ def status(page, document=DOCUMENT):
 
 
 def consent(page):
-    return run(page, REOPEN + "return device.consent(report.id);", DOCUMENT, None)
+    return run(page, REOPEN + "return device.consent(study);", DOCUMENT, None)
 
 
 def flush(page, attempts=1):
@@ -41,7 +41,7 @@ def flush(page, attempts=1):
 
 
 def withdraw(page):
-    return run(page, REOPEN + "return device.withdraw(report.id);", DOCUMENT, None)
+    return run(page, REOPEN + "return device.withdraw(study.id);", DOCUMENT, None)
 
 
 def path_of(report):
@@ -65,8 +65,7 @@ def test_a_reload_finds_the_same_report(page):
 
 def test_the_device_reads_the_vectors_streams(page):
     vectors = json.loads((FOLDER / "reports.json").read_text(encoding="utf-8"))
-    known = [entry for entry in vectors["reports"] if not entry.get("not_in_javascript")]
-    for number, entry in enumerate(known):
+    for number, entry in enumerate(vectors["reports"]):
         script = """
         const [document, answers, bytes, name] = args;
         const random = (size) => Uint8Array.from(bytes.splice(0, size));
@@ -77,7 +76,8 @@ def test_the_device_reads_the_vectors_streams(page):
         """
         stream = list(stream_of(entry).read(entry["bytes"]))
         found = run(page, script, entry["study"], entry["answers"], stream, f"vector-{number}")
-        assert found == entry["report"]
+        # Where one question is asked, spaces hide which.
+        assert found.rstrip(" ") == entry["report"]
 
 
 def test_a_question_is_answered_once(page):

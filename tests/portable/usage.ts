@@ -6,10 +6,10 @@ async function answerOnce(text: string): Promise<string> {
   const study: Study = await parseStudy(text);
   const device: Device = await openDevice({ maxEpsilon: "4" });
   const report = await device.answer(study, { hours: 3.5, ever: true, rating: { age: 30, rate: null } });
-  await device.consent(report.id);
+  await device.consent(study);
   await device.flush({ attempts: 2 });
   const { answered, report: kept } = await device.status(study);
-  if (answered && kept?.state === "sent") await device.withdraw(kept.id);
+  if (answered && kept?.state === "sent") await device.withdraw(study.id);
   return report.body;
 }
 

@@ -4,62 +4,54 @@ import { CHOICE_BITS, gaussianRadius, truthThreshold } from "../calibration.js";
 import { isqrt } from "../integers.js";
 import { clipNorm } from "../quantise.js";
 import { truthOrOther } from "../randomness.js";
+import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
-import { concat, packSigned, tooSmall } from "./base.js";
+import { packSigned, tooSmall } from "./base.js";
 import { checkNames, units } from "./record.js";
 
 /** Features clipped to the norm plus round(2**20 × N(0, 1)); then the response, by its kind. */
-export const mechanism = (question) => (question.response.bounds ? numberRecord : yesNoRecord)(question);
+export const mechanism = {
+  asks: ["record"],
+  parameters: { delta: fraction, response_share: fraction },
+  build(question) {
+    const { features, norm, response } = question;
+    const { distance, radius, size, entries, fits, coin } = (response.bounds ? onGrid : byCoin)(question);
+    const grid = (radius * norm[1]) / norm[0];
+    if (grid < 1n) tooSmall(question, "mechanism");
+    if (!fits) tooSmall(question, "mechanism.response_share");
 
-/** The grid on which clipped features have at most half of `distance` as their norm. */
-function gridOf(question, distance) {
-  const radius = distance / 2n;
-  const grid = (radius * question.norm[1]) / question.norm[0];
-  if (grid < 1n) tooSmall(question, "mechanism");
-  return { radius, grid };
-}
+    function quantise(answer) {
+      checkNames(question, answer);
+      const scaled = features.map((feature) => units(question, feature, answer, Number(grid)));
+      return [...clipNorm(scaled, radius), units(question, response, answer, size)].map(Number);
+    }
 
-function fields(question, answer, grid, radius) {
-  checkNames(question, answer);
-  return clipNorm(question.features.map((feature) => units(question, feature, answer, Number(grid))), radius).map(Number);
-}
+    function randomise(quantised, random) {
+      const noisy = normal(entries, random).map((noise, index) => quantised[index] + noise);
+      return Uint8Array.of(...packSigned(noisy), ...coin(quantised.at(-1) > 0, random));
+    }
 
-const noisy = (values, random) => {
-  const noise = normal(values.length, random);
-  return packSigned(values.map((value, index) => value + noise[index]));
+    const payloadSize = 4 * features.length + (response.bounds ? 4 : 1);
+    return { integers: { distance, radius, grid }, payloadSize, quantise, randomise };
+  },
 };
 
 /** The response is one more entry of the vector, on a grid of its own. */
-function numberRecord(question) {
-  const { features, response, mechanism: stated } = question;
-  const distance = gaussianRadius(stated.epsilon, stated.delta, features.length + 1);
+function onGrid({ features, mechanism: { epsilon, delta, response_share: [part, whole] } }) {
+  const entries = features.length + 1;
+  const distance = gaussianRadius(epsilon, delta, entries);
   const square = distance * distance;
-  const ofResponse = (square * stated.response_share[0]) / stated.response_share[1];
-  const { radius, grid } = gridOf(question, isqrt(square - ofResponse));
-  const response_grid = isqrt(ofResponse) / 2n;
-  if (response_grid < 1n) tooSmall(question, "mechanism.response_share");
-  const quantise = (answer) => [
-    ...fields(question, answer, grid, radius),
-    Number(units(question, response, answer, Number(response_grid))),
-  ];
-  const integers = { distance, radius, grid };
-  return { integers, payloadSize: 4 * (features.length + 1), quantise, randomise: noisy };
+  const ofResponse = (square * part) / whole;
+  const size = Number(isqrt(ofResponse) / 2n);
+  return { distance, radius: isqrt(square - ofResponse) / 2n, size, entries, fits: size, coin: () => [] };
 }
 
 /** The response is one more byte, 0 or 1: the truth with probability T / 2**32. */
-function yesNoRecord(question) {
-  const { features, response, mechanism: stated } = question;
-  const [[top, bottom], [part, whole]] = [stated.epsilon, stated.response_share];
-  const distance = gaussianRadius([top * (whole - part), bottom * whole], stated.delta, features.length);
-  const { radius, grid } = gridOf(question, distance);
+function byCoin({ features, mechanism: { epsilon: [top, bottom], delta, response_share: [part, whole] } }) {
+  const entries = features.length;
+  const distance = gaussianRadius([top * (whole - part), bottom * whole], delta, entries);
   const threshold = truthThreshold([top * part, bottom * whole], 2);
-  const other = (1n << CHOICE_BITS) - threshold;
-  if (threshold <= other || other < 1n) tooSmall(question, "mechanism.response_share");
-  const quantise = (answer) => [
-    ...fields(question, answer, grid, radius),
-    Number(units(question, response, answer, 1) > 0n),
-  ];
-  const randomise = (quantised, random) =>
-    concat(noisy(quantised.slice(0, -1), random), [truthOrOther(quantised.at(-1), 2, threshold, random)]);
-  return { integers: { distance, radius, grid }, payloadSize: 4 * features.length + 1, quantise, randomise };
+  const fits = 2n * threshold > 1n << CHOICE_BITS && threshold < 1n << CHOICE_BITS;
+  const coin = (isYes, random) => [truthOrOther(Number(isYes), 2, threshold, random)];
+  return { distance, radius: distance / 2n, size: 1, entries, fits, coin };
 }

@@ -4,6 +4,7 @@ import { gaussianRadius } from "../calibration.js";
 import { isqrt } from "../integers.js";
 import { UNIT_BITS, clipNorm } from "../quantise.js";
 import { floorScaled } from "../rational.js";
+import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
 import { checkNames, units } from "./record.js";
@@ -15,7 +16,9 @@ const HALF = 1n << (MULTIPLIER_BITS - 1n);
  * The upper triangle of vvᵀ, v = (constant, features…, response), in integers, plus
  * round(2**20 × N(0, 1)).
  */
-export function mechanism(question) {
+export const mechanism = { asks: ["record"], parameters: { delta: fraction }, build };
+
+function build(question) {
   const { norm, features, response, mechanism: stated } = question;
   const radius = floorScaled(norm, UNIT_BITS);
   const weight = isqrt((radius * radius) / 2n);

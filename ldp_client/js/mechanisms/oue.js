@@ -5,7 +5,9 @@ import { checkOdds, choiceIndex } from "./choice.js";
 import { biasedBits, oneHot, trimmed, unarySize } from "./unary.js";
 
 /** A bit is 1 with probability ½ for the true choice, else T / 2**32. */
-export function mechanism(question) {
+export const mechanism = { asks: ["choice"], parameters: {}, build };
+
+function build(question) {
   const payloadSize = unarySize(question);
   const threshold = unaryThreshold(question.mechanism.epsilon);
   checkOdds(question, (1n << CHOICE_BITS) - threshold, threshold);

@@ -5,12 +5,14 @@ import { signedUnits } from "../quantise.js";
 import { hasOwn, isObject } from "../shapes.js";
 
 export function checkNames({ id, features, response }, answer) {
-  if (!isObject(answer)) fail("answer", "must be a record", id);
+  if (!isObject(answer)) fail("answer", "must be a record: {feature: value, …, response: value}", id);
   const fields = [...features, response];
   for (const field of fields) {
     if (!hasOwn(answer, field.id)) fail("answer", "is missing", `${id}.${field.id}`);
   }
-  if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
+  if (Object.keys(answer).length > fields.length) {
+    fail("answer", "has a field that the study does not ask for", id);
+  }
 }
 
 /** One field of a record, its bounds (or no and yes) at ∓size. */
