@@ -4,13 +4,15 @@ import { fail } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
 import { nearest, parseDecimal } from "./rational.js";
-import { padding, perturbAnswers } from "./report.js";
-import { leftOf, recall, refuse, remembering } from "./spending.js";
+import { perturbAnswers } from "./report.js";
+import { costOf, leftOf, recall } from "./spending.js";
 import { pause, put, remove } from "./upload.js";
 
 // A device's calendar may be a day away from the collector's, which counts days in UTC.
 const DAY_MS = 864e5;
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
+// A report without a state is dropped.
+const DELETED = { state: null };
 
 /**
  * Open the device of this browser profile and origin.
@@ -36,53 +38,50 @@ export async function openDevice({
 
   /**
    * Perturb every answer once and write spends, permanent answers and report durably; the report is held
-   * until `consent`. Throws LdpkitError "answer", "closed", "answered", "budget" or "ledger"; then no noise
-   * was drawn, or it is lost.
+   * until `consent`. Throws LdpkitError "answer", "closed", "answered", "budget" or "ledger"; then nothing
+   * is written.
    */
   async function answer(study, answers, invitation = "") {
     refuseOutsideWindow(study);
-    return write((rows, { spent, permanent, reports }) => {
-      const recalled = recall(study, rows);
-      const costOf = refuse(study, recalled, rows.spent, budget);
-      const mechanisms = recalled.map(remembering);
+    return write((memory) => {
+      const recalled = recall(study, memory);
+      const costs = costOf(study, recalled, memory.spent, budget);
+      const mechanisms = recalled.map(({ mechanism }) => mechanism);
       const { id, body, answered } = perturbAnswers(study, answers, random, mechanisms);
       const origin = { study: study.id, version: study.version };
-      for (const item of recalled) {
-        const question = item.asked.id;
-        const isCharged = item.isFresh && answered.includes(question);
-        spent.put({ ...origin, question, epsilon: isCharged ? costOf(item) : (item.spend?.epsilon ?? [0n, 1n]) });
-        if (item.kept.answer) permanent.put(item.kept);
-      }
-      const padded = study.ask_one ? body + padding(study, mechanisms, answered) : body;
-      const report = { ...origin, id, body: padded, state: "held", invitation };
-      reports.add(report);
+      recalled.forEach(({ asked, spend, isFresh }, index) => {
+        const charge = isFresh && answered.includes(asked.id) && { epsilon: costs[index] };
+        if (!spend) memory.spent.push((spend = { question: asked.id, epsilon: [0n, 1n] }));
+        Object.assign(spend, origin, charge);
+      });
+      const report = { ...origin, id, body, state: "held", invitation };
+      memory.reports.push(report);
       return report;
     });
   }
 
   /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
   const status = (study) =>
-    read((rows) => ({
-      answered: recall(study, rows).some(({ problem }) => problem),
-      report: rows.reports.filter((row) => row.study === study.id).sort((a, b) => b.version - a.version)[0],
+    read((memory) => ({
+      answered: recall(study, memory).some(({ problem }) => problem),
+      report: memory.reports.findLast((report) => report.study === study.id),
     }));
 
   /** What is left of the budget. */
   const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent)));
 
-  /** Change the reports that `isChosen` chooses, and return those that are left. */
-  const move = (isChosen, changes) => write((rows, stores) => change(rows, stores, isChosen, changes));
+  const move = (key, value, changes) => write((memory) => change(memory, key, value, changes));
 
   /** The person agrees that the report which `status` shows for the study leaves. */
   async function consent(study) {
-    const { report: shown } = await status(study);
-    return (await move(({ id }) => id === shown?.id, { held: { state: "queued" } }))[0];
+    const { report } = await status(study);
+    return (await move("id", report?.id, { held: { state: "queued" } }))[0];
   }
 
   /** Give what waits to be sent to a study another invitation: it had none, or one that was not taken. */
   async function invite(studyId, invitation) {
     const changes = { held: { invitation }, queued: { invitation }, uninvited: { invitation, state: "queued" } };
-    await move(({ study }) => study === studyId, changes);
+    await move("study", studyId, changes);
   }
 
   /**
@@ -90,48 +89,42 @@ export async function openDevice({
    * from now on until that is acknowledged: how many these are.
    */
   const withdraw = (studyId) =>
-    write((rows, stores) => {
-      const isOfStudy = ({ study }) => study === studyId;
-      for (const kept of rows.permanent.filter(isOfStudy)) stores.permanent.put({ ...kept, answer: new Uint8Array() });
-      const gone = { state: "withdrawn", body: "", invitation: "" };
-      const changes = { held: null, refused: null, queued: gone, uninvited: gone, sent: gone };
-      return change(rows, stores, isOfStudy, changes).length;
+    write((memory) => {
+      for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
+      const wiped = { state: "withdrawn", body: "", invitation: "" };
+      const changes = { held: DELETED, refused: DELETED, queued: wiped, uninvited: wiped, sent: wiped };
+      return change(memory, "study", studyId, changes).length;
     });
 
   /** Send what is queued, byte for byte as it was written, and ask for what is to be deleted. */
   const flush = ({ attempts = 5 } = {}) =>
     // One tab at a time, so that a deletion is never sent before the report it is about.
     navigator.locks.request(`${name} flush`, async () => {
-      for (const { id } of await read((rows) => rows.reports)) await deliver(id, attempts);
+      for (const { id } of await read(({ reports }) => reports)) {
+        for (let attempt = 1; !(await isSettled(id)) && attempt < attempts; attempt++) await pause(attempt);
+      }
     });
-
-  async function deliver(id, attempts) {
-    for (let attempt = 1; !(await isSettled(id)) && attempt < attempts; attempt++) await pause(attempt);
-  }
 
   /** Make the request that a report still waits for, if any: whether nothing is left to do now. */
   async function isSettled(id) {
-    const isIt = (row) => row.id === id;
-    const report = await read((rows) => rows.reports.find(isIt));
+    const [report] = await move("id", id, {});
     const send = REQUESTS[report?.state];
     if (!send) return true;
-    const next = await send(`${collector}/v1/studies/${report.study}/reports/${id}`, report);
-    const wiped = next === "sent" && { invitation: "" };
-    await move(isIt, { [report.state]: next && { state: next, ...wiped } });
-    return next !== report.state || next === "uninvited";
+    const state = await send(`${collector}/v1/studies/${report.study}/reports/${id}`, report);
+    const wiped = state === "sent" && { invitation: "" };
+    await move("id", id, { [report.state]: { state, ...wiped } });
+    return state !== report.state || state === "uninvited";
   }
 
   return { answer, status, epsilonLeft, consent, invite, withdraw, flush };
 }
 
-/** Change the chosen reports by {state they are in: what to change}, null to delete, and return those left. */
-function change({ reports }, stores, isChosen, changes) {
-  return reports.filter(isChosen).filter((report) => {
-    const found = changes[report.state];
-    if (found) stores.reports.put(Object.assign(report, found));
-    if (found === null) stores.reports.delete(report.id);
-    return found !== null;
-  });
+/** Change the reports of which `key` is `value`, by {state they are in: what to change}; returns those left. */
+function change(memory, key, value, changes) {
+  const chosen = memory.reports.filter((report) => report[key] === value);
+  for (const report of chosen) Object.assign(report, changes[report.state]);
+  memory.reports = memory.reports.filter(({ state }) => state);
+  return chosen.filter(({ state }) => state);
 }
 
 function refuseOutsideWindow({ opens, closes }) {

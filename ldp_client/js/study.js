@@ -2,56 +2,22 @@
 
 import { fail } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
-import { LOADERS, readMechanism } from "./mechanisms/index.js";
-import {
-  bounds, check, day, decimal, hasOwn, identifier, isObject, listOf, oneOf, record, tagged, text, whole,
-} from "./shapes.js";
+import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
+import { check, day, identifier, isObject, listOf, oneOf, record, text, whole } from "./shapes.js";
 
 const MAX_BYTES = 1 << 20;
 
-/** A shape for what is read once the code that knows it is loaded. */
+/** A shape for what is read later. */
 const later = (value) => value;
-const NAMED = Object.fromEntries(Object.keys(LOADERS).map((name) => [name, later]));
 
-const question = (own, ...models) =>
-  record(
-    {
-      id: identifier,
-      ask: later,
-      ...own,
-      mechanism: tagged("name", NAMED),
-      model: record({ name: oneOf(...models) }, { prior: later }),
-    },
-    { text: text(1000) },
-  );
-
-const NUMBER_FIELD = record({ id: identifier, bounds });
-const YES_NO_FIELD = record({ id: identifier, ask: oneOf("yes_no") });
-const LABELS = listOf(text(200), 2, 10000);
-const COUNT = record({ count: whole(2, 1 << 20) });
-
-const QUESTION = tagged("ask", {
-  number: question(
-    { bounds }, "normal", "exponential", "lognormal", "gamma", "weibull", "beta", "poisson", "geometric",
-  ),
-  choice: question(
-    {
-      // Choices by count are the whole numbers below it; only their number is kept.
-      choices: (value, path) => (isObject(value) ? { length: COUNT(value, path).count } : LABELS(value, path)),
-    },
-    "multinomial",
-  ),
-  yes_no: question({}, "bernoulli"),
-  record: question(
-    {
-      features: listOf(NUMBER_FIELD, 1, 128, "id"),
-      norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
-      response: (value, path) =>
-        (isObject(value) && hasOwn(value, "ask") ? YES_NO_FIELD : NUMBER_FIELD)(value, path),
-    },
-    "linear_regression", "logistic_regression",
-  ),
-});
+/** A question: what its mechanism's kind of question has beside that which all have. */
+function question(value, path) {
+  check(isObject(value), path, "must be an object");
+  oneOf("number", "choice", "yes_no", "record")(value.ask, `${path}.ask`);
+  const { fields, models, mechanism } = kindOf(value, path);
+  const model = record({ name: oneOf(...models) }, { prior: later });
+  return record({ id: identifier, ask: later, ...fields, mechanism, model }, { text: text(1000) })(value, path);
+}
 
 const STUDY = record(
   {
@@ -59,7 +25,7 @@ const STUDY = record(
     id: identifier,
     version: whole(1, 1e6),
     title: text(200),
-    questions: listOf(QUESTION, 1, 100, "id"),
+    questions: listOf(question, 1, 100, "id"),
   },
   { purpose: text(5000), opens: day, closes: day, ask_one: oneOf(true, false) },
 );
@@ -67,13 +33,13 @@ const STUDY = record(
 /** Parse and validate a study document, given as text or as bytes of UTF-8. Throws LdpkitError "study". */
 export async function parseStudy(source) {
   const document = parse(source);
+  await loadMechanisms(document);
   const study = STUDY(document, "");
   check(!(study.opens > study.closes), "closes", "is before opens");
   for (const [index, asked] of study.questions.entries()) {
     asked.path = `questions[${index}]`;
-    asked.mechanism = await readMechanism(asked);
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
-    if (asked.response) checkRecord(asked);
+    checkTogether(asked);
     if (asked.model.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
   const canonical = canonicalJson(document);
@@ -88,11 +54,6 @@ function parse(source) {
   } catch {
     return fail("study", "not well-formed JSON in UTF-8");
   }
-}
-
-function checkRecord({ features, response, model, path }) {
-  check(!features.some(({ id }) => id === response.id), `${path}.response.id`, "is also a feature");
-  oneOf(response.bounds ? "linear_regression" : "logistic_regression")(model.name, `${path}.model.name`);
 }
 
 const sha256 = async (text) =>

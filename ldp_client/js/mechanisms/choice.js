@@ -1,7 +1,19 @@
 /** What all choice mechanisms share: labels, odds that must favour the truth, and short codes. */
 
 import { fail } from "../errors.js";
+import { isObject, listOf, record, text, whole } from "../shapes.js";
 import { tooSmall } from "./base.js";
+
+const LABELS = listOf(text(200), 2, 10000);
+const COUNT = record({ count: whole(2, 1 << 20) });
+
+/** Choices by count are the whole numbers below it; only their number is kept. */
+function choices(value, path) {
+  return isObject(value) ? { length: COUNT(value, path).count } : LABELS(value, path);
+}
+
+export const choice = { ask: "choice", fields: { choices }, models: ["multinomial"] };
+export const yesNo = { ask: "yes_no", fields: {}, models: ["bernoulli"] };
 
 /** answer → the index of the choice; a yes/no also takes true and false. */
 export function choiceIndex({ id, ask, choices }) {

@@ -3,11 +3,11 @@
 import { gaussianRadius } from "../calibration.js";
 import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
-import { noisyNumber } from "./number.js";
+import { noisyNumber, number } from "./number.js";
 
 /** i in 0..levels, released as i + round(2**20 × N(0, 1)) in 4 bytes. */
 export const mechanism = {
-  asks: ["number"],
+  kinds: [number],
   parameters: { delta: fraction },
   build(question) {
     const { epsilon, delta } = question.mechanism;

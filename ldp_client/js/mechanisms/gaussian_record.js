@@ -7,12 +7,13 @@ import { truthOrOther } from "../randomness.js";
 import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
-import { checkNames, units } from "./record.js";
+import { checkNames, checkRecord as check, record, units } from "./record.js";
 
 /** Features clipped to the norm plus round(2**20 × N(0, 1)); then the response, by its kind. */
 export const mechanism = {
-  asks: ["record"],
+  kinds: [record],
   parameters: { delta: fraction, response_share: fraction },
+  check,
   build(question) {
     const { features, norm, response } = question;
     const { distance, radius, size, entries, fits, coin } = (response.bounds ? onGrid : byCoin)(question);

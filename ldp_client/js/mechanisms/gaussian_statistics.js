@@ -7,7 +7,7 @@ import { floorScaled } from "../rational.js";
 import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
-import { checkNames, units } from "./record.js";
+import { checkNames, checkRecord as check, record, units } from "./record.js";
 
 const MULTIPLIER_BITS = 60n;
 const HALF = 1n << (MULTIPLIER_BITS - 1n);
@@ -16,7 +16,7 @@ const HALF = 1n << (MULTIPLIER_BITS - 1n);
  * The upper triangle of vvᵀ, v = (constant, features…, response), in integers, plus
  * round(2**20 × N(0, 1)).
  */
-export const mechanism = { asks: ["record"], parameters: { delta: fraction }, build };
+export const mechanism = { kinds: [record], parameters: { delta: fraction }, check, build };
 
 function build(question) {
   const { norm, features, response, mechanism: stated } = question;

@@ -2,10 +2,10 @@
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThreshold } from "../calibration.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
-import { bytesBelow, checkOdds, choiceIndex, packBelow } from "./choice.js";
+import { bytesBelow, checkOdds, choice, choiceIndex, packBelow } from "./choice.js";
 
 /** One of blocks × width columns, in a supporting one with probability T / 2**32. */
-export const mechanism = { asks: ["choice"], parameters: {}, build };
+export const mechanism = { kinds: [choice], parameters: {}, build };
 
 function build(question) {
   const { choices } = question;

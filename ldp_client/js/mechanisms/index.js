@@ -1,9 +1,9 @@
 /** The mechanisms, each a file of its name that is loaded when a study names it. */
 
 import { systemRandom } from "../randomness.js";
-import { check, epsilon, oneOf, record } from "../shapes.js";
+import { check, epsilon, hasOwn, isObject, oneOf, record } from "../shapes.js";
 
-export const LOADERS = {
+const LOADERS = {
   laplace: () => import("./laplace.js"),
   gaussian: () => import("./gaussian.js"),
   randomized_response: () => import("./randomized_response.js"),
@@ -18,14 +18,28 @@ export const LOADERS = {
 };
 const loaded = {};
 
-/** Load what a question names, and read its stated parameters. Throws LdpkitError "study". */
-export async function readMechanism({ ask, mechanism: stated, path }) {
-  const { name } = stated;
-  const { asks, parameters, check: checkTogether } = (loaded[name] ??= (await LOADERS[name]()).mechanism);
-  check(asks.includes(ask), `${path}.mechanism.name`, `does not fit a question that asks ${ask}`);
-  const mechanism = record({ name: oneOf(name), epsilon, ...parameters })(stated, `${path}.mechanism`);
-  checkTogether?.({ ask, mechanism, path });
-  return mechanism;
+/** Load the mechanisms that a document names; whether it may is found out later. */
+export async function loadMechanisms(document) {
+  const questions = Array.isArray(document?.questions) ? document.questions : [];
+  for (const name of questions.map((asked) => asked?.mechanism?.name)) {
+    if (hasOwn(LOADERS, name)) loaded[name] ??= (await LOADERS[name]()).mechanism;
+  }
+}
+
+/** The kind of question that one asks, and the shape of its mechanism. Throws LdpkitError "study". */
+export function kindOf({ ask, mechanism }, path) {
+  check(isObject(mechanism), `${path}.mechanism`, "must be an object");
+  const { name } = mechanism;
+  oneOf(...Object.keys(LOADERS))(name, `${path}.mechanism.name`);
+  const { kinds, parameters } = loaded[name];
+  const kind = kinds.find((one) => one.ask === ask);
+  check(kind, `${path}.mechanism.name`, `does not fit a question that asks ${ask}`);
+  return { ...kind, mechanism: record({ name: oneOf(name), epsilon, ...parameters }) };
+}
+
+/** The rules that join several fields of a question. Throws LdpkitError "study". */
+export function checkTogether(question) {
+  loaded[question.mechanism.name].check?.(question);
 }
 
 /**

@@ -2,11 +2,11 @@
 
 import { laplaceLevels } from "../calibration.js";
 import { laplace } from "../strips.js";
-import { noisyNumber } from "./number.js";
+import { noisyNumber, number } from "./number.js";
 
 /** i in 0..levels, released as i + round(2**20 × Laplace(1)) in 4 bytes; true epsilon = levels / 2**20. */
 export const mechanism = {
-  asks: ["number"],
+  kinds: [number],
   parameters: {},
   build: (question) =>
     noisyNumber(question, laplaceLevels(question.mechanism.epsilon), laplace, "mechanism.epsilon"),

@@ -4,10 +4,11 @@
  */
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow } from "../calibration.js";
+import { canonicalJson } from "../json.js";
 import { truthOrOther } from "../randomness.js";
-import { check, epsilon, oneOf } from "../shapes.js";
 import { isBelow } from "../rational.js";
-import { checkOdds, packBelow } from "./choice.js";
+import { check, epsilon, oneOf } from "../shapes.js";
+import { checkOdds, choice, packBelow, yesNo } from "./choice.js";
 import { mechanism as response } from "./randomized_response.js";
 import { mechanism as sue } from "./sue.js";
 import { flipped } from "./unary.js";
@@ -20,20 +21,44 @@ const WHOLE = 1n << CHOICE_BITS;
  * stated ε is that of all reports together.
  */
 export const mechanism = {
-  asks: ["choice", "yes_no"],
+  kinds: [choice, yesNo],
   parameters: { of: oneOf("randomized_response", "sue"), instantaneous_epsilon: epsilon },
   check({ ask, path, mechanism: { of, epsilon: all, instantaneous_epsilon: one } }) {
     check(isBelow(one, all), `${path}.mechanism.instantaneous_epsilon`, "must be below epsilon, which is for all reports");
     check(ask === "choice" || of !== "sue", `${path}.mechanism.of`, "must be randomized_response for a yes/no");
   },
   build(question) {
-    const kind = question.mechanism.of === "sue" ? sueTwice : responseTwice;
-    const { first, again, instantaneous } = kind(question);
+    const { first, again, instantaneous } = (question.mechanism.of === "sue" ? sueTwice : responseTwice)(question);
     const permanent = first.randomise;
     const randomise = (quantised, random) => instantaneous(permanent(quantised, random), random);
-    return { ...first, integers: { again }, permanent, instantaneous, randomise };
+    const mechanism = { ...first, integers: { again }, permanent, instantaneous, randomise };
+    const recall = (study, memory, spend) => recallAnswer(question, mechanism, study, memory, spend);
+    return { ...mechanism, recall };
   },
 };
+
+/**
+ * What a device remembers of the question, which each higher version of its study may ask again: {problem,
+ * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it.
+ */
+function recallAnswer(question, { permanent, instantaneous, ...mechanism }, { id, version, document }, memory, spend) {
+  // What must stay the same for an answer to be repeated: everything but the words and the model.
+  const { text, model, ...fixed } = document.questions.find((asked) => asked.id === question.id);
+  const fingerprint = canonicalJson(fixed);
+  let kept = memory.permanent.find((row) => row.study === id && row.question === question.id);
+  let problem;
+  if (version <= spend?.version) problem = "this device has answered it before";
+  if (kept && kept.fingerprint !== fingerprint) problem = "this device has answered it with other choices or noise";
+  if (kept && !kept.answer.length) problem = "was withdrawn from this device";
+  function randomise(quantised, random) {
+    if (!kept) {
+      kept = { study: id, question: question.id, fingerprint, answer: permanent(quantised, random) };
+      memory.permanent.push(kept);
+    }
+    return instantaneous(kept.answer, random);
+  }
+  return { problem, isFresh: !kept, mechanism: { ...mechanism, randomise } };
+}
 
 /** k-ary randomized response of randomized response: again k-ary randomized response. */
 function responseTwice(question) {

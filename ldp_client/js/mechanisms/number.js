@@ -1,7 +1,14 @@
 /** What mechanisms for one bounded number share. */
 
 import { gridIndex } from "../quantise.js";
+import { bounds } from "../shapes.js";
 import { packSigned, tooSmall } from "./base.js";
+
+export const number = {
+  ask: "number",
+  fields: { bounds },
+  models: ["normal", "exponential", "lognormal", "gamma", "weibull", "beta", "poisson", "geometric"],
+};
 
 /** The mechanism that adds noise to the number's place on a grid 0..levels; `stated`: what decides that. */
 export function noisyNumber(question, levels, noise, stated) {

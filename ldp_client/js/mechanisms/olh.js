@@ -2,14 +2,14 @@
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThreshold } from "../calibration.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
-import { bytesBelow, checkOdds, choiceIndex, packBelow } from "./choice.js";
+import { bytesBelow, checkOdds, choice, choiceIndex, packBelow } from "./choice.js";
 
 // A prime above every choice; all products stay below 2**53.
 const PRIME = 2 ** 31 - 1;
 const MOST_HASHES = 65536n;
 
 /** The payload is a, b and c, drawn below PRIME, then ((a·x² + b·x + c) mod PRIME) mod hashes by randomized response. */
-export const mechanism = { asks: ["choice"], parameters: {}, build };
+export const mechanism = { kinds: [choice], parameters: {}, build };
 
 function build(question) {
   const { epsilon } = question.mechanism;

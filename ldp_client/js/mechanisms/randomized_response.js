@@ -2,10 +2,10 @@
 
 import { CHOICE_BITS, truthThreshold } from "../calibration.js";
 import { truthOrOther } from "../randomness.js";
-import { bytesBelow, checkOdds, choiceIndex, packBelow } from "./choice.js";
+import { bytesBelow, checkOdds, choice, choiceIndex, packBelow, yesNo } from "./choice.js";
 
 /** The true one of k choices with probability T / 2**32, else one of the others; its index, big-endian. */
-export const mechanism = { asks: ["yes_no", "choice"], parameters: {}, build };
+export const mechanism = { kinds: [choice, yesNo], parameters: {}, build };
 
 function build(question) {
   const choices = question.choices.length;

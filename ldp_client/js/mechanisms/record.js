@@ -1,8 +1,31 @@
-/** What mechanisms for a record share: reading an answer into integers. */
+/** What mechanisms for a record share: what the study says of it, and reading an answer into integers. */
 
 import { fail } from "../errors.js";
 import { signedUnits } from "../quantise.js";
-import { hasOwn, isObject } from "../shapes.js";
+import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record as object } from "../shapes.js";
+
+const NUMBER_FIELD = object({ id: identifier, bounds });
+const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
+const [LINEAR, LOGISTIC] = ["linear_regression", "logistic_regression"];
+
+function response(value, path) {
+  return (isObject(value) && hasOwn(value, "ask") ? YES_NO_FIELD : NUMBER_FIELD)(value, path);
+}
+
+export const record = {
+  ask: "record",
+  fields: {
+    features: listOf(NUMBER_FIELD, 1, 128, "id"),
+    norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
+    response,
+  },
+  models: [LINEAR, LOGISTIC],
+};
+
+export function checkRecord({ features, response: { id, bounds: isNumber }, model, path }) {
+  check(!features.some((feature) => feature.id === id), `${path}.response.id`, "is also a feature");
+  oneOf(isNumber ? LINEAR : LOGISTIC)(model.name, `${path}.model.name`);
+}
 
 export function checkNames({ id, features, response }, answer) {
   if (!isObject(answer)) fail("answer", "must be a record: {feature: value, …, response: value}", id);

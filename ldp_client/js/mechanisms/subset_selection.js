@@ -2,11 +2,11 @@
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThresholdOfWeights } from "../calibration.js";
 import { randomUint32, uniformBelow, viewOf } from "../randomness.js";
-import { checkOdds, choiceIndex } from "./choice.js";
+import { checkOdds, choice, choiceIndex } from "./choice.js";
 import { unarySize } from "./unary.js";
 
 /** `size` choices: the true one with probability T / 2**32, the rest uniform among the others. */
-export const mechanism = { asks: ["choice"], parameters: {}, build };
+export const mechanism = { kinds: [choice], parameters: {}, build };
 
 function build(question) {
   const payloadSize = unarySize(question);

@@ -1,11 +1,11 @@
 /** Symmetric unary encoding (basic RAPPOR; Wang et al. 2017): one bit for each choice, each flipped alike. */
 
 import { CHOICE_BITS, unaryThreshold } from "../calibration.js";
-import { checkOdds, choiceIndex } from "./choice.js";
+import { checkOdds, choice, choiceIndex } from "./choice.js";
 import { flipped, oneHot, unarySize } from "./unary.js";
 
 /** The true choice's bit is 1, the others' 0; each is flipped with probability T / 2**32. */
-export const mechanism = { asks: ["choice"], parameters: {}, build };
+export const mechanism = { kinds: [choice], parameters: {}, build };
 
 function build(question) {
   const payloadSize = unarySize(question);
