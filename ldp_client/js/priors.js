@@ -1,7 +1,7 @@
 /** The priors that a study may state; devices only check them (schemas/priors.py says what the names mean). */
 
 import { isBelow } from "./rational.js";
-import { check, decimal, isObject, oneOf, record, tagged } from "./shapes.js";
+import { check, decimal, isObject, oneOf, record } from "./shapes.js";
 
 const MOST_CHOICES = 10000;
 
@@ -30,10 +30,11 @@ const FAMILIES = {
 
 /** A prior of one of these families; a uniform one within the limits. */
 function taking(names, least, most) {
-  const shapes = names.map((name) => [name, record({ distribution: oneOf(name), ...FAMILIES[name] })]);
-  const read = tagged("distribution", Object.fromEntries(shapes));
   return (value, path) => {
-    const found = read(value, path);
+    check(isObject(value), path, "must be an object");
+    const distribution = oneOf(...names);
+    const name = distribution(value.distribution, `${path}.distribution`);
+    const found = record({ distribution, ...FAMILIES[name] })(value, path);
     if (found.low) {
       check(found.low[2] < found.high[2], `${path}.high`, "must be above low");
       check(!least || !isBelow(found.low, least), `${path}.low`, "is out of range");

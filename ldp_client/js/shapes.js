@@ -32,13 +32,13 @@ export function text(longest) {
       value &&
       [...value].length <= longest &&
       !/\p{Surrogate}/u.test(value),
-    `must be a string of 1 to ${longest} characters`,
+    `must be text, 1 to ${longest} long`,
   );
 }
 
 export const identifier = plain(
   (value) => typeof value === "string" && /^[a-z0-9][a-z0-9._-]{0,63}$/.test(value),
-  "must be 1 to 64 of a-z 0-9 . _ -, a letter or digit first",
+  "must be an id: 1 to 64 of a-z 0-9 . _ -",
 );
 
 export function oneOf(...values) {
@@ -48,11 +48,11 @@ export function oneOf(...values) {
 export function whole(low, high) {
   return plain(
     (value) => Number.isInteger(value) && value >= low && value <= high,
-    `must be a whole number from ${low} to ${high}`,
+    `must be whole, ${low} to ${high}`,
   );
 }
 
-export const day = plain(isDay, "must be a day, YYYY-MM-DD");
+export const day = plain(isDay, "must be a day: YYYY-MM-DD");
 
 function isDay(value) {
   if (typeof value !== "string" || !/^(?!0000)\d{4}-\d\d-\d\d$/.test(value)) return false;
@@ -87,7 +87,7 @@ export function bounds(value, path) {
 export function listOf(item, fewest, most, key) {
   return (value, path) => {
     const good = Array.isArray(value) && value.length >= fewest && value.length <= most;
-    check(good, path, `must be a list of ${fewest} to ${most} entries`);
+    check(good, path, `must be a list of ${fewest} to ${most}`);
     const items = value.map((entry, index) => item(entry, `${path}[${index}]`));
     const seen = new Set();
     items.forEach((entry, index) => {
@@ -110,13 +110,5 @@ export function record(required, optional) {
     const parsed = {};
     for (const key in fields) if (hasOwn(value, key)) parsed[key] = fields[key](value[key], prefix + key);
     return parsed;
-  };
-}
-
-/** An object whose field `tag` names which of several records it is. */
-export function tagged(tag, variants) {
-  return (value, path) => {
-    check(isObject(value), path, "must be an object");
-    return variants[oneOf(...Object.keys(variants))(value[tag], `${path}.${tag}`)](value, path);
   };
 }

@@ -7,52 +7,48 @@ import { truthOrOther } from "../randomness.js";
 import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
-import { checkNames, checkRecord as check, record, units } from "./record.js";
+import { checkRecord as check, fieldsOf, record } from "./record.js";
 
-/** Features clipped to the norm plus round(2**20 × N(0, 1)); then the response, by its kind. */
+const WHOLE = 1n << CHOICE_BITS;
+
+/**
+ * Features clipped to the norm plus round(2**20 × N(0, 1)); then the response: a number is one more entry of
+ * that vector, on a grid of its own, a yes/no one more byte: the truth with probability T / 2**32.
+ */
 export const mechanism = {
-  kinds: [record],
-  parameters: { delta: fraction, response_share: fraction },
-  check,
-  build(question) {
-    const { features, norm, response } = question;
-    const { distance, radius, size, entries, fits, coin } = (response.bounds ? onGrid : byCoin)(question);
-    const grid = (radius * norm[1]) / norm[0];
-    if (grid < 1n) tooSmall(question, "mechanism");
-    if (!fits) tooSmall(question, "mechanism.response_share");
-
-    function quantise(answer) {
-      checkNames(question, answer);
-      const scaled = features.map((feature) => units(question, feature, answer, Number(grid)));
-      return [...clipNorm(scaled, radius), units(question, response, answer, size)].map(Number);
-    }
-
-    function randomise(quantised, random) {
-      const noisy = normal(entries, random).map((noise, index) => quantised[index] + noise);
-      return Uint8Array.of(...packSigned(noisy), ...coin(quantised.at(-1) > 0, random));
-    }
-
-    const payloadSize = 4 * features.length + (response.bounds ? 4 : 1);
-    return { integers: { distance, radius, grid }, payloadSize, quantise, randomise };
-  },
+  kinds: [record], parameters: { delta: fraction, response_share: fraction }, check, build,
 };
 
-/** The response is one more entry of the vector, on a grid of its own. */
-function onGrid({ features, mechanism: { epsilon, delta, response_share: [part, whole] } }) {
-  const entries = features.length + 1;
-  const distance = gaussianRadius(epsilon, delta, entries);
+function build(question) {
+  const { features, norm, response, mechanism: { epsilon: [top, bottom], delta, response_share } } = question;
+  const [part, whole] = response_share;
+  const isNumber = response.bounds;
+  const entries = features.length + (isNumber ? 1 : 0);
+  // The response's share is one of ε, or of the square of the distance that the noise hides.
+  const epsilonOf = (share) => [top * share, bottom * whole];
+  const distance = gaussianRadius(epsilonOf(isNumber ? whole : whole - part), delta, entries);
   const square = distance * distance;
-  const ofResponse = (square * part) / whole;
-  const size = Number(isqrt(ofResponse) / 2n);
-  return { distance, radius: isqrt(square - ofResponse) / 2n, size, entries, fits: size, coin: () => [] };
-}
+  const ofResponse = isNumber ? (square * part) / whole : 0n;
+  const radius = isqrt(square - ofResponse) / 2n;
+  const grid = (radius * norm[1]) / norm[0];
+  const size = isNumber ? Number(isqrt(ofResponse) / 2n) : 1;
+  const threshold = truthThreshold(epsilonOf(part), 2);
+  if (grid < 1n) tooSmall(question, "mechanism");
+  if (isNumber ? size < 1 : 2n * threshold <= WHOLE || threshold === WHOLE) {
+    tooSmall(question, "mechanism.response_share");
+  }
 
-/** The response is one more byte, 0 or 1: the truth with probability T / 2**32. */
-function byCoin({ features, mechanism: { epsilon: [top, bottom], delta, response_share: [part, whole] } }) {
-  const entries = features.length;
-  const distance = gaussianRadius([top * (whole - part), bottom * whole], delta, entries);
-  const threshold = truthThreshold([top * part, bottom * whole], 2);
-  const fits = 2n * threshold > 1n << CHOICE_BITS && threshold < 1n << CHOICE_BITS;
-  const coin = (isYes, random) => [truthOrOther(Number(isYes), 2, threshold, random)];
-  return { distance, radius: distance / 2n, size: 1, entries, fits, coin };
+  function quantise(answer) {
+    const { scaled, responded } = fieldsOf(question, answer, Number(grid), size);
+    return [...clipNorm(scaled, radius).map(Number), responded];
+  }
+
+  function randomise(quantised, random) {
+    const noisy = normal(entries, random).map((noise, index) => quantised[index] + noise);
+    const coin = isNumber ? [] : [truthOrOther(Number(quantised.at(-1) > 0), 2, threshold, random)];
+    return Uint8Array.of(...packSigned(noisy), ...coin);
+  }
+
+  const payloadSize = 4 * entries + (isNumber ? 0 : 1);
+  return { integers: { distance, radius, grid }, payloadSize, quantise, randomise };
 }

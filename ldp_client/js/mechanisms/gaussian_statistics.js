@@ -7,7 +7,7 @@ import { floorScaled } from "../rational.js";
 import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
-import { checkNames, checkRecord as check, record, units } from "./record.js";
+import { checkRecord as check, fieldsOf, record } from "./record.js";
 
 const MULTIPLIER_BITS = 60n;
 const HALF = 1n << (MULTIPLIER_BITS - 1n);
@@ -33,9 +33,8 @@ function build(question) {
 
   /** v in units of 2**-20, its features clipped to the norm. */
   function quantise(answer) {
-    checkNames(question, answer);
-    const scaled = features.map((feature) => units(question, feature, answer, 2 ** UNIT_BITS));
-    return [weight, ...clipNorm(scaled, radius), units(question, response, answer, Number(weight))];
+    const { scaled, responded } = fieldsOf(question, answer, 2 ** UNIT_BITS, Number(weight));
+    return [weight, ...clipNorm(scaled, radius), BigInt(responded)];
   }
 
   function randomise(quantised, random) {
