@@ -33,14 +33,14 @@ async function start() {
 
   async function show() {
     const { answered, report } = await device.status(study);
-    const state = report?.state ?? (answered ? "gone" : "new");
+    // A further round of repeated questions is new, whatever became of the report before.
+    const state = answered ? (report?.state ?? "gone") : "new";
     for (const part of document.querySelectorAll("[data-when]")) {
       part.hidden = !part.dataset.when.split(" ").includes(state);
     }
-    if (report?.body) showReport(study, report.body);
+    if (answered && report?.body) showReport(study, report.body);
     if (shown && shown !== state) document.querySelector("section:not([hidden]) > [tabindex]").focus();
     shown = state;
-    return report;
   }
 
   /** Send what waits; what is shown changes when it is done. */
@@ -62,27 +62,37 @@ async function start() {
     });
   }
 
-
   on("answers", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage.persist();
-    await device.answer(study, answersIn(find("answers"), study));
+    await device.answer(study, answersIn(find("answers"), study), invitation());
     find("answers").reset();
   });
   on("consent", "submit", async () => {
-    await device.consent((await show()).id);
+    await device.consent(study);
     await show();
     await flush();
   });
   on("again", "submit", () => flush());
+  on("invite", "submit", async () => {
+    await device.invite(study.id, invitation());
+    await show();
+    await flush();
+  });
   on("withdraw", "click", async () => {
-    await device.withdraw((await show()).id);
+    await device.withdraw(study.id);
     await show();
     await flush();
   });
   addEventListener("online", () => act(flush));
   await show();
   await flush({ attempts: 1 });
+}
+
+/** The invitation that the person was given: what they typed last, else what the page's address carries. */
+function invitation() {
+  const typed = [...document.querySelectorAll(".invitation")].map(({ value }) => value.trim());
+  return typed.reverse().find(Boolean) ?? new URLSearchParams(location.search).get("invitation") ?? "";
 }
 
 function showReport(study, body) {

@@ -19,9 +19,15 @@ const READERS = {
 export function inWords(study, body) {
   const { payloads } = JSON.parse(body);
   return study.questions.map((question) => {
-    const bytes = Uint8Array.from(atob(payloads[question.id]), (letter) => letter.charCodeAt(0));
-    return [question.text ?? question.id, READERS[question.mechanism.name](question, bytes)];
+    const payload = payloads[question.id];
+    return [question.text ?? question.id, payload ? said(question, payload) : "not in the report: chance drew another question"];
   });
+}
+
+function said(question, payload) {
+  const { name, of } = question.mechanism;
+  const bytes = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));
+  return READERS[of ?? name](question, bytes);
 }
 
 function number(question, bytes) {

@@ -6,15 +6,13 @@ from pathlib import Path
 
 from flask import Blueprint, Response, abort, make_response, render_template, send_from_directory
 
-import ldp_client
 from collector.context import current_collector
+from collector.port import MODULES, PORT, modules_for
 from collector.storage import queries
 from ldp_client.wording import odds_of
 
 participant = Blueprint("participant", __name__)
 
-PORT = Path(ldp_client.__file__).parent / "js"
-MODULES = sorted(file.relative_to(PORT).as_posix() for file in PORT.rglob("*.js"))
 ASSET_FOLDER = Path(__file__).parents[1] / "assets"
 SCRIPT = "text/javascript"
 ASSETS = {"participant.css": "text/css", "participant.js": SCRIPT, "words.js": SCRIPT}
@@ -43,8 +41,9 @@ def page(study_id: str) -> Response:
         study=rules.study,
         mechanisms=rules.mechanisms,
         over=state.closed,
+        invited=state.invited,
         odds=lambda privacy: odds_of(rules.study, float(privacy.epsilon), float(privacy.delta)),
-        modules=MODULES,
+        modules=modules_for(rules.study),
         budget=BUDGET,
         most_buttons=MOST_BUTTONS,
     )

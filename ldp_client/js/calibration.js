@@ -42,14 +42,13 @@ export function truthThresholdOfWeights(epsilon, often, seldom) {
  * Analytic Gaussian mechanism (Balle & Wang 2018), δ(R) evaluated from above.
  */
 export function gaussianRadius(epsilon, delta, dimension) {
-  let [low, high] = [0n, LARGEST_RADIUS];
-  while (low < high) {
-    const middle = (low + high + 1n) >> 1n;
-    const found = deltaAbove(middle, epsilon, BigInt(dimension));
-    if (found * delta[1] <= delta[0] << CDF_BITS) low = middle;
-    else high = middle - 1n;
+  let radius = 0n;
+  for (let step = LARGEST_RADIUS; step; step >>= 1n) {
+    if (radius === LARGEST_RADIUS) break;
+    const found = deltaAbove(radius + step, epsilon, BigInt(dimension));
+    if (found * delta[1] <= delta[0] << CDF_BITS) radius += step;
   }
-  return low;
+  return radius;
 }
 
 /** 2**CDF_BITS × δ from above: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = radius / 2**NOISE_BITS. */

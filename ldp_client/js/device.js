@@ -1,14 +1,18 @@
 /** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
 
 import { fail } from "./errors.js";
-import { openLedger, totalOf } from "./ledger.js";
+import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
-import { parseDecimal } from "./rational.js";
+import { nearest, parseDecimal } from "./rational.js";
 import { perturbAnswers } from "./report.js";
+import { costOf, leftOf, recall } from "./spending.js";
 import { pause, put, remove } from "./upload.js";
 
 // A device's calendar may be a day away from the collector's, which counts days in UTC.
 const DAY_MS = 864e5;
+const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
+// A report without a state is dropped.
+const DELETED = { state: null };
 
 /**
  * Open the device of this browser profile and origin.
@@ -16,8 +20,9 @@ const DAY_MS = 864e5;
  * maxEpsilon: the privacy budget over all studies, a decimal in a string. collector: its base URL.
  * Throws LdpkitError "ledger" where IndexedDB cannot be used, "input" for a bad maxEpsilon.
  *
- * A report is "held" until the person consents, then "queued", then "sent" or "refused" (by the
- * collector, for good). A "withdrawn" one has lost its body and waits for its deletion.
+ * A report is "held" until the person consents, then "queued", then "sent", "refused" (by the collector,
+ * for good) or "uninvited" until it is given an invitation that the collector takes. A "withdrawn" one
+ * has lost its body and waits for its deletion.
  */
 export async function openDevice({
   maxEpsilon,
@@ -26,75 +31,105 @@ export async function openDevice({
   random = systemRandom,
 }) {
   const budget = parseDecimal(maxEpsilon);
-  if (!(budget?.[0] > 0n)) fail("input", "must be a decimal above 0", "maxEpsilon");
+  if (!(budget?.[0] > 0n)) fail("input", "must be a decimal above 0, in a string", "maxEpsilon");
   const ledger = await openLedger(name);
+  const read = (work) => ledger("readonly", work);
+  const write = (work) => ledger("readwrite", work);
 
   /**
-   * Perturb every answer once and write spend and report durably; the report is held until `consent`.
-   * Throws LdpkitError "answer" before any noise is drawn, "closed", "answered", "budget" or "ledger".
+   * Perturb every answer once and write spends, permanent answers and report durably; the report is held
+   * until `consent`. Throws LdpkitError "answer", "closed", "answered", "budget" or "ledger"; then nothing
+   * is written.
    */
-  async function answer(study, answers) {
+  async function answer(study, answers, invitation = "") {
     refuseOutsideWindow(study);
-    const { id, body } = perturbAnswers(study, answers, random);
-    const origin = { study: study.id, version: study.version };
-    const spends = study.questions.map((asked) => ({
-      ...origin,
-      question: asked.id,
-      epsilon: asked.mechanism.epsilon,
-    }));
-    const report = { ...origin, id, body, state: "held" };
-    await ledger.record(spends, report, budget);
-    return report;
+    return write((memory) => {
+      const recalled = recall(study, memory);
+      const costs = costOf(study, recalled, memory.spent, budget);
+      const mechanisms = recalled.map(({ mechanism }) => mechanism);
+      const { id, body, answered } = perturbAnswers(study, answers, random, mechanisms);
+      const origin = { study: study.id, version: study.version };
+      recalled.forEach(({ asked, spend, isFresh }, index) => {
+        const charge = isFresh && answered.includes(asked.id) && { epsilon: costs[index] };
+        if (!spend) memory.spent.push((spend = { question: asked.id, epsilon: [0n, 1n] }));
+        Object.assign(spend, origin, charge);
+      });
+      const report = { ...origin, id, body, state: "held", invitation };
+      memory.reports.push(report);
+      return report;
+    });
   }
 
-  /** Whether this device answered any question of the study, and the report if it still has it. */
-  async function status({ id }) {
-    const isOfStudy = ({ study }) => study === id;
-    const [spent, reports] = [await ledger.spent(), await ledger.reports()];
-    return { answered: spent.some(isOfStudy), report: reports.find(isOfStudy) };
-  }
+  /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
+  const status = (study) =>
+    read((memory) => ({
+      answered: recall(study, memory).some(({ problem }) => problem),
+      report: memory.reports.findLast((report) => report.study === study.id),
+    }));
 
   /** What is left of the budget. */
-  async function epsilonLeft() {
-    const [spent, unit] = totalOf(await ledger.spent());
-    return budget[2] - Number(spent) / Number(unit);
+  const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent)));
+
+  const move = (key, value, changes) => write((memory) => change(memory, key, value, changes));
+
+  /** The person agrees that the report which `status` shows for the study leaves. */
+  async function consent(study) {
+    const { report } = await status(study);
+    return (await move("id", report?.id, { held: { state: "queued" } }))[0];
   }
 
-  /** The person agrees that this report leaves. */
-  const consent = (id) => ledger.move(id, { held: { state: "queued" } });
-
-  /** Wipe the report; where it may have left, ask for its deletion from now on until that is acknowledged. */
-  function withdraw(id) {
-    const gone = { state: "withdrawn", body: "" };
-    return ledger.move(id, { held: null, refused: null, queued: gone, sent: gone });
+  /** Give what waits to be sent to a study another invitation: it had none, or one that was not taken. */
+  async function invite(studyId, invitation) {
+    const changes = { held: { invitation }, queued: { invitation }, uninvited: { invitation, state: "queued" } };
+    await move("study", studyId, changes);
   }
+
+  /**
+   * Wipe what this device holds of its answers to a study. Where a report may have left, ask for its deletion
+   * from now on until that is acknowledged: how many these are.
+   */
+  const withdraw = (studyId) =>
+    write((memory) => {
+      for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
+      const wiped = { state: "withdrawn", body: "", invitation: "" };
+      const changes = { held: DELETED, refused: DELETED, queued: wiped, uninvited: wiped, sent: wiped };
+      return change(memory, "study", studyId, changes).length;
+    });
 
   /** Send what is queued, byte for byte as it was written, and ask for what is to be deleted. */
   const flush = ({ attempts = 5 } = {}) =>
     // One tab at a time, so that a deletion is never sent before the report it is about.
     navigator.locks.request(`${name} flush`, async () => {
-      for (const { id } of await ledger.reports()) await deliver(id, attempts);
+      for (const { id } of await read(({ reports }) => reports)) {
+        for (let attempt = 1; !(await isSettled(id)) && attempt < attempts; attempt++) await pause(attempt);
+      }
     });
 
-  async function deliver(id, attempts) {
-    for (let attempt = 1; !(await isSettled(id)) && attempt < attempts; attempt++) await pause(attempt);
-  }
-
-  /** Make the request that a report still waits for, if any: whether nothing is left to do. */
+  /** Make the request that a report still waits for, if any: whether nothing is left to do now. */
   async function isSettled(id) {
-    const { state, study, body } = (await ledger.move(id, {})) ?? {};
-    const send = { queued: put, withdrawn: remove }[state];
+    const [report] = await move("id", id, {});
+    const send = REQUESTS[report?.state];
     if (!send) return true;
-    const next = await send(`${collector}/v1/studies/${study}/reports/${id}`, body);
-    await ledger.move(id, { [state]: next && { state: next } });
-    return next !== state;
+    const state = await send(`${collector}/v1/studies/${report.study}/reports/${id}`, report);
+    const wiped = state === "sent" && { invitation: "" };
+    await move("id", id, { [report.state]: { state, ...wiped } });
+    return state !== report.state || state === "uninvited";
   }
 
-  return { answer, status, epsilonLeft, consent, withdraw, flush };
+  return { answer, status, epsilonLeft, consent, invite, withdraw, flush };
+}
+
+/** Change the reports of which `key` is `value`, by {state they are in: what to change}; returns those left. */
+function change(memory, key, value, changes) {
+  const chosen = memory.reports.filter((report) => report[key] === value);
+  for (const report of chosen) Object.assign(report, changes[report.state]);
+  memory.reports = memory.reports.filter(({ state }) => state);
+  return chosen.filter(({ state }) => state);
 }
 
 function refuseOutsideWindow({ opens, closes }) {
   const day = (shift) => new Date(Date.now() + shift * DAY_MS).toISOString().slice(0, 10);
   // A comparison with an end that the study does not have is false.
-  if (day(1) < opens || day(-1) > closes) fail("closed", "today is not a day of the study");
+  if (day(1) < opens) fail("closed", `the study opens on ${opens}`);
+  if (day(-1) > closes) fail("closed", `the study closed on ${closes}`);
 }

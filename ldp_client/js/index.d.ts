@@ -30,15 +30,30 @@ export type MechanismName =
   | "subset_selection"
   | "olh"
   | "hadamard"
+  | "memoized"
   | "gaussian_statistics"
   | "gaussian_record";
+
+/** What a study states of a mechanism. */
+export interface Stated<Name extends MechanismName = MechanismName> {
+  readonly name: Name;
+  /** In nats; of a memoized question that of all reports together. */
+  readonly epsilon: Rational;
+  readonly delta?: Rational;
+  readonly response_share?: Rational;
+  readonly of?: "randomized_response" | "sue";
+  readonly instantaneous_epsilon?: Rational;
+}
 
 interface Asked<Ask extends string, Name extends MechanismName> {
   readonly id: string;
   readonly ask: Ask;
   readonly text?: string;
-  readonly mechanism: { readonly name: Name; readonly epsilon: Rational; readonly delta?: Rational };
-  readonly model: { readonly name: string };
+  readonly mechanism: Stated<Name>;
+  /** `prior`, if it is there, is as the document has it. */
+  readonly model: { readonly name: string; readonly prior?: unknown };
+  /** Where it stands in the document, such as "questions[0]". */
+  readonly path: string;
 }
 
 export interface NumberQuestion extends Asked<"number", "laplace" | "gaussian"> {
@@ -47,13 +62,13 @@ export interface NumberQuestion extends Asked<"number", "laplace" | "gaussian"> 
 
 export interface ChoiceQuestion extends Asked<
     "choice",
-    "randomized_response" | "oue" | "sue" | "subset_selection" | "olh" | "hadamard"
+    "randomized_response" | "oue" | "sue" | "subset_selection" | "olh" | "hadamard" | "memoized"
   > {
   /** Labels; or, for choices by count, the whole numbers below `length`, answered as numbers. */
   readonly choices: readonly string[] | { readonly length: number };
 }
 
-export interface YesNoQuestion extends Asked<"yes_no", "randomized_response"> {
+export interface YesNoQuestion extends Asked<"yes_no", "randomized_response" | "memoized"> {
   readonly choices: readonly ["no", "yes"];
 }
 
@@ -74,6 +89,8 @@ export interface Study {
   /** Days, YYYY-MM-DD. */
   readonly opens?: string;
   readonly closes?: string;
+  /** Whether a report answers one question only, drawn whatever the answers are. */
+  readonly ask_one?: boolean;
   readonly questions: readonly Question[];
   readonly document: unknown;
   /** The canonical JSON text, and the SHA-256 of its UTF-8 bytes in hexadecimal. */
@@ -102,23 +119,34 @@ export interface Mechanism {
   readonly integers: { readonly [name: string]: bigint };
   /** One noisy payload. Throws LdpkitError "answer", before any noise is drawn, if the answer does not fit. */
   perturb(answer: Answer, random?: RandomSource): Uint8Array;
+  /** The answer's place on the mechanism's grid. Throws LdpkitError "answer" if it does not fit. */
+  quantise(answer: Answer): unknown;
+  randomise(quantised: unknown, random: RandomSource): Uint8Array;
+  /** Of memoized: `randomise` in two stages, a noisy answer to be kept and noise for each report. */
+  permanent?(quantised: unknown, random: RandomSource): Uint8Array;
+  instantaneous?(permanent: Uint8Array, random: RandomSource): Uint8Array;
 }
 
 /** Throws LdpkitError "study" where ε or δ is too small for the question. */
 export function mechanismFor(question: Question): Mechanism;
 
-/** One report with a fresh id, kept nowhere: a Device is what makes it the only one. */
+/**
+ * One report with a fresh id, kept nowhere: a Device is what makes it the only one. answered: the questions
+ * that it answers. mechanisms: one for each question, `mechanismFor` if left out.
+ */
 export function perturbAnswers(
   study: Study,
   answers: Answers,
   random?: RandomSource,
-): { id: string; body: string };
+  mechanisms?: readonly Mechanism[],
+): { id: string; body: string; answered: string[] };
 
 /**
- * held: written, waits for consent. queued: may leave. sent: the collector has it. refused: it never
- * will. withdrawn: its body is wiped and its deletion is asked for until that is acknowledged.
+ * held: written, waits for consent. queued: may leave. uninvited: the collector takes it with an unused
+ * invitation only. sent: the collector has it. refused: it never will. withdrawn: its body is wiped and its
+ * deletion is asked for until that is acknowledged.
  */
-export type ReportState = "held" | "queued" | "sent" | "refused" | "withdrawn";
+export type ReportState = "held" | "queued" | "uninvited" | "sent" | "refused" | "withdrawn";
 
 export interface StoredReport {
   readonly id: string;
@@ -127,23 +155,34 @@ export interface StoredReport {
   readonly state: ReportState;
   /** The bytes that leave, as text; "" once withdrawn. */
   readonly body: string;
+  /** What travels beside the body, "" for none and once it is not needed any more. */
+  readonly invitation: string;
 }
 
 /** Methods reject with LdpkitError "ledger" when the storage cannot be used. */
 export interface Device {
   /**
-   * Perturb every answer once and write spend and report durably, in one transaction; the report is held.
+   * Perturb every answer once and write spend, permanent answers and report durably, in one transaction; the
+   * report is held. invitation: what the operator of an invited study handed out.
    * Rejects with LdpkitError "answer", "closed", "answered" or "budget"; then nothing is written.
    */
-  answer(study: Study, answers: Answers): Promise<StoredReport>;
-  /** Whether this device answered any question of the study, and its report until that is deleted. */
+  answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;
+  /**
+   * Whether `answer` would refuse the study as answered, and the latest report for it until that is deleted. A
+   * study of memoized questions only can be answered once in each version.
+   */
   status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined }>;
   /** What is left of the budget, in nats. */
   epsilonLeft(): Promise<number>;
-  /** The person agrees that the report leaves. */
-  consent(reportId: string): Promise<StoredReport | undefined>;
-  /** Wipe the report; where it may have left, queue the request to delete it. The spend stays. */
-  withdraw(reportId: string): Promise<StoredReport | undefined>;
+  /** The person agrees that the report which `status` gives leaves. */
+  consent(study: Study): Promise<StoredReport | undefined>;
+  /** Give what waits to be sent to a study another invitation. */
+  invite(studyId: string, invitation: string): Promise<void>;
+  /**
+   * Wipe reports and permanent answers of a study; those reports that may have left are to be deleted: how
+   * many these are. Spends stay, and no question is asked again.
+   */
+  withdraw(studyId: string): Promise<number>;
   /** Send what is queued and ask for deletions, each up to `attempts` times (5) with full jitter. */
   flush(options?: { attempts?: number }): Promise<void>;
 }

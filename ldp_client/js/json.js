@@ -1,6 +1,6 @@
 /** Strict JSON in, canonical JSON out (RFC 8785, of strings, integers and booleans). */
 
-const TOKENS = /"(?:[^"\\]|\\.)*"(?:\s*:)?|[{}]|-?\d[\d.eE+-]*/g;
+const TOKENS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 
 /**
  * Parse JSON; throws SyntaxError also for a key that stands twice. A number that is not written as an
@@ -8,21 +8,18 @@ const TOKENS = /"(?:[^"\\]|\\.)*"(?:\s*:)?|[{}]|-?\d[\d.eE+-]*/g;
  */
 export function parseJson(text) {
   JSON.parse(text);
-  const keys = [];
-  const integersOnly = text.replace(TOKENS, (token) => {
-    if (token === "{") keys.push(new Set());
-    else if (token === "}") keys.pop();
-    else if (token.endsWith(":")) refuseDuplicate(keys.at(-1), token.slice(0, -1));
-    else if (token[0] !== '"' && /[.eE]/.test(token)) return "null";
-    return token;
+  let keys = 0;
+  const integersOnly = text.replace(TOKENS, (token, colon) => {
+    if (colon) keys++;
+    return token[0] !== '"' && /[.eE]/.test(token) ? "null" : token;
   });
-  return JSON.parse(integersOnly);
-}
-
-function refuseDuplicate(keys, token) {
-  const key = JSON.parse(token);
-  if (keys.has(key)) throw new SyntaxError("duplicate key");
-  keys.add(key);
+  // Of a key that stands twice only one is read. The whole is read as the entry "" of an object.
+  const parsed = JSON.parse(integersOnly, function (_, value) {
+    if (!Array.isArray(this)) keys--;
+    return value;
+  });
+  if (keys !== -1) throw new SyntaxError("duplicate key");
+  return parsed;
 }
 
 /** The canonical text of a plain value. */

@@ -1,12 +1,19 @@
 /** The priors that a study may state; devices only check them (schemas/priors.py says what the names mean). */
 
 import { isBelow } from "./rational.js";
-import { anyListOf, check, constant, decimal, isObject, record, tagged } from "./shapes.js";
+import { check, decimal, isObject, oneOf, record } from "./shapes.js";
+
+const MOST_CHOICES = 10000;
 
 const any = decimal(Boolean);
 const positive = decimal(([n]) => n > 0n);
-const each = anyListOf(positive, 2, 10000);
-const concentration = (value, path) => (Array.isArray(value) ? each : positive)(value, path);
+
+/** One for all choices, or a list with one for each. */
+function concentration(value, path) {
+  if (!Array.isArray(value)) return positive(value, path);
+  check(value.length > 1 && value.length <= MOST_CHOICES, path, `must have 2 to ${MOST_CHOICES} entries`);
+  return value.map((entry, index) => positive(entry, `${path}[${index}]`));
+}
 
 const FAMILIES = {
   normal: { loc: any, scale: positive },
@@ -23,10 +30,11 @@ const FAMILIES = {
 
 /** A prior of one of these families; a uniform one within the limits. */
 function taking(names, least, most) {
-  const shapes = names.map((name) => [name, record({ distribution: constant(name), ...FAMILIES[name] })]);
-  const read = tagged("distribution", Object.fromEntries(shapes));
   return (value, path) => {
-    const found = read(value, path);
+    check(isObject(value), path, "must be an object");
+    const distribution = oneOf(...names);
+    const name = distribution(value.distribution, `${path}.distribution`);
+    const found = record({ distribution, ...FAMILIES[name] })(value, path);
     if (found.low) {
       check(found.low[2] < found.high[2], `${path}.high`, "must be above low");
       check(!least || !isBelow(found.low, least), `${path}.low`, "is out of range");
@@ -59,7 +67,7 @@ const FEATURES = {
 };
 
 /** The parameters of each model whose prior a study may state. */
-export const PRIORS = {
+const PRIORS = {
   normal: { mean: real, sd: length },
   exponential: { rate: length },
   lognormal: { log_mean: real, log_sd: length },
@@ -74,15 +82,15 @@ export const PRIORS = {
   logistic_regression: FEATURES,
 };
 
-/** A question's priors speak of its own features and choices. */
-export function checkPrior(asked, path) {
-  for (const [name, prior] of Object.entries(asked.model.prior ?? {})) {
-    const where = `${path}.model.prior.${name}.`;
+/** A question's priors fit its model, and speak of its own features and choices. Throws LdpkitError "study". */
+export function checkPriors({ features, choices, model, path }) {
+  const where = `${path}.model.prior`;
+  for (const [name, prior] of Object.entries(record({}, PRIORS[model.name])(model.prior, where))) {
     for (const id of prior.features ?? []) {
-      const known = asked.features.some((feature) => feature.id === id);
-      check(known, where + id, "is no feature");
+      const known = features.some((feature) => feature.id === id);
+      check(known, `${where}.${name}.${id}`, "is no feature of this question");
     }
     const listed = Array.isArray(prior.concentration?.[0]) && prior.concentration.length;
-    check(!listed || listed === asked.choices.length, `${where}concentration`, "must fit the choices");
+    check(!listed || listed === choices.length, `${where}.${name}.concentration`, "must fit the choices");
   }
 }

@@ -18,5 +18,10 @@ export const isBelow = ([a, b], [c, d]) => a * d < c * b;
 
 export const add = ([a, b], [c, d]) => [a * d + c * b, b * d];
 
+export const subtract = ([a, b], [c, d]) => [a * d - c * b, b * d];
+
+/** The nearest float. */
+export const nearest = ([a, b]) => Number((a << 64n) / b) / 2 ** 64;
+
 /** The largest integer not above 2**bits × a / b, for a ≥ 0. */
 export const floorScaled = ([a, b], bits) => (a << BigInt(bits)) / b;

@@ -3,28 +3,34 @@
 import { fail } from "./errors.js";
 import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
-import { systemRandom } from "./randomness.js";
+import { systemRandom, uniformBelow } from "./randomness.js";
 import { hasOwn } from "./shapes.js";
 import { hex } from "./study.js";
 
 const FORMAT = "ldpkit.report/1";
 const ID_BYTES = 16;
 
-/** {id, body}: one report with a fresh id. All answers are checked before any noise is drawn. */
-export function perturbAnswers(study, answers, random = systemRandom) {
-  const ids = study.questions.map(({ id }) => id);
-  for (const id of ids) if (!hasOwn(answers, id)) fail("answer", "is missing", id);
-  for (const id in answers) if (!ids.includes(id)) fail("answer", "is not asked", id);
-  const ready = study.questions.map((question) => {
-    const { quantise, randomise } = mechanismFor(question);
-    const quantised = quantise(answers[question.id]);
-    return () => [question.id, base64(randomise(quantised, random))];
+/**
+ * {id, body, answered}: one report with a fresh id, and the questions that it answers: all, or one that is
+ * drawn whatever the answers are; then spaces behind it hide which by its size. All answers are checked
+ * before any noise is drawn.
+ */
+export function perturbAnswers(study, answers, random = systemRandom, mechanisms = study.questions.map(mechanismFor)) {
+  const ids = study.questions.map((asked) => asked.id);
+  for (const id of ids) if (!hasOwn(answers, id)) fail("answer", "has no answer", id);
+  for (const id in answers) if (!ids.includes(id)) fail("answer", "is not a question of this study", id);
+  const ready = mechanisms.map((mechanism, index) => {
+    const quantised = mechanism.quantise(answers[ids[index]]);
+    const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);
+    return { id: ids[index], size, draw: () => base64(mechanism.randomise(quantised, random)) };
   });
-  const payloads = Object.fromEntries(ready.map((draw) => draw()));
+  const drawn = study.ask_one ? [ready[uniformBelow(ids.length, random)]] : ready;
+  const payloads = Object.fromEntries(drawn.map(({ id, draw }) => [id, draw()]));
   const id = hex(random(ID_BYTES));
   const { version, digest } = study;
   const body = canonicalJson({ format: FORMAT, id, study: study.id, version, digest, payloads });
-  return { id, body };
+  const spare = study.ask_one ? Math.max(...ready.map(({ size }) => size)) - drawn[0].size : 0;
+  return { id, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
 }
 
 const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));

@@ -8,45 +8,51 @@ import { isBelow, parseDecimal } from "./rational.js";
 
 export const hasOwn = Object.hasOwn;
 
-export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+export function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 export function check(good, path, problem) {
   if (!good) fail("study", problem, path);
 }
 
 /** A shape that leaves the value as it is. */
-const plain = (isGood, problem) => (value, path) => {
-  check(isGood(value), path, problem);
-  return value;
-};
+function plain(isGood, problem) {
+  return (value, path) => {
+    check(isGood(value), path, problem);
+    return value;
+  };
+}
 
 /** A string of 1 to `longest` characters. */
-export const text = (longest) =>
-  plain(
+export function text(longest) {
+  return plain(
     (value) =>
       typeof value === "string" &&
       value &&
       [...value].length <= longest &&
       !/\p{Surrogate}/u.test(value),
-    `must be a string of 1 to ${longest} characters`,
+    `must be text, 1 to ${longest} long`,
   );
+}
 
 export const identifier = plain(
   (value) => typeof value === "string" && /^[a-z0-9][a-z0-9._-]{0,63}$/.test(value),
-  "must be 1 to 64 of a-z 0-9 . _ -, a letter or digit first",
+  "must be an id: 1 to 64 of a-z 0-9 . _ -",
 );
 
-export const constant = (expected) => plain((value) => value === expected, `must be ${expected}`);
+export function oneOf(...values) {
+  return plain((value) => values.includes(value), `must be one of ${values}`);
+}
 
-export const whole = (low, high) =>
-  plain(
+export function whole(low, high) {
+  return plain(
     (value) => Number.isInteger(value) && value >= low && value <= high,
-    `must be a whole number from ${low} to ${high}`,
+    `must be whole, ${low} to ${high}`,
   );
+}
 
-export const version = whole(1, 1e6);
-
-export const day = plain(isDay, "must be a day, YYYY-MM-DD");
+export const day = plain(isDay, "must be a day: YYYY-MM-DD");
 
 function isDay(value) {
   if (typeof value !== "string" || !/^(?!0000)\d{4}-\d\d-\d\d$/.test(value)) return false;
@@ -55,12 +61,20 @@ function isDay(value) {
 }
 
 /** An exact decimal in a string, of which [numerator, denominator] is good. */
-export const decimal = (isGood) => (value, path) => {
-  const number = typeof value === "string" && parseDecimal(value);
-  check(number, path, "must be a decimal in a string");
-  check(isGood(number), path, "is out of range");
-  return number;
-};
+export function decimal(isGood) {
+  return (value, path) => {
+    const number = typeof value === "string" && parseDecimal(value);
+    check(number, path, "must be a decimal in a string");
+    check(isGood(number), path, "is out of range");
+    return number;
+  };
+}
+
+/** Privacy of a question, in nats. */
+export const epsilon = decimal(([n, d]) => n > 0n && n <= 64n * d);
+
+/** Strictly between 0 and 1. */
+export const fraction = decimal(([n, d]) => n > 0n && n < d);
 
 export function bounds(value, path) {
   check(Array.isArray(value) && value.length === 2, path, "must be [low, high]");
@@ -69,42 +83,32 @@ export function bounds(value, path) {
   return [low, high];
 }
 
-/** A list of `fewest` to `most` items of one shape. */
-export const anyListOf = (item, fewest, most) => (value, path) => {
-  const good = Array.isArray(value) && value.length >= fewest && value.length <= most;
-  check(good, path, `must be a list of ${fewest} to ${most} entries`);
-  return value.map((entry, index) => item(entry, `${path}[${index}]`));
-};
-
-/** The same with no two of the same key. */
-export const listOf = (item, fewest, most, key) => (value, path) => {
-  const items = anyListOf(item, fewest, most)(value, path);
-  const names = items.map((entry) => (key ? entry[key] : entry));
-  const seen = new Set();
-  names.forEach((name, index) => {
-    check(!seen.has(name), `${path}[${index}]${key ? `.${key}` : ""}`, "stands twice");
-    seen.add(name);
-  });
-  return items;
-};
+/** A list of `fewest` to `most` items of one shape, no two alike; `key`: no two with the same one. */
+export function listOf(item, fewest, most, key) {
+  return (value, path) => {
+    const good = Array.isArray(value) && value.length >= fewest && value.length <= most;
+    check(good, path, `must be a list of ${fewest} to ${most}`);
+    const items = value.map((entry, index) => item(entry, `${path}[${index}]`));
+    const seen = new Set();
+    items.forEach((entry, index) => {
+      const name = key ? entry[key] : entry;
+      check(!seen.has(name), `${path}[${index}]${key ? `.${key}` : ""}`, "stands twice");
+      seen.add(name);
+    });
+    return items;
+  };
+}
 
 /** An object with exactly these fields; `optional` ones may be left out. */
-export const record = (required, optional) => (value, path) => {
-  check(isObject(value), path, "must be an object");
-  const prefix = path && `${path}.`;
-  const fields = { ...required, ...optional };
-  for (const key of Object.keys(value).sort()) check(hasOwn(fields, key), prefix + key, "unknown field");
-  for (const key in required) check(hasOwn(value, key), prefix + key, "is missing");
-  const parsed = {};
-  for (const key in fields) if (hasOwn(value, key)) parsed[key] = fields[key](value[key], prefix + key);
-  return parsed;
-};
-
-/** An object whose field `tag` names which of several records it is. */
-export const tagged = (tag, variants) => (value, path) => {
-  check(isObject(value), path, "must be an object");
-  const name = value[tag];
-  const known = typeof name === "string" && hasOwn(variants, name);
-  check(known, `${path}.${tag}`, `must be one of ${Object.keys(variants)}`);
-  return variants[name](value, path);
-};
+export function record(required, optional) {
+  return (value, path) => {
+    check(isObject(value), path, "must be an object");
+    const prefix = path && `${path}.`;
+    const fields = { ...required, ...optional };
+    for (const key of Object.keys(value).sort()) check(hasOwn(fields, key), prefix + key, "unknown field");
+    for (const key in required) check(hasOwn(value, key), prefix + key, "is missing");
+    const parsed = {};
+    for (const key in fields) if (hasOwn(value, key)) parsed[key] = fields[key](value[key], prefix + key);
+    return parsed;
+  };
+}

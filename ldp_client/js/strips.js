@@ -9,9 +9,10 @@ import { randomUint64, viewOf } from "./randomness.js";
 
 const STRIP_BITS = 5n;
 const STRIPS = 512;
-const LAST_STRIP = STRIPS - 1;
-const WHOLE = 1n << 64n;
-const CAPACITY = WHOLE / BigInt(STRIPS);
+const COLUMN_BITS = 55n;
+// STRIPS columns of CAPACITY heights make 2**64.
+const CAPACITY = 1n << COLUMN_BITS;
+const SCALE = (CAPACITY - 1n) * 512n;
 const POINT_BITS = 31;
 const CURVE_BITS = 96n;
 const DRAW_BYTES = 12;
@@ -22,18 +23,33 @@ const CELL_BITS = Number(NOISE_BITS - STRIP_BITS);
  * A function (count, random) that draws round(2**NOISE_BITS × X) for X of density exp(−curve(|x|)).
  *
  * curve: (point, pointBits, bits) → floor(2**bits × curve(point / 2**pointBits)), covered up to 16.
- * tail: whether the last strip stands for the whole rest of an exponential instead.
+ * hasTail: whether the last strip stands for the whole rest of an exponential instead.
  */
-function strips(curve, tail) {
-  const table = weigh(curve, tail);
-  const columns = alias(table.weights);
-  const inTail = (strip) => tail && strip === LAST_STRIP;
+function strips(curve, hasTail) {
+  const isTail = (strip) => hasTail && strip === STRIPS - 1;
+  // 2**bits × exp(−curve) from below, and from above.
+  const low = (...place) => expBounds(-curve(...place) - 1n, place[2])[0];
+  const high = (...place) => expBounds(-curve(...place), place[2])[1];
 
-  function draw(word, point, random) {
+  const heights = Array.from({ length: STRIPS }, (_, strip) => {
+    const height = high(BigInt(strip), STRIP_BITS, CURVE_BITS);
+    return isTail(strip) ? height << STRIP_BITS : height;
+  });
+  const total = sum(heights);
+  // Heights that are surely under the curve.
+  const sure = heights.map((_, strip) =>
+    isTail(strip) ? 0n : (SCALE * low(BigInt(strip + 1), STRIP_BITS, CURVE_BITS)) / total,
+  );
+  const columns = alias(heights.map((height) => (SCALE * height) / total + 1n));
+
+  function draw([word, point], random) {
     for (let base = 0; ; ) {
-      const [strip, height] = pick(columns, word);
-      if (height < table.sure[strip] || isUnderCurve(strip, point >>> 1, height, random)) {
-        if (!inTail(strip)) {
+      const column = Number(word >> COLUMN_BITS);
+      const rest = word % CAPACITY;
+      const [threshold, other, start] = columns[column];
+      const [strip, height] = rest < threshold ? [column, rest] : [other, rest + start];
+      if (height < sure[strip] || isUnderCurve(strip, point >>> 1, height, random)) {
+        if (!isTail(strip)) {
           // The point's top CELL_BITS + 1 bits, rounded to CELL_BITS.
           const offset = ((point >>> (POINT_BITS - CELL_BITS)) + 1) >>> 1;
           const magnitude = base + (strip << CELL_BITS) + offset;
@@ -41,22 +57,19 @@ function strips(curve, tail) {
         }
         base += strip << CELL_BITS;
       }
-      const view = viewOf(random(DRAW_BYTES));
-      [word, point] = [view.getBigUint64(0, true), view.getUint32(8, true)];
+      [word, point] = digits(random(DRAW_BYTES), 1, 0);
     }
   }
 
   /** Whether height + [0, 1) lies under M·f at strip + point, drawing more digits until certain. */
   function isUnderCurve(strip, point, height, random) {
-    const [stretch, width] = inTail(strip) ? [STRIP_BITS, 0n] : [0n, 1n];
+    const [stretch, width] = isTail(strip) ? [STRIP_BITS, 0n] : [0n, 1n];
     let place = (BigInt(strip) << BigInt(POINT_BITS)) | (width * BigInt(point));
     let pointBits = STRIP_BITS + BigInt(POINT_BITS);
-    for (let bits = CURVE_BITS; ; ) {
-      const scaled = (bound) => (table.scale * bound) << stretch;
-      if ((height + 1n) * table.total <= scaled(low(curve(place + width, pointBits, bits), bits))) return true;
-      if (height * table.total >= scaled(high(curve(place, pointBits, bits), bits))) return false;
+    for (let bits = CURVE_BITS; ; bits += 64n) {
+      if ((height + 1n) * total <= (SCALE * low(place + width, pointBits, bits)) << stretch) return true;
+      if (height * total >= (SCALE * high(place, pointBits, bits)) << stretch) return false;
       height = (height << 64n) | randomUint64(random);
-      bits += 64n;
       if (width) {
         place = (place << 64n) | randomUint64(random);
         pointBits += 64n;
@@ -65,41 +78,27 @@ function strips(curve, tail) {
   }
 
   return (count, random) => {
-    const view = viewOf(random(DRAW_BYTES * count));
-    return times(count, (index) =>
-      draw(view.getBigUint64(8 * index, true), view.getUint32(8 * count + 4 * index, true), random),
-    );
+    const bytes = random(DRAW_BYTES * count);
+    return Array.from({ length: count }, (_, index) => draw(digits(bytes, count, index), random));
   };
 }
 
-/** 2**bits × exp(−curve) from below. */
-const low = (curve, bits) => expBounds(-curve - 1n, bits)[0];
-
-/** 2**bits × exp(−curve) from above. */
-const high = (curve, bits) => expBounds(-curve, bits)[1];
-
-/** Integer weights that sum to 2**TOTAL_BITS, and the heights that are surely under the curve. */
-function weigh(curve, tail) {
-  const at = (edge) => curve(BigInt(edge), STRIP_BITS, CURVE_BITS);
-  const upper = times(STRIPS, (edge) => high(at(edge), CURVE_BITS));
-  if (tail) upper[LAST_STRIP] <<= STRIP_BITS;
-  const total = sum(upper);
-  const scale = WHOLE - BigInt(STRIPS);
-  const sure = times(STRIPS, (edge) => (scale * low(at(edge + 1), CURVE_BITS)) / total);
-  if (tail) sure[LAST_STRIP] = 0n;
-  const weights = upper.map((height) => (scale * height) / total + 1n);
-  weights[0] += WHOLE - sum(weights);
-  return { weights, sure, total, scale };
+/** The word and the point that one of `count` draws begins with. */
+function digits(bytes, count, index) {
+  const view = viewOf(bytes);
+  return [view.getBigUint64(8 * index, true), view.getUint32(8 * count + 4 * index, true)];
 }
 
 /**
- * Walker's alias table, exact: every column [threshold, other, otherStart] holds CAPACITY of one or two
- * strips.
+ * Walker's alias table, exact, of integer weights, the first of which is increased until all are 2**64: every
+ * column [threshold, other, otherStart] holds CAPACITY of one or two strips.
  */
 function alias(left) {
+  left[0] += CAPACITY * BigInt(STRIPS) - sum(left);
   const columns = left.map((_, strip) => [CAPACITY, strip, 0n]);
-  const small = columns.map((_, strip) => strip).filter((strip) => left[strip] < CAPACITY);
-  const large = columns.map((_, strip) => strip).filter((strip) => left[strip] >= CAPACITY);
+  const small = [];
+  const large = [];
+  left.forEach((weight, strip) => (weight < CAPACITY ? small : large).push(strip));
   while (small.length) {
     const column = small.pop();
     const giver = large.at(-1);
@@ -111,16 +110,7 @@ function alias(left) {
   return columns;
 }
 
-/** The strip that a word picks, and the height in it. */
-function pick(columns, word) {
-  const column = Number(word / CAPACITY);
-  const height = word % CAPACITY;
-  const [threshold, other, otherStart] = columns[column];
-  return height < threshold ? [column, height] : [other, height + otherStart];
-}
-
-const times = (count, make) => Array.from({ length: count }, (_, index) => make(index));
-const sum = (values) => values.reduce((total, value) => total + value, 0n);
+const sum = (values) => values.reduce((total, value) => total + value);
 const halfSquare = (point, pointBits, bits) => ((point * point) << bits) >> (2n * pointBits + 1n);
 const identity = (point, pointBits, bits) => (point << bits) >> pointBits;
 

@@ -1,6 +1,7 @@
 /** Requests to the collector, and what their answers mean. */
 
 const OK = 200;
+const NOT_INVITED = 403;
 const TIMEOUT_MS = 10_000;
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 60_000;
@@ -8,16 +9,18 @@ const LONGEST_DELAY_MS = 60_000;
 const TEMPORARY = [408, 425, 429];
 
 /** Send a report: the state that it is in then. */
-export async function put(url, body) {
-  const status = await request(url, { method: "PUT", body, headers: { "Content-Type": "application/json" } });
+export async function put(url, { body, invitation }) {
+  const headers = { "Content-Type": "application/json", ...(invitation && { "LDPKit-Invitation": invitation }) };
+  const status = await request(url, { method: "PUT", body, headers });
   if (status === OK) return "sent";
+  if (status === NOT_INVITED) return "uninvited";
   return status >= 400 && status < 500 && !TEMPORARY.includes(status) ? "refused" : "queued";
 }
 
 /** Ask for a report's deletion: null once the collector does not have it any more. */
 export async function remove(url) {
   const status = await request(url, { method: "DELETE" });
-  return status === OK || status === 404 ? null : "withdrawn";
+  return status === OK || status === 404 || status === 410 ? null : "withdrawn";
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */

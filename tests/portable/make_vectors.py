@@ -25,6 +25,9 @@ LAPLACE_STRIPS = Strips(_identity, tail=True)
 UNDECIDED = ((0, False), (0, True), (17, True), (100, False))
 NORMAL_STRIPS = Strips(_half_square, tail=False)
 
+NODES = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
+ROUTE = {"name": "secure_sum", "nodes": NODES, "clients": 20, "tolerate": 5}
+
 MECHANISM_TEXT = (
     "studies: each has one question, and the integers of its mechanism as decimal strings. "
     "draws: with this answer and this stream the mechanism gives `payload` (hexadecimal), or refuses the "
@@ -58,14 +61,20 @@ def build() -> dict[str, dict[str, Any]]:
         "memoized": _mechanism_file(_memoized_studies(), _choice_draws(_memoized_studies())),
         "gaussian_statistics": _mechanism_file(_record_studies(), _record_draws()),
         "gaussian_record": _mechanism_file(_noisy_studies(), _noisy_draws()),
+        "summed_gaussian": _mechanism_file(_summed_studies(), _summed_draws()),
     }
     files["reports"] = {"about": REPORT_TEXT, "reports": list(_reports())}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(_study_texts())}
     return files
 
 
+def _document(question: dict[str, Any]) -> dict[str, Any]:
+    summed = question["mechanism"]["name"] == "summed_gaussian"
+    return studies.document(question, **({"route": ROUTE} if summed else {}))
+
+
 def _mechanism_file(questions: dict[str, Any], draws: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    documents = {name: studies.document(question) for name, question in questions.items()}
+    documents = {name: _document(question) for name, question in questions.items()}
     mechanisms = {name: mechanism_for(Study(document).questions[0]) for name, document in documents.items()}
     return {
         "about": MECHANISM_TEXT,
@@ -282,6 +291,30 @@ def _noisy_draws() -> Iterator[dict[str, Any]]:
     yield _draw("logistic", {"age": 30, "years": 3}, "noisy refused")
 
 
+def _summed_studies() -> dict[str, Any]:
+    stated = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+    return {
+        "moments": {**studies.NUMBER, "mechanism": stated},
+        "cells": {**studies.NUMBER, "mechanism": {**stated, "cells": 5}},
+        "three": {**studies.CHOICE, "mechanism": stated},
+        "yes-no": {**studies.YES_NO, "mechanism": stated},
+        "linear": {**studies.LINEAR, "mechanism": {**stated, "epsilon": "0.2", "delta": "1e-9"}},
+        "logistic": {**studies.LOGISTIC, "mechanism": stated},
+    }
+
+
+def _summed_answers(question: dict[str, Any]) -> list[Any]:
+    kinds = {"number": lambda _: NUMBER_ANSWERS, "record": _record_answers}
+    return list(kinds.get(question["ask"], _choice_answers)(question))
+
+
+def _summed_draws() -> Iterator[dict[str, Any]]:
+    for study, question in _summed_studies().items():
+        for answer in _summed_answers(question):
+            yield _draw(study, answer, "summed a")
+        yield _draw(study, ["wrong"], "summed refused")
+
+
 def _memoized_studies() -> dict[str, Any]:
     kept = studies.KEPT
     return {
@@ -304,7 +337,7 @@ def _reports() -> Iterator[dict[str, Any]]:
     for seed in (*SEEDS, "c", "d"):
         entry = {"study": one, "answers": {**studies.NEWER_ANSWERS, "hours": 3.5}, "seed": f"report {seed}"}
         entry["answers"] = {question["id"]: entry["answers"][question["id"]] for question in one["questions"]}
-        yield {**entry, **report_outcome(entry), "not_in_javascript": True}
+        yield {**entry, **report_outcome(entry)}
 
 
 def _study_texts() -> Iterator[dict[str, Any]]:
@@ -319,8 +352,6 @@ def _study_texts() -> Iterator[dict[str, Any]]:
         entry: dict[str, Any] = {"name": name, "text": text, **study_outcome(text)}
         if name in NEEDS_STRICT_JSON:
             entry["needs_strict_json"] = True
-        if name in NOT_IN_JAVASCRIPT:
-            entry["not_in_javascript"] = True
         yield entry
 
 
@@ -330,13 +361,6 @@ NEEDS_STRICT_JSON = {
     "trailing-comma",
     "title-lone-surrogate",
     "escaped-surrogate-pair",
-}
-# Studies that ask for what the browser's port does not know yet.
-NOT_IN_JAVASCRIPT = {
-    "ask-one-word",
-    "memoized-instantaneous-above",
-    "memoized-of-unknown",
-    "memoized-sue-of-yes-no",
 }
 
 

@@ -72,11 +72,11 @@ async function mechanismFailures({ studies, draws }) {
 
 async function reportFailures({ reports }) {
   const failures = [];
-  for (const entry of reports.filter((one) => !one.not_in_javascript)) {
+  for (const entry of reports) {
     const stream = streamOf(entry);
     const study = await parseStudy(JSON.stringify(entry.study));
     const { body } = perturbAnswers(study, decoded(entry.answers), stream);
-    if (differs(entry, { report: body, bytes: stream.taken })) failures.push(`${entry.seed}: found ${body}`);
+    if (differs(entry, { report: body.trimEnd(), bytes: stream.taken })) failures.push(`${entry.seed}: found ${body}`);
   }
   return failures;
 }
@@ -94,7 +94,7 @@ async function studyOutcome(text) {
 
 async function studyFailures({ studies }) {
   const failures = [];
-  for (const entry of studies.filter((one) => !one.not_in_javascript)) {
+  for (const entry of studies) {
     const found = await studyOutcome(entry.text);
     if (differs(entry, found)) failures.push(`${entry.name}: found ${JSON.stringify(found)}`);
   }
@@ -111,6 +111,7 @@ for (const name of [
   "subset_selection",
   "olh",
   "hadamard",
+  "memoized",
   "gaussian_statistics",
   "gaussian_record",
 ]) {

@@ -25,13 +25,16 @@ MECHANISMS = {
     "memoized": ("again",),
     "gaussian_record": ("distance", "grid", "radius"),
     "gaussian_statistics": ("radius", "weight", "distance", "diagonal", "off_diagonal"),
+    # A record's has those of gaussian_statistics, the others a grid.
+    "summed_gaussian": ("size", "grid", "largest", "distance", "diagonal", "off_diagonal"),
 }
 SPECIAL_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
 
 def integers(mechanism):
     """The integers that decide a mechanism's law, as decimal strings."""
-    return {name: str(getattr(mechanism, name)) for name in MECHANISMS[mechanism.name]}
+    names = [name for name in MECHANISMS[mechanism.name] if hasattr(mechanism, name)]
+    return {name: str(getattr(mechanism, name)) for name in names}
 
 
 def decoded(answer):

@@ -20,7 +20,6 @@ const [document, answers] = args;
 const study = await parseStudy(JSON.stringify(document));
 const device = await openDevice({ maxEpsilon: "4" });
 """
-REOPEN = OPEN + "const { report } = await device.status(study);"
 
 
 def answered(page, document=DOCUMENT, answers=ANSWERS):
@@ -31,17 +30,17 @@ def status(page, document=DOCUMENT):
     return run(page, OPEN + "return device.status(study);", document, None)
 
 
-def consent(page):
-    return run(page, REOPEN + "return device.consent(report.id);", DOCUMENT, None)
+def consent(page, document=DOCUMENT):
+    return run(page, OPEN + "return device.consent(study);", document, None)
 
 
-def flush(page, attempts=1):
-    run(page, OPEN + f"return device.flush({{ attempts: {attempts} }});", DOCUMENT, None)
-    return status(page)["report"]
+def flush(page, attempts=1, document=DOCUMENT):
+    run(page, OPEN + f"return device.flush({{ attempts: {attempts} }});", document, None)
+    return status(page, document)["report"]
 
 
-def withdraw(page):
-    return run(page, REOPEN + "return device.withdraw(report.id);", DOCUMENT, None)
+def withdraw(page, document=DOCUMENT):
+    return run(page, OPEN + "return device.withdraw(study.id);", document, None)
 
 
 def path_of(report):
@@ -65,8 +64,7 @@ def test_a_reload_finds_the_same_report(page):
 
 def test_the_device_reads_the_vectors_streams(page):
     vectors = json.loads((FOLDER / "reports.json").read_text(encoding="utf-8"))
-    known = [entry for entry in vectors["reports"] if not entry.get("not_in_javascript")]
-    for number, entry in enumerate(known):
+    for number, entry in enumerate(vectors["reports"]):
         script = """
         const [document, answers, bytes, name] = args;
         const random = (size) => Uint8Array.from(bytes.splice(0, size));
@@ -77,7 +75,8 @@ def test_the_device_reads_the_vectors_streams(page):
         """
         stream = list(stream_of(entry).read(entry["bytes"]))
         found = run(page, script, entry["study"], entry["answers"], stream, f"vector-{number}")
-        assert found == entry["report"]
+        # Where one question is asked, spaces hide which.
+        assert found.rstrip(" ") == entry["report"]
 
 
 def test_a_question_is_answered_once(page):
@@ -177,7 +176,7 @@ def test_a_report_refused_for_good_is_not_sent_again(page, site):
 
 def test_withdrawal_before_consent_leaves_nothing_but_the_spend(page, site):
     answered(page)
-    withdraw(page)
+    assert withdraw(page) == 0
     assert status(page) == {"answered": True, "report": None}
     assert flush(page) is None
     assert site.requests == []
@@ -190,7 +189,7 @@ def test_withdrawal_asks_for_deletion_until_it_is_acknowledged(page, site, ackno
     report = answered(page)
     consent(page)
     flush(page)
-    withdraw(page)
+    assert withdraw(page) == 1
     assert status(page)["report"] == {**report, "state": "withdrawn", "body": ""}
     site.statuses = [405, 503, acknowledgement]
     assert flush(page)["state"] == flush(page)["state"] == "withdrawn"
@@ -271,17 +270,19 @@ def test_killed_at_any_step_it_has_spend_and_report_or_neither(page):
     return { outcome, answered, same: report?.body === after.report.body, again, reported: Boolean(report) };
     """
     outcomes = []
+    document = studies.document(studies.NUMBER, studies.CHOICE, studies.MEMOIZED_BITS)
+    answers = {**ANSWERS, "brand": "worker"}
     for steps in range(1, 30):
-        found = run(page, script, DOCUMENT, ANSWERS, steps, f"killed-{steps}")
+        found = run(page, script, document, answers, steps, f"killed-{steps}")
         outcomes.append(found["outcome"])
         assert found["answered"] == found["reported"] == found["same"]
         assert found["again"] == ("answered" if found["answered"] else "written")
         if found["outcome"] == "answered":
             assert found["answered"]
             break
-    # Noise of the number, bits and coin of the choice, and the id; one transaction, one read, two spends
-    # and the report.
-    assert outcomes == ["stopped"] * (4 + 1 + 1 + 3) + ["answered"]
+    # One transaction and three reads; noise of the number, bits and coin of the choice, permanent answer and
+    # its flips, and the id; three spends, the permanent answer and the report.
+    assert outcomes == ["stopped"] * (1 + 3 + 6 + 5) + ["answered"]
 
 
 def test_reloads_mid_way_never_give_a_second_report(page):

@@ -5,18 +5,30 @@ import type { Device, Question, Study } from "../../ldp_client/js/index.js";
 async function answerOnce(text: string): Promise<string> {
   const study: Study = await parseStudy(text);
   const device: Device = await openDevice({ maxEpsilon: "4" });
-  const report = await device.answer(study, { hours: 3.5, ever: true, rating: { age: 30, rate: null } });
-  await device.consent(report.id);
+  const answers = { hours: 3.5, ever: true, rating: { age: 30, rate: null } };
+  const report = await device.answer(study, answers, "invitation");
+  await device.consent(study);
   await device.flush({ attempts: 2 });
   const { answered, report: kept } = await device.status(study);
-  if (answered && kept?.state === "sent") await device.withdraw(kept.id);
-  return report.body;
+  if (kept?.state === "uninvited") await device.invite(study.id, "another");
+  const asked: number = answered && kept?.state === "sent" ? await device.withdraw(study.id) : 0;
+  return report.body.slice(asked);
 }
 
 function describe(question: Question): string {
   if (question.ask === "number") return `${question.bounds[0][0] / question.bounds[0][1]}`;
   if (question.ask === "record") return question.features.map(({ id }) => id).join();
   return "join" in question.choices ? question.choices.join() : `${question.choices.length}`;
+}
+
+function rounds({ ask_one, questions }: Study): string {
+  const { name, of, instantaneous_epsilon } = questions[0]!.mechanism;
+  return `${name} ${of ?? ""} ${instantaneous_epsilon?.[0] ?? 0n} ${ask_one ?? false}`;
+}
+
+function twoStages(question: Question, random: (size: number) => Uint8Array): Uint8Array | undefined {
+  const { quantise, permanent, instantaneous } = mechanismFor(question);
+  return permanent && instantaneous?.(permanent(quantise("yes"), random), random);
 }
 
 function levels(question: Question): bigint {
@@ -32,6 +44,8 @@ async function misuse(study: Study): Promise<void> {
   await openDevice({ maxEpsilon: 4 });
   // @ts-expect-error a study is immutable
   study.version = 2;
+  // @ts-expect-error consent is to a study, not to a report's id
+  await (await openDevice({ maxEpsilon: "4" })).consent("0123");
   // @ts-expect-error a report needs the parsed study
   perturbAnswers("{}", {});
   // @ts-expect-error no such state
@@ -39,4 +53,4 @@ async function misuse(study: Study): Promise<void> {
   void state;
 }
 
-void [answerOnce, describe, levels, reason, misuse];
+void [answerOnce, describe, rounds, twoStages, levels, reason, misuse];

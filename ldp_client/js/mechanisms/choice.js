@@ -1,15 +1,29 @@
-/** What all choice mechanisms share: labels, and odds that must favour the truth. */
+/** What all choice mechanisms share: labels, odds that must favour the truth, and short codes. */
 
 import { fail } from "../errors.js";
+import { isObject, listOf, record, text, whole } from "../shapes.js";
 import { tooSmall } from "./base.js";
 
+const LABELS = listOf(text(200), 2, 10000);
+const COUNT = record({ count: whole(2, 1 << 20) });
+
+/** Choices by count are the whole numbers below it; only their number is kept. */
+function choices(value, path) {
+  return isObject(value) ? { length: COUNT(value, path).count } : LABELS(value, path);
+}
+
+export const choice = { ask: "choice", fields: { choices }, models: ["multinomial"] };
+export const yesNo = { ask: "yes_no", fields: {}, models: ["bernoulli"] };
+
 /** answer → the index of the choice; a yes/no also takes true and false. */
-export const choiceIndex = ({ id, ask, choices }) => (answer) => {
-  if (!Array.isArray(choices)) return numberedIndex(id, choices.length, answer);
-  const index = ask === "yes_no" && typeof answer === "boolean" ? Number(answer) : choices.indexOf(answer);
-  if (index < 0) fail("answer", `must be one of its ${choices.length} choices`, id);
-  return index;
-};
+export function choiceIndex({ id, ask, choices }) {
+  return (answer) => {
+    if (!Array.isArray(choices)) return numberedIndex(id, choices.length, answer);
+    const index = ask === "yes_no" && typeof answer === "boolean" ? Number(answer) : choices.indexOf(answer);
+    if (index < 0) fail("answer", `must be one of its ${choices.length} choices`, id);
+    return index;
+  };
+}
 
 /** Choices by count are whole numbers, given as such or as text. */
 function numberedIndex(id, count, answer) {
@@ -21,4 +35,14 @@ function numberedIndex(id, count, answer) {
 /** The two weights of a report, for a choice that it supports and for one that it does not. */
 export function checkOdds(question, often, seldom) {
   if (seldom < 1n || often <= seldom) tooSmall(question, "mechanism.epsilon");
+}
+
+/** How many bytes hold every integer in 0..limit−1; 1 at least. */
+export function bytesBelow(limit) {
+  return limit > 65536 ? (limit > 2 ** 24 ? 4 : 3) : limit > 256 ? 2 : 1;
+}
+
+/** The integer's lowest bytes, big-endian. */
+export function packBelow(value, size) {
+  return Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value).slice(-size);
 }

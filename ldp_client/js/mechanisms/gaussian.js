@@ -1,18 +1,16 @@
 /** Gaussian noise on one bounded number: (ε, δ), analytic calibration (Balle & Wang 2018). */
 
 import { gaussianRadius } from "../calibration.js";
-import { gridIndex } from "../quantise.js";
+import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
-import { packSigned, tooSmall } from "./base.js";
+import { noisyNumber, number } from "./number.js";
 
 /** i in 0..levels, released as i + round(2**20 × N(0, 1)) in 4 bytes. */
-export function mechanism(question) {
-  const levels = gaussianRadius(question.mechanism.epsilon, question.mechanism.delta, 1);
-  if (levels < 1n) tooSmall(question, "mechanism");
-  return {
-    integers: { levels },
-    payloadSize: 4,
-    quantise: (answer) => gridIndex(answer, question.bounds, Number(levels), question.id),
-    randomise: (quantised, random) => packSigned([quantised + normal(1, random)[0]]),
-  };
-}
+export const mechanism = {
+  kinds: [number],
+  parameters: { delta: fraction },
+  build(question) {
+    const { epsilon, delta } = question.mechanism;
+    return noisyNumber(question, gaussianRadius(epsilon, delta, 1), normal, "mechanism");
+  },
+};

@@ -4,9 +4,10 @@ import { gaussianRadius } from "../calibration.js";
 import { isqrt } from "../integers.js";
 import { UNIT_BITS, clipNorm } from "../quantise.js";
 import { floorScaled } from "../rational.js";
+import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { packSigned, tooSmall } from "./base.js";
-import { checkNames, units } from "./record.js";
+import { checkRecord as check, fieldsOf, record } from "./record.js";
 
 const MULTIPLIER_BITS = 60n;
 const HALF = 1n << (MULTIPLIER_BITS - 1n);
@@ -15,7 +16,9 @@ const HALF = 1n << (MULTIPLIER_BITS - 1n);
  * The upper triangle of vvᵀ, v = (constant, features…, response), in integers, plus
  * round(2**20 × N(0, 1)).
  */
-export function mechanism(question) {
+export const mechanism = { kinds: [record], parameters: { delta: fraction }, check, build };
+
+function build(question) {
   const { norm, features, response, mechanism: stated } = question;
   const radius = floorScaled(norm, UNIT_BITS);
   const weight = isqrt((radius * radius) / 2n);
@@ -30,9 +33,8 @@ export function mechanism(question) {
 
   /** v in units of 2**-20, its features clipped to the norm. */
   function quantise(answer) {
-    checkNames(question, answer);
-    const scaled = features.map((feature) => units(question, feature, answer, 2 ** UNIT_BITS));
-    return [weight, ...clipNorm(scaled, radius), units(question, response, answer, Number(weight))];
+    const { scaled, responded } = fieldsOf(question, answer, 2 ** UNIT_BITS, Number(weight));
+    return [weight, ...clipNorm(scaled, radius), BigInt(responded)];
   }
 
   function randomise(quantised, random) {

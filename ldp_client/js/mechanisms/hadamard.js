@@ -2,11 +2,12 @@
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThreshold } from "../calibration.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
-import { bytesBelow, packBelow } from "./base.js";
-import { checkOdds, choiceIndex } from "./choice.js";
+import { bytesBelow, checkOdds, choice, choiceIndex, packBelow } from "./choice.js";
 
 /** One of blocks × width columns, in a supporting one with probability T / 2**32. */
-export function mechanism(question) {
+export const mechanism = { kinds: [choice], parameters: {}, build };
+
+function build(question) {
   const { choices } = question;
   const { epsilon } = question.mechanism;
   const growth = expEpsilonBelow(epsilon);
@@ -29,7 +30,8 @@ export function mechanism(question) {
     return packBelow((half >> 1) * width + moved, payloadSize);
   }
 
-  return { integers: { threshold, blocks: BigInt(blocks), width: BigInt(width) }, payloadSize, quantise: choiceIndex(question), randomise };
+  const integers = { threshold, blocks: BigInt(blocks), width: BigInt(width) };
+  return { integers, payloadSize, quantise: choiceIndex(question), randomise };
 }
 
 function parity(word) {

@@ -1,6 +1,7 @@
 /** The mechanisms, each a file of its name that is loaded when a study names it. */
 
 import { systemRandom } from "../randomness.js";
+import { check, epsilon, hasOwn, isObject, oneOf, record } from "../shapes.js";
 
 const LOADERS = {
   laplace: () => import("./laplace.js"),
@@ -11,16 +12,35 @@ const LOADERS = {
   subset_selection: () => import("./subset_selection.js"),
   olh: () => import("./olh.js"),
   hadamard: () => import("./hadamard.js"),
+  memoized: () => import("./memoized.js"),
   gaussian_statistics: () => import("./gaussian_statistics.js"),
   gaussian_record: () => import("./gaussian_record.js"),
 };
 const loaded = {};
 
-/** Load what the questions need; `parseStudy` does it. */
-export const loadMechanisms = (questions) =>
-  Promise.all(
-    questions.map(async ({ mechanism: { name } }) => (loaded[name] ??= (await LOADERS[name]()).mechanism)),
-  );
+/** Load the mechanisms that a document names; whether it may is found out later. */
+export async function loadMechanisms(document) {
+  const questions = Array.isArray(document?.questions) ? document.questions : [];
+  for (const name of questions.map((asked) => asked?.mechanism?.name)) {
+    if (hasOwn(LOADERS, name)) loaded[name] ??= (await LOADERS[name]()).mechanism;
+  }
+}
+
+/** The kind of question that one asks, and the shape of its mechanism. Throws LdpkitError "study". */
+export function kindOf({ ask, mechanism }, path) {
+  check(isObject(mechanism), `${path}.mechanism`, "must be an object");
+  const { name } = mechanism;
+  oneOf(...Object.keys(LOADERS))(name, `${path}.mechanism.name`);
+  const { kinds, parameters } = loaded[name];
+  const kind = kinds.find((one) => one.ask === ask);
+  check(kind, `${path}.mechanism.name`, `does not fit a question that asks ${ask}`);
+  return { ...kind, mechanism: record({ name: oneOf(name), epsilon, ...parameters }) };
+}
+
+/** The rules that join several fields of a question. Throws LdpkitError "study". */
+export function checkTogether(question) {
+  loaded[question.mechanism.name].check?.(question);
+}
 
 /**
  * The mechanism that a parsed study's question names. Throws LdpkitError "study" where ε or δ is too
@@ -28,7 +48,7 @@ export const loadMechanisms = (questions) =>
  */
 export function mechanismFor(question) {
   const { name } = question.mechanism;
-  const mechanism = loaded[name](question);
+  const mechanism = loaded[name].build(question);
   const perturb = (answer, random = systemRandom) => mechanism.randomise(mechanism.quantise(answer), random);
   return { name, ...mechanism, perturb };
 }

@@ -2,15 +2,16 @@
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThreshold } from "../calibration.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
-import { bytesBelow, concat, packBelow } from "./base.js";
-import { checkOdds, choiceIndex } from "./choice.js";
+import { bytesBelow, checkOdds, choice, choiceIndex, packBelow } from "./choice.js";
 
 // A prime above every choice; all products stay below 2**53.
 const PRIME = 2 ** 31 - 1;
 const MOST_HASHES = 65536n;
 
 /** The payload is a, b and c, drawn below PRIME, then ((a·x² + b·x + c) mod PRIME) mod hashes by randomized response. */
-export function mechanism(question) {
+export const mechanism = { kinds: [choice], parameters: {}, build };
+
+function build(question) {
   const { epsilon } = question.mechanism;
   const best = ((expEpsilonBelow(epsilon) + (1n << (WORK_BITS - 1n))) >> WORK_BITS) + 1n;
   const hashes = Number(best < MOST_HASHES ? best : MOST_HASHES);
@@ -23,10 +24,11 @@ export function mechanism(question) {
     const seed = [belowPrime(random), belowPrime(random), belowPrime(random)];
     const hash = ((((seed[0] * quantised + seed[1]) % PRIME) * quantised + seed[2]) % PRIME) % hashes;
     const value = truthOrOther(hash, hashes, threshold, random);
-    return [...seed.map((part) => packBelow(part, 4)), packBelow(value, valueSize)].reduce(concat);
+    return Uint8Array.of(...seed.flatMap((part) => [...packBelow(part, 4)]), ...packBelow(value, valueSize));
   }
 
-  return { integers: { threshold, hashes: BigInt(hashes) }, payloadSize: 12 + valueSize, quantise: choiceIndex(question), randomise };
+  const integers = { threshold, hashes: BigInt(hashes) };
+  return { integers, payloadSize: 12 + valueSize, quantise: choiceIndex(question), randomise };
 }
 
 function belowPrime(random) {

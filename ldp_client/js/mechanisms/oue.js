@@ -1,11 +1,13 @@
 /** Optimized unary encoding (Wang et al. 2017): one noisy bit for each choice. */
 
 import { CHOICE_BITS, unaryThreshold } from "../calibration.js";
-import { checkOdds, choiceIndex } from "./choice.js";
+import { checkOdds, choice, choiceIndex } from "./choice.js";
 import { biasedBits, oneHot, trimmed, unarySize } from "./unary.js";
 
 /** A bit is 1 with probability ½ for the true choice, else T / 2**32. */
-export function mechanism(question) {
+export const mechanism = { kinds: [choice], parameters: {}, build };
+
+function build(question) {
   const payloadSize = unarySize(question);
   const threshold = unaryThreshold(question.mechanism.epsilon);
   checkOdds(question, (1n << CHOICE_BITS) - threshold, threshold);

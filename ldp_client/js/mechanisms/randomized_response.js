@@ -2,11 +2,12 @@
 
 import { CHOICE_BITS, truthThreshold } from "../calibration.js";
 import { truthOrOther } from "../randomness.js";
-import { bytesBelow, packBelow } from "./base.js";
-import { checkOdds, choiceIndex } from "./choice.js";
+import { bytesBelow, checkOdds, choice, choiceIndex, packBelow, yesNo } from "./choice.js";
 
 /** The true one of k choices with probability T / 2**32, else one of the others; its index, big-endian. */
-export function mechanism(question) {
+export const mechanism = { kinds: [choice, yesNo], parameters: {}, build };
+
+function build(question) {
   const choices = question.choices.length;
   const threshold = truthThreshold(question.mechanism.epsilon, choices);
   checkOdds(question, threshold * BigInt(choices - 1), (1n << CHOICE_BITS) - threshold);

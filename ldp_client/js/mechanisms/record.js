@@ -1,24 +1,44 @@
-/** What mechanisms for a record share: reading an answer into integers. */
+/** What mechanisms for a record share: what a study says of it, and reading an answer into integers. */
 
 import { fail } from "../errors.js";
 import { signedUnits } from "../quantise.js";
-import { hasOwn, isObject } from "../shapes.js";
+import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record as object } from "../shapes.js";
 
-export function checkNames({ id, features, response }, answer) {
-  if (!isObject(answer)) fail("answer", "must be a record", id);
-  const fields = [...features, response];
-  for (const field of fields) {
-    if (!hasOwn(answer, field.id)) fail("answer", "is missing", `${id}.${field.id}`);
-  }
-  if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
+const NUMBER_FIELD = object({ id: identifier, bounds });
+const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
+const SIGNS = new Map([["yes", 1], [true, 1], ["no", -1], [false, -1]]);
+const LINEAR = "linear_regression";
+const LOGISTIC = "logistic_regression";
+
+export const record = {
+  ask: "record",
+  fields: {
+    features: listOf(NUMBER_FIELD, 1, 128, "id"),
+    norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
+    response: (value, path) => (value?.ask === undefined ? NUMBER_FIELD : YES_NO_FIELD)(value, path),
+  },
+  models: [LINEAR, LOGISTIC],
+};
+
+export function checkRecord({ features, response: { id, bounds }, model, path }) {
+  check(!features.some((feature) => feature.id === id), `${path}.response.id`, "is also a feature");
+  oneOf(bounds ? LINEAR : LOGISTIC)(model.name, `${path}.model.name`);
 }
 
-/** One field of a record, its bounds (or no and yes) at ∓size. */
-export function units(question, { id, bounds }, answer, size) {
-  const value = answer[id];
-  const name = `${question.id}.${id}`;
-  if (bounds) return BigInt(signedUnits(value, bounds, size, name));
-  if (value === "yes" || value === true) return BigInt(size);
-  if (value === "no" || value === false) return BigInt(-size);
-  return fail("answer", "must be yes or no", name);
+/**
+ * The features of an answer in −size..size, their bounds at the ends, and its response likewise in
+ * −weight..weight (a yes/no at the ends). Throws LdpkitError "answer".
+ */
+export function fieldsOf({ id, features, response }, answer, size, weight) {
+  if (!isObject(answer)) fail("answer", "must be a record: {feature: value, …, response: value}", id);
+  const fields = [...features, response];
+  const names = fields.map((field) => `${id}.${field.id}`);
+  fields.forEach((field, index) => hasOwn(answer, field.id) || fail("answer", "is missing", names[index]));
+  if (Object.keys(answer).length > fields.length) fail("answer", "has a field that the study does not ask for", id);
+  const units = fields.map((field, index) => {
+    const [value, most] = [answer[field.id], field === response ? weight : size];
+    if (field.bounds) return signedUnits(value, field.bounds, most, names[index]);
+    return most * (SIGNS.get(value) ?? fail("answer", "must be yes or no", names[index]));
+  });
+  return { scaled: units.slice(0, -1).map(BigInt), responded: units.at(-1) };
 }

@@ -2,11 +2,13 @@
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThresholdOfWeights } from "../calibration.js";
 import { randomUint32, uniformBelow, viewOf } from "../randomness.js";
-import { checkOdds, choiceIndex } from "./choice.js";
+import { checkOdds, choice, choiceIndex } from "./choice.js";
 import { unarySize } from "./unary.js";
 
 /** `size` choices: the true one with probability T / 2**32, the rest uniform among the others. */
-export function mechanism(question) {
+export const mechanism = { kinds: [choice], parameters: {}, build };
+
+function build(question) {
   const payloadSize = unarySize(question);
   const { epsilon } = question.mechanism;
   const choices = question.choices.length;
@@ -25,7 +27,8 @@ export function mechanism(question) {
     return bits;
   }
 
-  return { integers: { threshold, size: BigInt(size) }, payloadSize, quantise: choiceIndex(question), randomise };
+  const integers = { threshold, size: BigInt(size) };
+  return { integers, payloadSize, quantise: choiceIndex(question), randomise };
 }
 
 /** max(1, round(k / (1 + e**ε))). */

@@ -7,7 +7,9 @@ const MOST_CHOICES = 65536;
 
 /** The bytes of a bit for each choice: choice j is bit j % 8 (lowest first) of byte j // 8. */
 export function unarySize({ choices, path }) {
-  if (choices.length > MOST_CHOICES) fail("study", "has too many choices for it", `${path}.mechanism.name`);
+  if (choices.length > MOST_CHOICES) {
+    fail("study", "sends a bit for each choice, which are too many; olh or hadamard would fit", `${path}.mechanism.name`);
+  }
   return Math.ceil(choices.length / 8);
 }
 
@@ -25,8 +27,16 @@ export function biasedBits(threshold, size, random) {
   return bits;
 }
 
+/** The bits, each flipped with probability threshold / 2**32. */
+export function flipped(bits, threshold, choices, random) {
+  const flips = biasedBits(threshold, bits.length, random);
+  return trimmed(flips.map((byte, index) => byte ^ bits[index]), choices);
+}
+
 /** A bit for each choice, the given one's 1; touches every byte, whatever the answer. */
-export const oneHot = (bits, index) => bits.map((_, byte) => Number(byte === index >> 3) << (index & 7));
+export function oneHot(bits, index) {
+  return bits.map((_, byte) => Number(byte === index >> 3) << (index & 7));
+}
 
 /** The bits without those beyond the last choice. */
 export function trimmed(bits, choices) {

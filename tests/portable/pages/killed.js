@@ -21,6 +21,7 @@ function stepBefore(object, name) {
 
 stepBefore(IDBDatabase.prototype, "transaction");
 stepBefore(IDBObjectStore.prototype, "getAll");
+stepBefore(IDBObjectStore.prototype, "put");
 stepBefore(IDBObjectStore.prototype, "add");
 
 // Zeros are never drawn again, so the number of steps is always the same.
