@@ -5,6 +5,8 @@ The paper's sensitivity (3), from widths of bounds, is too small where 0 is not 
 is the smaller of what the box and the norm allow.
 """
 
+from functools import lru_cache
+
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.quantise import UNIT
 from ldp_client.core.strips import laplace
@@ -34,9 +36,15 @@ class TableStatisticsLaplace(TableMechanism):
         return len(self.coordinates)
 
     def _multipliers(self, room: int) -> "list[int]":
-        bounds = self.radius, UNIT, len(self.features), self.intercept
-        distance = min(box_distance(*bounds, self.average), Ball(*bounds).distance(self.average))
+        distance = l1_distance(self.radius, UNIT, len(self.features), self.intercept, self.average)
         return [(room << MULTIPLIER_BITS) // distance] * len(self.coordinates)
 
     def _noise(self, count: int, random: "Source") -> "list[int]":
         return laplace(count, random)
+
+
+@lru_cache(maxsize=256)
+def l1_distance(radius: int, unit: int, features: int, intercept: bool, average: int) -> int:
+    """The L1 distance of two tables' statistics at most: what the box and what the ball allow."""
+    box = box_distance(radius, unit, features, intercept, average)
+    return min(box, Ball(radius, unit, features, intercept).distance(average))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ldp_client import cli, mechanism_for
-from ldp_client.mechanisms.tables.ball_distance import Ball
-from ldp_client.mechanisms.tables.sensitivities import box_distance, ddplr_sensitivity
+from ldp_client.mechanisms.tables.laplace import l1_distance
+from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
 from schemas import Report, Study
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data-holders.md").read_text()
@@ -40,8 +40,7 @@ def test_the_constants_of_the_guide_are_those_of_the_code():
         return ddplr_sensitivity(UNIT, UNIT, intercept, average) / average / UNIT**2
 
     def l1(norm):
-        bounds = round(norm * UNIT), UNIT, 2, False
-        return min(box_distance(*bounds, 1), Ball(*bounds).distance(1)) / UNIT**2
+        return l1_distance(round(norm * UNIT), UNIT, 2, False, 1) / UNIT**2
 
     found = [ddplr(False, 1), ddplr(True, 1), ddplr(False, 2), ddplr(False, 10**6), l1(2**0.5), l1(1)]
     assert found == pytest.approx([2.121, 3.162, 2.83, 5.66, 6, 4.67], rel=2e-3)
