@@ -62,7 +62,7 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior) -> Mode
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
-    return Model(program, data, initial, dict)
+    return Model(program, data, initial, dict, peaked=True)
 
 
 def _feature_factor(prior: ConjugatePrior, d: int) -> Array:
