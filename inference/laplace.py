@@ -8,18 +8,14 @@ fewer than 400 effective draws. Where it can, the draws are resampled by them, w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize
+from scipy.linalg import solve_triangular
 
 from inference.importance import resample, weigh
+from inference.mode import find_mode
 from inference.models.base import Model
 from inference.sampling import CHAINS, KEPT, Sampled
 from inference.space import Arrays, Space, as_arrays, space_of
@@ -29,19 +25,7 @@ Vector = NDArray[np.float64]
 
 # The Hessian is dense: 1.2 GB at this size, and about a minute for its factor.
 MOST_DIMENSIONS = 12_000
-NEWTON_STEPS = 20
-# Half the squared distance to the mode in posterior sds: this is 0.001 sd.
-CLOSE_ENOUGH = 5e-7
-COLUMNS_AT_ONCE, DRAWS_AT_ONCE = 64, 250
-
-
-@dataclass(frozen=True)
-class Mode:
-    """at (d,): the mode. factor (d, d): lower Cholesky factor of the Hessian. reasons: what went wrong."""
-
-    at: Vector
-    factor: Vector
-    reasons: tuple[str, ...]
+DRAWS_AT_ONCE = 250
 
 
 def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
@@ -66,64 +50,6 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
     shape = (CHAINS, len(rows) // CHAINS)
     chains = {name: value[rows].reshape(*shape, *value.shape[1:]) for name, value in sites.items()}
     return Sampled(chains, np.zeros(shape, dtype=bool), (*mode.reasons, *worth.reasons()))
-
-
-def find_mode(space: Space, start: Vector, data: Arrays) -> Mode:
-    """The mode of the posterior in unbounded space, and the curvature there."""
-    compiled = jax.jit(jax.value_and_grad(space.potential))
-    hessian = jax.jit(lambda vector, data: _hessian(space, vector, data))
-
-    def slope(vector: Vector) -> tuple[float, Vector]:
-        value, gradient = compiled(vector, data)
-        good = bool(np.isfinite(value)) and bool(np.isfinite(gradient).all())
-        return (float(value), np.asarray(gradient)) if good else (1e300, np.zeros_like(vector))
-
-    vector = minimize(slope, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    return _newton(slope, lambda vector: np.array(hessian(vector, data)), vector)
-
-
-def _newton(
-    slope: Callable[[Vector], tuple[float, Vector]], hessian: Callable[[Vector], Vector], vector: Vector
-) -> Mode:
-    """Newton's method with halved steps, until the mode is nearer than a thousandth of an sd."""
-    for _ in range(NEWTON_STEPS):
-        value, gradient = slope(vector)
-        factor, lifted = _factor(hessian(vector))
-        step = cho_solve((factor, True), gradient)
-        if gradient @ step / 2 < CLOSE_ENOUGH:
-            return Mode(vector, factor, (_FLAT,) if lifted else ())
-        halves = [0.5**power for power in range(12)]
-        shorter = next((part for part in halves if slope(vector - part * step)[0] < value), 0.0)
-        if shorter == 0.0:
-            break
-        vector = vector - shorter * step
-    return Mode(vector, factor, ("the posterior's mode was not found: use --method nuts",))
-
-
-_FLAT = "the posterior has no peak that a Gaussian could follow: use --method nuts"
-
-
-def _factor(hessian: Vector) -> tuple[Vector, bool]:
-    """Lower Cholesky factor; the diagonal is lifted (and that is said) where it is not positive definite."""
-    diagonal = np.abs(np.diag(hessian))
-    lift = 0.0
-    while True:
-        try:
-            return cholesky(hessian + lift * np.eye(len(hessian)), lower=True), lift > 0
-        except (LinAlgError, ValueError):
-            lift = max(10 * lift, 1e-6 * float(np.nan_to_num(diagonal).max(initial=1e-6)))
-            hessian = np.nan_to_num(hessian)
-
-
-def _hessian(space: Space, vector: Array, data: Arrays) -> Array:
-    """The Hessian (d, d), some columns at a time: memory stays near that of the result."""
-
-    def column(direction: Array) -> Array:
-        gradient = jax.grad(space.potential)
-        return jax.jvp(lambda at: gradient(at, data), (vector,), (direction,))[1]
-
-    unit = jnp.eye(len(vector))
-    return jax.lax.map(column, unit, batch_size=min(COLUMNS_AT_ONCE, len(vector)))
 
 
 def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dict[str, Vector]]:

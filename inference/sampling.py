@@ -13,10 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.scipy.linalg import cho_solve, solve_triangular
 from numpy.typing import NDArray
 from numpyro import handlers
 from numpyro.infer.hmc import HMCState, hmc
 
+from inference.mode import Mode, find_mode
 from inference.models.base import Draws, Model
 from inference.space import Arrays, Space, as_arrays, space_of
 
@@ -25,6 +27,10 @@ WARMUP = 1000
 KEPT = 1000
 MOST_ROUNDS = 4
 TARGET_ACCEPTANCE = 0.9
+# About a known mode only the step size is to be found, and little curvature is left to be careful of.
+SHORT_WARMUP, ACCEPTANCE_ABOUT_MODE = 300, 0.8
+# How far chains start from a known mode, in sds of the Gaussian there.
+AROUND = 2.0
 # Models of more dimensions have a diagonal mass matrix, and a processor for each chain: side by side, all
 # chains would wait for the longest of their trajectories.
 MOST_DENSE = 128
@@ -52,10 +58,13 @@ def sample(
     """Four vectorised NUTS chains in float64; the same seed on the same machine gives the same draws.
 
     While what was drawn is not `enough`, the chains go on for `kept` draws more, three times at most.
+    A peaked model's chains have a shorter warm-up.
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        chains = Chains(space, warmup, length=gcd(warmup, kept))
+        mode = _mode(model, space, data) if model.peaked else None
+        warmup = warmup if mode is None else min(warmup, SHORT_WARMUP)
+        chains = Chains(space, warmup, length=gcd(warmup, kept), mode=mode)
         keys = jax.random.split(jax.random.key(seed), CHAINS)
         state = chains.begin(keys, as_arrays(model.initial, float), data)
         for _ in range(warmup // chains.length):
@@ -72,15 +81,25 @@ def sample(
     return _joined(rounds)
 
 
+def _mode(model: Model, space: Space, data: Arrays) -> Mode | None:
+    """The posterior's mode, None where it is none that a Gaussian could follow."""
+    start = jax.jit(space.start)(as_arrays(model.initial, float), data)
+    mode = find_mode(space, np.asarray(start), data)
+    return None if mode.reasons else mode
+
+
 class Chains:
     """NUTS on one model as two compiled programs for all chains: side by side, or in threads for wide models.
 
     begin: (keys, initial values, data) -> state. advance: (state, data) -> (state, sites and diverging of
     `length` draws for each chain). Warm-up and kept draws are the same program: it is compiled once, and,
-    as the data are its arguments, again only for another study.
+    as the data are its arguments, again only for another study. mode: of these data, where it is known.
     """
 
-    def __init__(self, space: Space, warmup: int, length: int, tree_depth: int = 10) -> None:
+    def __init__(
+        self, space: Space, warmup: int, length: int, tree_depth: int = 10, mode: Mode | None = None
+    ) -> None:
+        self._mode = mode
         self.length = length
         self._tree_depth = tree_depth
         self._space = space
@@ -98,18 +117,35 @@ class Chains:
 
     def _begin(self, key: Array, initial: Arrays, data: Arrays) -> HMCState:
         nearby, key = jax.random.split(key)
-        middle = self._space.start(initial, data)
-        # Chains that start at one point could not show that there are two modes.
-        shift = jax.random.uniform(nearby, middle.shape, minval=-NEARBY, maxval=NEARBY)
+        known = self._mode is not None
+        place = self._about_mode(nearby) if known else self._about_start(nearby, initial, data)
         return self._init(
-            middle + shift,
+            place,
             self._warmup,
-            dense_mass=not self._wide,
-            target_accept_prob=TARGET_ACCEPTANCE,
+            dense_mass=known or not self._wide,
+            inverse_mass_matrix=self._metric,
+            adapt_mass_matrix=not known,
+            target_accept_prob=ACCEPTANCE_ABOUT_MODE if known else TARGET_ACCEPTANCE,
             max_tree_depth=self._tree_depth,
             model_kwargs={"data": data},
             rng_key=key,
         )
+
+    # Chains that start at one point could not show that there are two modes.
+    def _about_start(self, key: Array, initial: Arrays, data: Arrays) -> Array:
+        middle = self._space.start(initial, data)
+        return middle + jax.random.uniform(key, middle.shape, minval=-NEARBY, maxval=NEARBY)
+
+    def _about_mode(self, key: Array) -> Array:
+        assert self._mode is not None
+        white = jax.random.normal(key, self._mode.at.shape)
+        return self._mode.at + AROUND * solve_triangular(self._mode.factor, white, lower=True, trans="T")
+
+    @property
+    def _metric(self) -> Array | None:
+        if self._mode is None:
+            return None
+        return cho_solve((self._mode.factor, True), jnp.eye(len(self._mode.at)))
 
     def _advance(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
         state, vectors, diverging = self._scan(state, data, self.length)

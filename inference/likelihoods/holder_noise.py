@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+Values = Matrix | Array
 # How far noise scales may deviate from the shape that they are taken for.
 TOLERANCE = 1e-6
 
@@ -19,9 +21,9 @@ class NoiseShape(NamedTuple):
     diagonal entries `places`, where it is 1 + excess: -1 is an entry known exactly, inf one not released.
     """
 
-    scale: Matrix
+    scale: Values
     places: tuple[int, ...]
-    excess: tuple[float, ...]
+    excess: Values
 
 
 def noise_shape(noise: Matrix, constant: bool) -> NoiseShape | None:
@@ -38,7 +40,7 @@ def noise_shape(noise: Matrix, constant: bool) -> NoiseShape | None:
     if np.any(excess[int(constant) :] <= -1):
         return None
     places = tuple(int(i) for i in np.flatnonzero(np.abs(excess) > TOLERANCE))
-    return NoiseShape(scale, places, tuple(float(excess[i]) for i in places))
+    return NoiseShape(scale, places, excess[list(places)])
 
 
 def _factors(noise: Matrix) -> Matrix | None:

@@ -163,6 +163,8 @@ class HolderSums(HolderLaw):
         seen = jnp.einsum("kbij,keij->keb", solved, sums.statistics)
         seen = seen - sums.records[..., None] * jnp.einsum("kbij,ij->kb", solved, second)[:, None]
         products = jnp.einsum("ke,kea,keb->kab", sums.weights, seen, seen)
+        if len(basis) == 1:
+            return jnp.log(jnp.abs(small[:, 0, 0])), jnp.sum(products / small)
         return jnp.linalg.slogdet(small)[1], jnp.sum(jnp.linalg.inv(small) * products)
 
 

@@ -118,12 +118,14 @@ def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
     sums, groups = (grouped if alike else one_by_one)(scaled, rows.expected)
     variance = np.full(len(groups.at), rows.variance[0]) if alike and len(groups.at) else rows.variance
     data = {"statistics": sums, **groups._asdict(), "count_variance": variance, **_total(statistics, rows)}
+    data |= {"scale": np.asarray(shape.scale), "excess": np.asarray(shape.excess)}
 
     def law(second: Array, data: Mapping[str, Array]) -> HolderLaw:
         found = HolderGroups(*(data[name] for name in HolderGroups._fields))
+        noise = NoiseShape(data["scale"], shape.places, data["excess"])
         total = _total_of(data)
         return HolderSums(
-            second, found, data["count_variance"], shape, constant=constant, counted=counted, total=total
+            second, found, data["count_variance"], noise, constant=constant, counted=counted, total=total
         )
 
     return Observed(data, law, {})
