@@ -8,8 +8,9 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.ddplr.constants import Constants
-from benchmarks.ddplr.estimates import METHODS, PUBLISHED, Setting, draws_of, paper_prior, split_r_hat
+from benchmarks.ddplr.estimates import METHODS, PUBLISHED, draws_of, split_r_hat
 from benchmarks.ddplr.published import INTERVALS, MEANS
+from benchmarks.ddplr.releases import Setting, paper_prior
 from benchmarks.ddplr.tables import FILES, real
 from benchmarks.ldpbi.showing import headline, show_table, verdict
 
@@ -35,7 +36,7 @@ def run(number: str, constants: Constants, runs: int, quick: bool, datasets: lis
     """Print Table 1 (means) or 2 (intervals), ours beside theirs."""
     headline(
         f"Table {number}: prediction error, ε = 1, {runs} runs, {constants} constants",
-        "MCMC-fixedS and Bayes-fixedS-fast are the most stable, and better than adaSSP and MCMC-B&S for J > 1",
+        "MCMC-fixedS and Bayes-fixedS-fast are the most stable, and better than the last two for J > 1",
     )
     at_least_as_good = []
     for dataset in datasets:
@@ -52,7 +53,12 @@ def run(number: str, constants: Constants, runs: int, quick: bool, datasets: lis
 
 
 def score(
-    dataset: str, holders: int, constants: Constants, runs: int, quick: bool, methods: tuple[str, ...] = METHODS
+    dataset: str,
+    holders: int,
+    constants: Constants,
+    runs: int,
+    quick: bool,
+    methods: tuple[str, ...] = METHODS,
 ) -> dict[str, Scored]:
     """Every method's errors in one cell."""
     trained, test = real(dataset)
