@@ -15,10 +15,10 @@ def main() -> None:
     arguments = parse()
     everything = not (arguments.table or arguments.figure)
     start = time.perf_counter()
-    for number in arguments.table or (("1", "2") if everything else ()):
-        for constants in arguments.constants:
-            names = arguments.data or prediction.present()
-            prediction.run(number, constants, arguments.runs, arguments.quick, names)
+    tables = arguments.table or (["1", "2"] if everything else [])
+    for constants in arguments.constants if tables else ():
+        names = arguments.data or prediction.present()
+        prediction.run(tables, constants, arguments.runs, arguments.quick, names)
     for number in arguments.figure or (("2", "3", "4") if everything else ()):
         if number == "3":
             speed.run(arguments.out, arguments.quick)

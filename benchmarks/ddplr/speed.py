@@ -69,50 +69,41 @@ def seconds_of(name: str, setting: Setting) -> float:
     if name == "marginal":
         return gradient_seconds(setting)
     kernel, noise_of = KERNELS[name]
-    data = released(releases(setting, noise_of)[0], setting.prior)
-    return loop_seconds(lambda steps: chain(kernel, data, steps))
+    data = jax.tree.map(np.asarray, released(releases(setting, noise_of)[0], setting.prior))
+    key = jax.random.key(0)
 
+    def step(index: Any, state: Any) -> Any:
+        return kernel.step(jax.random.fold_in(key, index), state, data)
 
-def chain(kernel: Any, data: Any, steps: int) -> Callable[[], Any]:
-    """`steps` iterations, compiled."""
-    program = jax.jit(lambda key, data: one_chain(kernel, key, data, Run(0, 0, 1, 1, steps)))
-    arguments = jax.random.key(0), jax.tree.map(np.asarray, data)
-    compiled = program.lower(*arguments).compile()
-    return lambda: compiled(*arguments)
+    return loop_seconds(step, jax.jit(kernel.init)(key, data))
 
 
 def gradient_seconds(setting: Setting) -> float:
     """Of marginal's log-density with its gradient, on its own mechanism's statistics."""
     model = conjugate_model(releases(setting, svec_noise)[0], setting.prior)
+    space, data = space_of(model), as_arrays(model.data)
+    slope = jax.value_and_grad(lambda vector: space.potential(vector, data))
 
-    def many(steps: int) -> Callable[[], Any]:
-        space, data = space_of(model), as_arrays(model.data)
-        slope = jax.value_and_grad(lambda vector: space.potential(vector, data))
+    def step(_: Any, vector: Any) -> Any:
+        value, gradient = slope(vector)
+        # Nothing moves, but no compiler may know it.
+        return vector + 1e-300 * gradient * value
 
-        def step(_: Any, vector: Any) -> Any:
-            value, gradient = slope(vector)
-            # Nothing moves, but no compiler may know it.
-            return vector + 1e-300 * gradient * value
-
-        start = space.start(as_arrays(model.initial, float), data)
-        compiled = jax.jit(lambda vector: jax.lax.fori_loop(0, steps, step, vector)).lower(start).compile()
-        return lambda: compiled(start)
-
-    return loop_seconds(many)
+    return loop_seconds(step, space.start(as_arrays(model.initial, float), data))
 
 
-def loop_seconds(of: Callable[[int], Callable[[], Any]]) -> float:
-    """Seconds a step: loops long enough to time."""
-    steps = 1
+def loop_seconds(step: Callable[[Any, Any], Any], state: Any) -> float:
+    """Seconds a step, in a loop long enough to time."""
+    loop = jax.jit(lambda steps, state: jax.lax.fori_loop(0, steps, step, state))
+    steps, taken = 1, 0.0
+    jax.block_until_ready(loop(steps, state))
     while True:
-        loop = of(steps)
-        jax.block_until_ready(loop())
         start = time.perf_counter()
-        jax.block_until_ready(loop())
+        jax.block_until_ready(loop(steps, state))
         taken = time.perf_counter() - start
-        if taken > ENOUGH or steps > 10**6:
+        if taken > ENOUGH:
             return taken / steps
-        steps = max(4 * steps, int(steps * ENOUGH / max(taken, 1e-4)))
+        steps = max(2 * steps, int(1.3 * steps * ENOUGH / max(taken, 1e-3)))
 
 
 def effective(quick: bool) -> None:
