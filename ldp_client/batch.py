@@ -32,6 +32,7 @@ def perturb_file(
 ) -> int:
     """Write one report for each person of an answer file, NDJSON; returns how many.
 
+    A data holder's file is its table, of which it writes one report.
     Nothing is written when any answer is wrong. progress is told how many are done. Uses NumPy where it
     is installed. Raises InputError with the line, and for a study whose reports protect nobody unless
     they are summed as secret shares.
@@ -41,6 +42,11 @@ def perturb_file(
     if os.path.exists(reports_path):
         raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    if study.unit == "holder":
+        from ldp_client.holders import perturb_table
+
+        perturb_table(study, mechanisms, answers_path, reports_path)
+        return 1
     count = 0
     with replacing(reports_path) as file:
         people = _quantised_people(study, mechanisms, answers_path)

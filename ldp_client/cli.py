@@ -83,9 +83,15 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     check.add_argument("study", metavar="STUDY.json")
     check.set_defaults(run=run_study_check)
 
-    perturb = subparsers.add_parser("perturb", help="add device-side noise to a file of answers")
+    perturb = subparsers.add_parser(
+        "perturb", help="add device-side noise to a file of answers, or to a table"
+    )
     perturb.add_argument("study", metavar="STUDY.json")
-    perturb.add_argument("answers", metavar="ANSWERS", help="NDJSON, or CSV with a header")
+    perturb.add_argument(
+        "answers",
+        metavar="ANSWERS",
+        help="NDJSON, or CSV with a header; of a data holder its table, CSV or Parquet",
+    )
     perturb.add_argument("--out", required=True, metavar="REPORTS", help="where the reports go (NDJSON)")
     perturb.set_defaults(run=run_perturb)
 
@@ -114,7 +120,7 @@ def run_perturb(arguments: argparse.Namespace) -> int:
 
     study = load_study(arguments.study)
     count = perturb_file(study, arguments.answers, arguments.out, _tell_progress)
-    print(f"{count} reports in {arguments.out}")
+    print(f"{count} report{'s' if count > 1 else ''} in {arguments.out}")
     print("Each run draws new noise and spends epsilon again: keep these reports, run once.", file=sys.stderr)
     return 0
 

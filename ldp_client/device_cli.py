@@ -8,6 +8,8 @@ from schemas.errors import AlreadyAnsweredError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ldp_client.device import Device
     from schemas.study import Study
 
@@ -17,6 +19,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     answer = subparsers.add_parser("answer", help="answer a study once, as one device")
     _add_common(answer)
     answer.add_argument("--set", action="append", default=[], metavar="QUESTION=VALUE", dest="answers")
+    answer.add_argument("--table", default="", metavar="FILE", help="a data holder's table, CSV or Parquet")
     answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
     answer.add_argument(
         "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
@@ -42,15 +45,14 @@ def default_folder() -> str:
 
 
 def run_answer(arguments: argparse.Namespace) -> int:
-    """ldpkit answer STUDY_URL --set question=value …"""
-    from ldp_client.answers import answers_from_text
+    """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
     from ldp_client.device import Device
     from ldp_client.fetch import split_study_url
 
     collector, study_id = split_study_url(arguments.study_url)
     device = Device(arguments.folder, arguments.max_epsilon, collector, signing_keys=arguments.key)
     study = device.fetch(study_id)
-    answers = answers_from_text(study, split_settings(study, arguments.answers))
+    answers = _answers(study, arguments)
     if not arguments.yes:
         _ask_for_consent(study)
     device.consent(study)
@@ -64,6 +66,20 @@ def run_answer(arguments: argparse.Namespace) -> int:
         _flush(device)
         raise
     return _flush(device)
+
+
+def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
+    """What the options answer: a data holder gives a table, a person values. Raises InputError."""
+    from ldp_client.answers import answers_from_text
+    from ldp_client.table_files import table_answers
+
+    if study.unit != "holder":
+        if arguments.table:
+            raise InputError(f"--table: study {study.id} asks people, not data holders: use --set")
+        return answers_from_text(study, split_settings(study, arguments.answers))
+    if arguments.answers or not arguments.table:
+        raise InputError(f"study {study.id} is for data holders: answer it with --table FILE")
+    return {**table_answers(study, arguments.table)}
 
 
 def run_withdraw(arguments: argparse.Namespace) -> int:

@@ -11,15 +11,35 @@ if TYPE_CHECKING:
 
 def odds(epsilon: float, delta: float = 0.0) -> str:
     """What epsilon (nats) and delta (probability) mean to a person, as odds."""
+    factor, likely, exception = _factors(epsilon, delta)
+    return (
+        f"Whatever was answered, any report is at most {factor} times as likely as with any other answer: "
+        f"someone who thought two answers equally likely before seeing the report can be at most "
+        f"{likely} sure of one of them after.{exception}"
+    )
+
+
+def record_odds(epsilon: float, delta: float = 0.0) -> str:
+    """The same of a data holder's report, whose epsilon is for each record of the table."""
+    factor, likely, exception = _factors(epsilon, delta)
+    return (
+        f"Whatever one record of the table holds, any report is at most {factor} times as likely as with any "
+        f"other record in its place: someone who knows all other records, and thought two contents of this "
+        f"one equally likely before seeing the report, can be at most {likely} sure of one of them "
+        f"after.{exception}"
+    )
+
+
+def odds_of(study: "Study", epsilon: float, delta: float = 0.0) -> str:
+    """`odds`, or `record_odds` where data holders answer."""
+    return (record_odds if study.unit == "holder" else odds)(epsilon, delta)
+
+
+def _factors(epsilon: float, delta: float) -> "tuple[str, str, str]":
     factor = exp(epsilon)
     shown = f"{factor:.3g}" if factor < 1000 else f"{factor:.1e}"
-    likely = 100 * factor / (1 + factor)
     exception = f" Both hold up to an added probability of {delta:.1g}." if delta else ""
-    return (
-        f"Whatever was answered, any report is at most {shown} times as likely as with any other answer: "
-        f"someone who thought two answers equally likely before seeing the report can be at most "
-        f"{_percent(likely)} sure of one of them after.{exception}"
-    )
+    return shown, _percent(100 * factor / (1 + factor)), exception
 
 
 def _percent(value: float) -> str:
@@ -33,6 +53,7 @@ def describe(study: "Study") -> "list[str]":
         f"{study.title} ({study.id}, version {study.version})",
         f"open: {days}",
         f"digest: {study.digest}",
+        *_unit(study),
     ]
     for question in study.questions:
         mechanism = mechanism_for(question)
@@ -43,9 +64,18 @@ def describe(study: "Study") -> "list[str]":
             f"{question.id}: {question.text or question.ask}",
             f"  {mechanism.name}: true epsilon {float(privacy.epsilon):.9g}{delta}",
             f"  {mechanism.in_words()}",
-            f"  {odds(float(privacy.epsilon), float(privacy.delta))}",
+            f"  {odds_of(study, float(privacy.epsilon), float(privacy.delta))}",
         ]
     return [*lines, *_route(study), "", _total(study)]
+
+
+def _unit(study: "Study") -> "list[str]":
+    if study.unit != "holder":
+        return []
+    return [
+        "for data holders: each answers once, with its table of many records; epsilon is for each record,",
+        "m records of one person are protected with m times epsilon, in one table or in several",
+    ]
 
 
 def _route(study: "Study") -> "list[str]":

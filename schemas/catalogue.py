@@ -4,14 +4,16 @@ A name never changes meaning. To add a mechanism: one entry here, one file in
 ldp_client/mechanisms, one likelihood in inference.
 """
 
-from schemas.fields import Constant, Decimal, Integer, OneOf, Record
+from schemas.fields import Boolean, Constant, Decimal, Integer, OneOf, Record
 from schemas.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-ASKS = ("number", "choice", "yes_no", "record")
+# The last is for a data holder, about its many records; the others are for one person.
+ASKS = ("number", "choice", "yes_no", "record", "table")
+PERSON_ASKS = ASKS[:-1]
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
 SHARE_OF_BUDGET = Decimal(above="0", below="1")
@@ -38,11 +40,17 @@ def _named(name: str, parameters: "dict[str, Any]") -> "dict[str, Any]":
     return fields
 
 
-def _model(name: str, ask: str, **priors: "Any") -> Entry:
+def _model(name: str, *asks: str, **priors: "Any") -> Entry:
     """A model and the parameters whose prior a study may state."""
-    entry = Entry(name, (ask,))
+    entry = Entry(name, asks)
     entry.shape = Record(entry.shape.required, {"prior": Record({}, priors)})
     return entry
+
+
+def _table(name: str, **parameters: "Any") -> Entry:
+    """A mechanism for a data holder's table, and the options that all of them have."""
+    options = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
+    return Entry(name, ("table",), options, epsilon=EPSILON, **parameters)
 
 
 def _by_name(*entries: Entry) -> "dict[str, Entry]":
@@ -66,8 +74,11 @@ MECHANISMS = _by_name(
         instantaneous_epsilon=EPSILON,
     ),
     Entry("gaussian_statistics", ("record",), epsilon=EPSILON, delta=DELTA),
-    Entry("summed_gaussian", ASKS, {"cells": Integer(2, 4096)}, epsilon=EPSILON, delta=DELTA),
+    Entry("summed_gaussian", PERSON_ASKS, {"cells": Integer(2, 4096)}, epsilon=EPSILON, delta=DELTA),
     Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
+    _table("table_statistics", delta=DELTA),
+    _table("table_statistics_ddplr", delta=DELTA),
+    _table("table_statistics_laplace"),
 )
 
 _FEATURES: "dict[str, Any]" = {
@@ -93,6 +104,6 @@ MODELS = _by_name(
     _model("geometric", "number", p=SHARE),
     _model("bernoulli", "yes_no", p=SHARE),
     _model("multinomial", "choice", p=SIMPLEX),
-    _model("linear_regression", "record", sd=POSITIVE, **_FEATURES),
+    _model("linear_regression", "record", "table", sd=POSITIVE, **_FEATURES),
     _model("logistic_regression", "record", **_FEATURES),
 )

@@ -14,6 +14,7 @@ from schemas.fields import (
     Identifier,
     Integer,
     ListOf,
+    OneOf,
     Record,
     Tagged,
     Text,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 FORMAT = "ldpkit.study/1"
 MAX_BYTES = 1 << 20
 YES_NO = ("no", "yes")
+# Who answers: one person about herself, or a data holder about its many records.
+UNITS = ("person", "holder")
 
 _NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()})
 _YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")})
@@ -88,6 +91,11 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
         "norm": Decimal(above="0.001", at_most="1000"),
         "response": _Response(),
     },
+    "table": {
+        "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
+        "norm": Decimal(above="0.001", at_most="1000"),
+        "response": _NUMBER_FIELD,
+    },
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})
@@ -99,7 +107,14 @@ STUDY = Record(
         "title": Text(200),
         "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
     },
-    {"purpose": Text(5000), "opens": Day(), "closes": Day(), "ask_one": Boolean(), "route": ROUTE},
+    {
+        "purpose": Text(5000),
+        "opens": Day(),
+        "closes": Day(),
+        "ask_one": Boolean(),
+        "route": ROUTE,
+        "unit": OneOf(UNITS),
+    },
 )
 
 
@@ -112,7 +127,10 @@ class Field:
 
 
 class Mechanism:
-    """A mechanism's name and stated parameters, as the study gives them."""
+    """A mechanism's name and stated parameters, as the study gives them.
+
+    Of tables: count_share (None: the number of records is public), average (1: none) and intercept.
+    """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.name: str = parsed["name"]
@@ -122,6 +140,9 @@ class Mechanism:
         self.response_share: "Optional[Rational]" = parsed.get("response_share")
         self.of: str = parsed.get("of") or ""
         self.instantaneous_epsilon: "Optional[Rational]" = parsed.get("instantaneous_epsilon")
+        self.count_share: "Optional[Rational]" = parsed.get("count_share")
+        self.average: int = parsed.get("average") or 1
+        self.intercept: bool = parsed.get("intercept") is not False
 
 
 class Model:
@@ -135,8 +156,9 @@ class Model:
 class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
-    ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes) or
-    "record" (features, norm, response). choices: labels, or range(count) where they are `numbered`.
+    ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes), "record" (features,
+    norm, response) or "table" (the same, of a data holder's many records). choices: labels, or
+    range(count) where they are `numbered`.
     path: where it stands in the document, such as "questions[0]". route: the study's, if it has one.
     """
 
@@ -161,7 +183,8 @@ class Question:
 class Study:
     """A valid study document. Equal documents have equal canonical bytes and digests.
 
-    ask_one: whether each device answers one question only, drawn by itself.
+    ask_one: whether each device answers one question only, drawn by itself. unit: who answers, a
+    "person", or a data "holder" with a table of many records (then ε is for each record).
     Build it with `Study.from_json(text)` or `Study(document)`; both raise StudyError, which names
     the field that is wrong.
     """
@@ -178,6 +201,7 @@ class Study:
         self.closes: "Optional[str]" = parsed["closes"]
         self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None
         self.ask_one: bool = bool(parsed["ask_one"])
+        self.unit: str = parsed["unit"] or UNITS[0]
         self.questions: "tuple[Question, ...]" = tuple(
             [
                 Question(item, f"questions[{index}]", self.route)

@@ -1,7 +1,7 @@
 """The rules of a study document that join several of its fields."""
 
 from schemas.errors import StudyError
-from schemas.priors import check_prior
+from schemas.priors import check_prior, given_priors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +17,44 @@ def check_together(parsed: "dict[str, Any]") -> None:
         raise StudyError("route.tolerate", "must leave 3 clients or more: clients − tolerate ≥ 3")
     if route is not None and parsed["ask_one"]:
         raise StudyError("ask_one", "does not go with a secure sum, which counts every device in each answer")
+    if parsed["unit"] == "holder":
+        _check_holder(parsed)
     for index, question in enumerate(parsed["questions"]):
+        _check_unit(parsed["unit"] or "person", question, f"questions[{index}]")
         _check_route(parsed["route"], question, f"questions[{index}].mechanism")
         _check_memoized(question, f"questions[{index}].mechanism")
-        if question["ask"] == "record":
+        if question["ask"] in ("record", "table"):
             _check_record(question, f"questions[{index}]")
         check_prior(question, f"questions[{index}]", StudyError)
+
+
+def _check_holder(parsed: "dict[str, Any]") -> None:
+    """A data holder releases statistics of its own records to whoever wants them, on every question."""
+    if parsed["route"] is not None:
+        raise StudyError("route", "does not go with the unit 'holder': its statistics have their own noise")
+    if parsed["ask_one"]:
+        raise StudyError("ask_one", "does not go with the unit 'holder', who answers every question")
+
+
+def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:
+    table = question["ask"] == "table"
+    if table and unit != "holder":
+        raise StudyError(f"{path}.ask", "a table needs the study's unit 'holder'")
+    if unit == "holder" and not table:
+        raise StudyError(f"{path}.ask", "must be 'table': the study's unit is 'holder'")
+    if table:
+        _check_table(question, path)
+
+
+def _check_table(question: "dict[str, Any]", path: str) -> None:
+    mechanism = question["mechanism"]
+    if mechanism["average"] is not None and mechanism["count_share"] is not None:
+        # Without one record all later groups would be others: nothing hides that.
+        raise StudyError(
+            f"{path}.mechanism.count_share", "does not go with average, which needs a public count"
+        )
+    if mechanism["intercept"] is False and "centre" in given_priors(question["model"]):
+        raise StudyError(f"{path}.model.prior.centre", "needs statistics with an intercept")
 
 
 def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:

@@ -13,6 +13,7 @@ from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.tables import TableMechanism
 
 # The share of false reports that pages and commands speak of.
 FALSE_SHARE = 0.01
@@ -59,6 +60,11 @@ def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
         moved = min(1.0, false_share * share_influence(mechanism))
         return (
             f"{senders}, the share of a choice could be moved by up to {100 * moved:.3g} percentage points."
+        )
+    if isinstance(mechanism, TableMechanism):
+        return (
+            f"{senders}, estimates could be moved at will: a holder's report weighs as much as the number of "
+            f"records that it states. Take reports of invited holders only."
         )
     if isinstance(mechanism, GaussianStatistics):
         moved = false_share * moment_influence(mechanism)

@@ -87,6 +87,26 @@ NEWER_ANSWERS = {
     "chance": ANSWERS["risk"],
 }
 
+# A data holder's: one report of many records.
+TABLE = {
+    "id": "power",
+    "ask": "table",
+    "features": [{"id": "t", "bounds": ["0", "40"]}, {"id": "v", "bounds": ["20", "80"]}],
+    "norm": "1",
+    "response": {"id": "pe", "bounds": ["420", "500"]},
+    "mechanism": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6"},
+    "model": {"name": "linear_regression"},
+}
+DDPLR_TABLE = {**TABLE, "id": "ddplr", "mechanism": {**TABLE["mechanism"], "name": "table_statistics_ddplr"}}
+LAPLACE_TABLE = {
+    **TABLE,
+    "id": "laplace",
+    "mechanism": {"name": "table_statistics_laplace", "epsilon": "1"},
+}
+TABLES = [TABLE, DDPLR_TABLE, LAPLACE_TABLE]
+HOLDER = {"id": "plants", "unit": "holder"}
+ROWS = {"t": [10.0, 20.0, 35.0], "v": [40.0, 60.0, 70.0], "pe": [480.0, 450.0, 430.0]}
+
 
 def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A study document with these questions (all kinds if none are given)."""

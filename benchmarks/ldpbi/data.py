@@ -20,6 +20,14 @@ SOURCES = {
     "a header, names in snake case, no spaces after commas)",
     "kosarak_5_25_item_counts.csv.gz": "https://github.com/arbenson/discrete-subset-choice, "
     "data/kosarak-5-25.txt (how often each item occurs, as item,count in falling order)",
+    "power_plant.csv.gz": "https://archive.ics.uci.edu/dataset/294/combined+cycle+power+plant (gzip of its "
+    "first sheet as CSV with a header: AT, V, AP, RH, PE)",
+    "bike_sharing.csv.gz": "https://archive.ics.uci.edu/dataset/275/bike+sharing+dataset (gzip of hour.csv "
+    "without instant and dteday)",
+    "air_quality.csv.gz": "https://archive.ics.uci.edu/dataset/360/air+quality (gzip of AirQualityUCI.csv "
+    "with commas and decimal points, without Date and Time and its empty columns and rows)",
+    "3droad.csv.gz": "https://archive.ics.uci.edu/dataset/246/3d+road+network+north+jutland+denmark (gzip "
+    "of 3D_spatial_network.txt with a header line)",
 }
 
 

@@ -12,7 +12,7 @@ from collector.operator.posteriors import Fitted, last_fitted
 from collector.storage import queries
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import Rules
-from ldp_client.wording import odds
+from ldp_client.wording import odds_of
 from summaries.influence import FALSE_SHARE, influence_in_words
 
 if TYPE_CHECKING:
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Counting millions of reports takes a while; a page may take a twentieth of the time for it.
 REST = 20.0
-ASKS = {"number": "A number.", "choice": "One of {} choices.", "yes_no": "Yes or no.", "record": "A record."}
+ASKS = {
+    "number": "A number.",
+    "choice": "One of {} choices.",
+    "yes_no": "Yes or no.",
+    "record": "A record.",
+    "table": "A table of many records.",
+}
 
 
 class Recent(Generic[T]):
@@ -75,7 +81,8 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "reports": overview.reports,
         "epsilon": f"{epsilon:g}",
         "ask_one": rules.study.ask_one,
-        "odds": odds(epsilon),
+        "odds": odds_of(rules.study, epsilon),
+        "unit": rules.study.unit,
         "questions": _questions(rules, fitted, overview.reports),
     }
 

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, abort, make_response, render_template, se
 import ldp_client
 from collector.context import current_collector
 from collector.storage import queries
-from ldp_client.wording import odds
+from ldp_client.wording import odds_of
 
 participant = Blueprint("participant", __name__)
 
@@ -39,11 +39,11 @@ def page(study_id: str) -> Response:
         return _secured(make_response(render_template("missing.html"), 404))
     rules = collector.rules.find(study_id, document.version)
     text = render_template(
-        "participant.html",
+        "holder.html" if rules.study.unit == "holder" else "participant.html",
         study=rules.study,
         mechanisms=rules.mechanisms,
         over=state.closed,
-        odds=lambda privacy: odds(float(privacy.epsilon), float(privacy.delta)),
+        odds=lambda privacy: odds_of(rules.study, float(privacy.epsilon), float(privacy.delta)),
         modules=MODULES,
         budget=BUDGET,
         most_buttons=MOST_BUTTONS,

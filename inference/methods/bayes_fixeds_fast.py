@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +26,7 @@ def posterior(
     """θ's posterior mean (q,) and covariance (q, q), σ² given."""
     with jax.enable_x64(True):
         data = jax.tree.map(np.asarray, released(statistics, prior))
-        found = theta_posterior(nearest_semidefinite(data.gram), np.float64(variance), data)
+        found = theta_posterior(nearest_semidefinite(data.gram), jnp.asarray(variance), data)
         mean, factor = (np.asarray(part) for part in found)
     inverse = np.linalg.inv(factor)
     return mean, inverse.T @ inverse

@@ -55,6 +55,11 @@ def draw_theta(key: Array, gram: Array, variance: Array, data: Released) -> Arra
     return mean + solve_triangular(factor.T, jax.random.normal(key, mean.shape))
 
 
+def starting_variance(key: Array, data: Released) -> Array:
+    """σ² within a few factors of its prior's mode, different for each chain."""
+    return data.prior.rate / (data.prior.shape + 1) * jnp.exp(jax.random.normal(key))
+
+
 def walk_variance(
     key: Array, gram: Array, theta: Array, variance: Array, log_step: Array, data: Released
 ) -> tuple[Array, Array]:

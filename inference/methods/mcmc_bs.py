@@ -38,9 +38,13 @@ class State(NamedTuple):
 
 
 def init(key: Array, data: Released) -> State:
-    """All else drawn given what was released, as if it had no noise."""
+    """All else drawn given what was released, every direction as wide as the noise at least.
+
+    σ² moves by a factor of about 1 + √(2/n) an iteration: a chain that begins far too small stays there.
+    """
     size = data.sums.shape[-1]
-    total = nearest_semidefinite(data.sums.sum(0))
+    widest = jnp.sqrt(len(data.sums) * size * jnp.asarray(data.variance).max())
+    total = nearest_semidefinite(data.sums.sum(0), widest)
     empty = State(jnp.zeros(size - 1), jnp.ones(()), jnp.eye(size - 1), total)
     return draw_parameters(key, empty, data)
 
@@ -56,10 +60,11 @@ def draw_total(key: Array, state: State, data: Released) -> Array:
     moments = second_moments(state)
     factor, covariance = jnp.linalg.cholesky(moments), fourth_moments(moments)
     keys = jax.random.split(key, len(data.sums))
-    latent = jax.lax.map(
-        lambda holder: draw_latent(*holder, moments, factor, covariance, data), (keys, data.sums, data.rows)
-    )
-    return nearest_semidefinite(latent.sum(0))
+
+    def latent(holder: tuple[Array, Array, Array]) -> Array:
+        return draw_latent(*holder, moments, factor, covariance, data)
+
+    return nearest_semidefinite(jax.lax.map(latent, (keys, data.sums, data.rows)).sum(0))
 
 
 def draw_latent(
@@ -104,7 +109,7 @@ def draw_parameters(key: Array, state: State, data: Released) -> State:
     prior, rows = data.prior, data.rows.sum()
     gram, cross, square = state.total[:-1, :-1], state.total[:-1, -1], state.total[-1, -1]
     first, second, third = jax.random.split(key, 3)
-    covariance = inverse_wishart(first, prior.scatter + gram, prior.freedom + rows)
+    covariance = inverse_wishart(first, jnp.asarray(prior.scatter) + gram, jnp.asarray(prior.freedom) + rows)
     inverse = jnp.linalg.inv(jnp.asarray(prior.theta_covariance))
     factor = jnp.linalg.cholesky(inverse + gram)
     shift = inverse @ prior.theta_mean + cross

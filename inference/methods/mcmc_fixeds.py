@@ -17,6 +17,7 @@ from inference.methods.given_grams import (
     adapted,
     draw_theta,
     nearest_semidefinite,
+    starting_variance,
     walk_variance,
 )
 from inference.methods.released import Released, released
@@ -35,10 +36,10 @@ class State(NamedTuple):
 
 
 def init(key: Array, data: Released) -> State:
-    """σ² from its prior, then θ."""
+    """σ² about its prior's, then θ."""
     gram = nearest_semidefinite(data.gram)
     first, second = jax.random.split(key)
-    variance = data.prior.rate / jax.random.gamma(first, data.prior.shape)
+    variance = starting_variance(first, data)
     return State(draw_theta(second, gram, variance, data), variance, gram, jnp.zeros(()), jnp.zeros(()))
 
 

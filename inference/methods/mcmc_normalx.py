@@ -20,6 +20,7 @@ from inference.methods.given_grams import (
     draw_theta,
     log_cross,
     nearest_semidefinite,
+    starting_variance,
     walk_variance,
 )
 from inference.methods.released import Released, released
@@ -74,30 +75,37 @@ def log_released(gram: Array, theta: Array, variance: Array, data: Released) -> 
 
 
 def init(key: Array, data: Released) -> State:
-    """Scatters near what was released, Σ and θ drawn given them, σ² from its prior."""
+    """Scatters near what was released, σ² about its prior's, θ drawn given them; Σ is the first to move."""
     size, holders = data.prior.feature_mean.shape[-1], len(data.sums)
-    first, second, third = jax.random.split(key, 3)
+    first, second = jax.random.split(key)
     means, raw = jnp.zeros((holders, size)), data.gram
     if data.has_intercept:
         means = data.gram[:, 0, 1:] / data.counts[:, None]
         raw = data.gram[:, 1:, 1:] - data.counts[:, None, None] * means[:, :, None] * means[:, None, :]
     noise = jnp.sqrt(jnp.diagonal(jnp.asarray(data.variance))[-1 - size : -1].mean())
     scatters = nearest_semidefinite(raw, noise)
+    variance = starting_variance(first, data)
     known = data.rows + (jnp.trace(scatters, axis1=1, axis2=2) / size / noise) ** 2
-    mean, covariance = draw_features(first, scatters, means, data)
-    variance = data.prior.rate / jax.random.gamma(second, data.prior.shape)
-    theta = draw_theta(third, grams(scatters, means, data), variance, data)
     still = jnp.zeros(())
-    log_freedom = jnp.log(known * size)
     return State(
-        theta, variance, mean, covariance, scatters, means, log_freedom, still, jnp.zeros(holders), still
+        theta=draw_theta(second, grams(scatters, means, data), variance, data),
+        variance=variance,
+        mean=jnp.zeros(size),
+        covariance=jnp.eye(size),
+        scatters=scatters,
+        means=means,
+        log_freedom=jnp.log(known * size),
+        log_step=still,
+        log_reach=jnp.zeros(holders),
+        time=still,
     )
 
 
 def draw_features(key: Array, scatters: Array, means: Array, data: Released) -> tuple[Array, Array]:
     """The features' mean and covariance given all scatters: equation 11, or normal-inverse-Wishart."""
     prior = data.prior
-    freedom, scatter = prior.freedom + data.rows.sum(), prior.scatter + scatters.sum(0)
+    freedom = jnp.asarray(prior.freedom) + data.rows.sum()
+    scatter = jnp.asarray(prior.scatter) + scatters.sum(0)
     first, second = jax.random.split(key)
     if not data.has_intercept:
         return jnp.zeros(means.shape[-1]), inverse_wishart(first, scatter, freedom)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.statistics import HolderStatistics
-
-Values = NDArray[np.float64] | Array
 
 
 class Released(NamedTuple):
@@ -21,24 +18,24 @@ class Released(NamedTuple):
     tables after averaging. warmup: for how many steps a chain adapts its proposals.
     """
 
-    sums: Values
-    variance: Values
-    counts: Values
-    rows: Values
-    warmup: Values
+    sums: Array
+    variance: Array
+    counts: Array
+    rows: Array
+    warmup: Array
     prior: ConjugatePrior
 
     @property
     def gram(self) -> Array:
-        return self.sums[:, :-1, :-1]  # type: ignore[return-value]
+        return self.sums[:, :-1, :-1]
 
     @property
     def cross(self) -> Array:
-        return self.sums[:, :-1, -1]  # type: ignore[return-value]
+        return self.sums[:, :-1, -1]
 
     @property
     def cross_variance(self) -> Array:
-        return self.variance[:-1, -1]  # type: ignore[return-value]
+        return self.variance[:-1, -1]
 
     @property
     def has_intercept(self) -> bool:
@@ -47,5 +44,12 @@ class Released(NamedTuple):
 
 def released(statistics: HolderStatistics, prior: ConjugatePrior, warmup: int = 0) -> Released:
     """The arrays of one set of statistics."""
-    rows = np.floor(statistics.counts / statistics.average)
-    return Released(statistics.sums, statistics.noise**2, statistics.counts, rows, np.float64(warmup), prior)
+    arrays: tuple[Any, ...] = (
+        statistics.sums,
+        statistics.noise**2,
+        statistics.counts,
+        np.floor(statistics.counts / statistics.average),
+        np.float64(warmup),
+        prior,
+    )
+    return Released(*arrays)

@@ -88,11 +88,22 @@ class Regression(NamedTuple):
 
 def regression(question: Question) -> Regression:
     """Intercept and coefficients, features and response in [−1, 1]."""
-    units, priors = RecordUnits(question), priors_of(question)
-    centre = law(rescaled(priors["centre"], *units.response))
-    slopes = [priors["coefficients"][name] for name in units.names]
-    coefficients = vector_law(slopes, 0 * units.unit, units.response.unit / units.unit)
-    return Regression(numpyro.sample("intercept", centre), numpyro.sample("coefficients", coefficients))
+    return Regression(centre(question), coefficients(question))
+
+
+def centre(question: Question) -> Array:
+    """The response at the middle of the features' bounds."""
+    stated = priors_of(question)["centre"]
+    return numpyro.sample("intercept", law(rescaled(stated, *RecordUnits(question).response)))
+
+
+def coefficients(question: Question) -> Array:
+    """One for each feature, (d,)."""
+    units, priors = RecordUnits(question), priors_of(question)["coefficients"]
+    slopes = [priors[name] for name in units.names]
+    return numpyro.sample(
+        "coefficients", vector_law(slopes, 0 * units.unit, units.response.unit / units.unit)
+    )
 
 
 def residual_sd(question: Question) -> Array:
@@ -101,13 +112,20 @@ def residual_sd(question: Question) -> Array:
 
 
 def features(question: Question) -> tuple[Array, Array]:
-    """Mean (d,) and covariance (d, d) of the features: scaled correlation matrices."""
-    units, priors = RecordUnits(question), priors_of(question)
-    means, sds = ([priors[key][name] for name in units.names] for key in ("feature_mean", "feature_sd"))
+    """Mean (d,) and covariance (d, d) of the features."""
+    units, priors = RecordUnits(question), priors_of(question)["feature_mean"]
+    means = [priors[name] for name in units.names]
     mean = numpyro.sample("feature_mean", vector_law(means, units.zero, units.unit))
+    return mean, feature_covariance(question)
+
+
+def feature_covariance(question: Question) -> Array:
+    """Covariance (d, d) of the features: a scaled correlation matrix."""
+    units, priors = RecordUnits(question), priors_of(question)
+    sds = [priors["feature_sd"][name] for name in units.names]
     scale = numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit))
     if len(units.names) == 1:
-        return mean, (scale**2)[:, None]
+        return (scale**2)[:, None]
     lkj = dist.LKJCholesky(len(units.names), priors["feature_correlation"]["concentration"])
     factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
-    return mean, factor @ factor.T
+    return factor @ factor.T

@@ -73,7 +73,7 @@ def _audit_stage(
 
 def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
     """`samples` independent reports of one answer."""
-    return Batch([mechanism.perturb(answer) for _ in range(samples)])
+    return Batch([mechanism.perturb(answer) for _ in range(samples)], mechanism.words)
 
 
 def _exact_checks(

@@ -1,10 +1,8 @@
 """Many payloads of one answer, seen in columns: bytes, bits, integers."""
 
-from ldp_client.mechanisms.base import unpack_signed
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _BIT_TABLES = [bytes([48 + (value >> place & 1) for value in range(256)]) for place in range(8)]
 
@@ -15,10 +13,11 @@ def ones(value: int) -> int:
 
 
 class Batch:
-    """n payloads of one size. Columns are built on demand and kept."""
+    """n payloads of one size; `read` gives a payload's integers. Columns are built on demand and kept."""
 
-    def __init__(self, payloads: "Sequence[bytes]") -> None:
+    def __init__(self, payloads: "Sequence[bytes]", read: "Callable[[bytes], list[int]]") -> None:
         self.payloads = payloads
+        self.read = read
         self.n = len(payloads)
         self.size = len(payloads[0])
         self._joined = b"".join(payloads)
@@ -42,13 +41,12 @@ class Batch:
         return together.to_bytes(self.n, "big")
 
     def words(self) -> "list[list[int]]":
-        """Every payload as signed 32-bit integers; bytes that are left over stay out."""
+        """Every payload as integers."""
         if not self._words:
-            whole = self.size - self.size % 4
-            self._words = [unpack_signed(payload[:whole]) for payload in self.payloads]
+            self._words = [self.read(payload) for payload in self.payloads]
         return self._words
 
     def halves(self) -> "tuple[Batch, Batch]":
         """The first half, to find events on, and the second, to test them on."""
         middle = self.n // 2
-        return Batch(self.payloads[:middle]), Batch(self.payloads[middle:])
+        return Batch(self.payloads[:middle], self.read), Batch(self.payloads[middle:], self.read)

@@ -20,13 +20,19 @@ SOME = 30
 
 def answers_for(question: "Question") -> "Answers":
     """Named answers: extremes, values beyond them, and a missing one."""
-    makers = {"number": _numbers, "choice": _choices, "yes_no": _yes_no, "record": _records}
+    makers = {
+        "number": _numbers,
+        "choice": _choices,
+        "yes_no": _yes_no,
+        "record": _records,
+        "table": _tables,
+    }
     return makers[question.ask](question)
 
 
 def pairs_of(mechanism: "Mechanism", question: "Question", answers: "Answers") -> "list[tuple[str, str]]":
-    """The pairs of names to compare; of records those whose exact statistics lie furthest apart."""
-    if question.ask != "record":
+    """The pairs of names to compare; of records (and tables) those whose statistics lie furthest apart."""
+    if question.ask not in ("record", "table"):
         first, *others = answers
         return [(first, other) for other in others]
     silent = {name: words_of(mechanism, answers[name], Stream(0)) for name in answers}
@@ -86,14 +92,30 @@ def _records(question: "Question") -> "Answers":
     return answers
 
 
+def _tables(question: "Question") -> "Answers":
+    """Neighbours: each of the records above in a table whose others are all high."""
+    records = _records(question)
+    others = records["all high, high"]
+    return {name: _with_others(question, record, others) for name, record in records.items()}
+
+
+def _with_others(question: "Question", record: "Answers", others: "Answers") -> "Answers":
+    """A table of one group: a record and, where averages are taken, others that do not change."""
+    more = question.mechanism.average - 1
+    return {field: [value, *[others[field]] * more] for field, value in record.items()}
+
+
 def random_answers(question: "Question") -> "list[Any]":
-    """Some answers to a number or record question, inside its bounds and beyond; the same at every call."""
+    """Some answers to a number, record or table question, inside its bounds and beyond; always the same."""
     random = Random(question.id)
     if question.bounds is not None:
         return [_place(question.bounds, random.uniform(-3, 3)) for _ in range(SOME)]
     assert question.response is not None
     fields = [*question.features, question.response]
-    return [{field.id: _any_value(field.bounds, random) for field in fields} for _ in range(SOME)]
+    records = [{field.id: _any_value(field.bounds, random) for field in fields} for _ in range(SOME)]
+    if question.ask != "table":
+        return records
+    return [_with_others(question, record, _records(question)["all high, high"]) for record in records]
 
 
 def _any_value(bounds: "Any", random: Random) -> "float | bool":

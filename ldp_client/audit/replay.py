@@ -2,7 +2,6 @@
 
 from ldp_client.audit.findings import Check
 from ldp_client.audit.streams import Stream
-from ldp_client.mechanisms.base import unpack_signed
 from schemas.errors import ReportError
 
 TYPE_CHECKING = False
@@ -31,7 +30,7 @@ def replay_checks(pair: "Pair") -> "Iterator[Check]":
     yield _possible(pair, [payload for run in runs for payload, _ in run])
     payloads = [(one[0], other[0]) for one, other in runs]
     if pair.numeric:
-        yield _constant_shift(payloads)
+        yield _constant_shift(pair, payloads)
     elif pair.unary:
         yield _untouched_bits(pair, payloads)
 
@@ -54,13 +53,10 @@ def _possible(pair: "Pair", payloads: "list[bytes]") -> Check:
     return Check("payloads have one size and pass their check", good, f"sizes {sizes}, {refused} refused")
 
 
-def _constant_shift(payloads: "list[tuple[bytes, bytes]]") -> Check:
+def _constant_shift(pair: "Pair", payloads: "list[tuple[bytes, bytes]]") -> Check:
     """Numbers: the noise is the same, so the integers differ by one and the same shift."""
-    shifts = set()
-    for one, other in payloads:
-        whole = len(one) - len(one) % 4
-        pairs = zip(unpack_signed(one[:whole]), unpack_signed(other[:whole]))
-        shifts.add(tuple([a - b for a, b in pairs]))
+    words = pair.mechanism.words
+    shifts = {tuple([a - b for a, b in zip(words(one), words(other))]) for one, other in payloads}
     return Check(
         "outputs differ by exactly the answers' shift", len(shifts) == 1, f"{len(shifts)} different shifts"
     )

@@ -2,8 +2,6 @@
 
 import hashlib
 
-from ldp_client.mechanisms.base import unpack_signed
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -33,6 +31,5 @@ class Stream:
 
 
 def words_of(mechanism: "Mechanism", answer: "Any", source: Stream) -> "list[int]":
-    """The payload's signed 32-bit integers."""
-    payload = mechanism.perturb(answer, source)
-    return unpack_signed(payload[: len(payload) - len(payload) % 4])
+    """The integers of one payload."""
+    return mechanism.words(mechanism.perturb(answer, source))

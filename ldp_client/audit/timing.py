@@ -11,7 +11,6 @@ from statistics import NormalDist, median
 from time import process_time_ns
 
 from ldp_client.audit.findings import Check
-from ldp_client.mechanisms.base import unpack_signed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _by_noise(pair: "Pair", timed: "Timed") -> "tuple[list[int], list[int]]":
             [taken for (taken, _), true in zip(timed, truthful) if true],
             [taken for (taken, _), true in zip(timed, truthful) if not true],
         )
-    words = [unpack_signed(payload[: len(payload) & -4]) for _, payload in timed]
+    words = [pair.mechanism.words(payload) for _, payload in timed]
     middles = [median(column) for column in zip(*words)]
     sizes = [sum([abs(word - middle) for word, middle in zip(row, middles)]) for row in words]
     ranked = [timed[place][0] for place in sorted(range(len(timed)), key=sizes.__getitem__)]

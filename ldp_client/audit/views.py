@@ -104,7 +104,7 @@ def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
     if pair.numeric:
         exact = GaussianClaim(pair.mechanism.privacy) if claim.delta else claim
         yield Family("numbers", exact, [_projection(pair, one, other)])
-        yield Family("lowest bits", claim, list(_lowest_bits(pair, size // 4)))
+        yield Family("lowest bits", claim, list(_lowest_bits(pair)))
     if pair.numeric and size % 8 == 0:
         yield Family("floats", claim, [_float_grid(place) for place in range(0, min(size, 64), 8)])
 
@@ -174,9 +174,10 @@ def _projection(pair: Pair, one: Batch, other: Batch) -> View:
     )
 
 
-def _lowest_bits(pair: Pair, words: int) -> "Iterator[View]":
+def _lowest_bits(pair: Pair) -> "Iterator[View]":
     """Residues of integers, and the powers of 2 that divide them: what a coarser noise grid would show."""
-    most_shifted = sorted(range(words), key=lambda place: -abs(shift_of(pair)[place]))
+    shift = shift_of(pair)
+    most_shifted = sorted(range(len(shift)), key=lambda place: -abs(shift[place]))
 
     def residues(place: int) -> View:
         return View(f"number {place} mod {LOWEST + 1}", lambda b: [w[place] & LOWEST for w in b.words()])

@@ -72,7 +72,8 @@ def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels
     return np.minimum((_positions(values, bounds) * levels + 0.5).astype(np.int64), levels)
 
 
-def _signed(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", size: int) -> "Integers":
+def signed(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", size: int) -> "Integers":
+    """core/quantise.signed_units for every value."""
     return (_positions(values, bounds) * (2 * size) + 0.5).astype(np.int64) - size
 
 
@@ -80,13 +81,13 @@ def _records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integ
     """v of every record, as GaussianStatistics.quantise gives it."""
     columns = {name: np.asarray(answers[name]) for name in answers}
     _check_columns(mechanism, columns)
-    features = [_signed(columns[field.id], _bounds(field), UNIT) for field in mechanism.features]
+    features = [signed(columns[field.id], _bounds(field), UNIT) for field in mechanism.features]
     response = columns[mechanism.response.id]
     if mechanism.binary:
         last = np.where(response, mechanism.weight, -mechanism.weight)
     else:
-        last = _signed(response, _bounds(mechanism.response), mechanism.weight)
-    clipped = _clip_norm(np.column_stack(features), mechanism.radius)
+        last = signed(response, _bounds(mechanism.response), mechanism.weight)
+    clipped = clip_norms(np.column_stack(features), mechanism.radius)
     return np.column_stack([np.full(len(last), mechanism.weight), clipped, last])
 
 
@@ -110,7 +111,7 @@ def _check_columns(mechanism: GaussianStatistics, columns: "dict[str, NDArray[An
         raise AnswerError(mechanism.field, "has a field that the study does not ask for")
 
 
-def _clip_norm(vectors: "Integers", radius: int) -> "Integers":
+def clip_norms(vectors: "Integers", radius: int) -> "Integers":
     """core/quantise.clip_norm for every row."""
     squares = np.maximum((vectors * vectors).sum(axis=1), 1) - 1
     roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
     from schemas.study import Question
 
+
+def _of_table(question: "Question") -> Mechanism:
+    # Loaded when a study asks a table: no device core needs it.
+    from ldp_client.mechanisms.tables import table_mechanism
+
+    return table_mechanism(question)
+
+
 MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
     kind.name: kind
     for kind in (
@@ -40,6 +48,8 @@ MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
 }
 MECHANISMS["gaussian_record"] = gaussian_record
 MECHANISMS["memoized"] = memoized
+for _name in ("table_statistics", "table_statistics_ddplr", "table_statistics_laplace"):
+    MECHANISMS[_name] = _of_table
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for"]
 

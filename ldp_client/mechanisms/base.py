@@ -81,6 +81,10 @@ class Mechanism:
         if len(payload) != self.payload_size:
             raise self.impossible(f"must have {self.payload_size} bytes, has {len(payload)}")
 
+    def words(self, payload: bytes) -> "list[int]":
+        """The integers with noise that a payload consists of; bytes that are left over stay out."""
+        return unpack_signed(payload[: len(payload) - len(payload) % 4])
+
     def impossible(self, problem: str) -> ReportError:
         """The error for an impossible payload of this question."""
         return ReportError(f"payloads.{self.field}", problem)

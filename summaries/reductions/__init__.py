@@ -18,6 +18,7 @@ from summaries.reductions.histogram import HISTOGRAM
 from summaries.reductions.memoized import MEMOIZED
 from summaries.reductions.moments import SUMS
 from summaries.reductions.records import RECORDS
+from summaries.reductions.tables import TABLES
 from summaries.reductions.totals import TOTALS
 
 REDUCTIONS: dict[str, Reduction] = {
@@ -33,4 +34,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "gaussian_statistics": SUMS,
     "gaussian_record": RECORDS,
     "summed_gaussian": TOTALS,
+    "table_statistics": TABLES,
+    "table_statistics_ddplr": TABLES,
+    "table_statistics_laplace": TABLES,
 }

@@ -1,0 +1,1 @@
+"""DDPLR's experiments (Alparslan, Yıldırım, Birbil), with its constants and with right ones."""

@@ -1,0 +1,112 @@
+"""Tables 1 and 2: mean squared prediction error on real data, ε = 1, with its 90 % interval over runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.ddplr.constants import Constants
+from benchmarks.ddplr.estimates import METHODS, PUBLISHED, Setting, draws_of, paper_prior, split_r_hat
+from benchmarks.ddplr.published import INTERVALS, MEANS
+from benchmarks.ddplr.tables import FILES, real
+from benchmarks.ldpbi.showing import headline, show_table, verdict
+
+HOLDERS = (1, 5, 10)
+# Chains whose halves disagree more than this had not converged.
+MOST_R_HAT = 1.05
+
+
+class Scored(NamedTuple):
+    """errors: (runs,) mean squared errors of prediction. stuck: share of chains that had not converged."""
+
+    errors: np.ndarray
+    stuck: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """90 %, of the mean over runs."""
+        reach = stats.norm.ppf(0.95) * self.errors.std(ddof=1) / np.sqrt(len(self.errors))
+        return float(self.errors.mean() - reach), float(self.errors.mean() + reach)
+
+
+def run(number: str, constants: Constants, runs: int, quick: bool, datasets: list[str]) -> None:
+    """Print Table 1 (means) or 2 (intervals), ours beside theirs."""
+    headline(
+        f"Table {number}: prediction error, ε = 1, {runs} runs, {constants} constants",
+        "MCMC-fixedS and Bayes-fixedS-fast are the most stable, and better than adaSSP and MCMC-B&S for J > 1",
+    )
+    at_least_as_good = []
+    for dataset in datasets:
+        rows = []
+        for holders in HOLDERS:
+            cell = score(dataset, holders, constants, runs, quick)
+            rows += rows_of(number, dataset, holders, cell)
+            at_least_as_good.append(as_good(cell))
+        show_table([dataset, *METHODS], rows)
+    verdict(
+        f"marginal predicts at least as well as the best published method in {sum(at_least_as_good)} of "
+        f"{len(at_least_as_good)} cells"
+    )
+
+
+def score(
+    dataset: str, holders: int, constants: Constants, runs: int, quick: bool, methods: tuple[str, ...] = METHODS
+) -> dict[str, Scored]:
+    """Every method's errors in one cell."""
+    trained, test = real(dataset)
+    root = np.random.default_rng(0).normal(size=(trained.x.shape[1],) * 2)
+    setting = Setting(
+        *(trained, holders, 1.0, constants, paper_prior(root.T @ root), runs),
+        iterations=2000 if quick else 10_000,
+        nuts=(200, 200) if quick else (500, 500),
+    )
+    cell = {}
+    for method in methods:
+        draws = draws_of(method, setting)
+        errors = np.mean((test.y - draws.mean(1) @ test.x.T) ** 2, axis=1)
+        stuck = np.mean(split_r_hat(draws) > MOST_R_HAT) if draws.shape[1] > 1 else 0.0
+        cell[method] = Scored(errors, float(stuck))
+    return cell
+
+
+def rows_of(number: str, dataset: str, holders: int, cell: dict[str, Scored]) -> list[list[object]]:
+    """Published and found figures, and which chains had not converged."""
+    nothing = [""] * (len(METHODS) - len(PUBLISHED))
+    key = dataset, holders
+    stuck = [f"{found.stuck:.0%}" if found.stuck else "" for found in cell.values()]
+    if number == "1":
+        return [
+            [f"J = {holders}, published", *MEANS[key], *nothing],
+            ["here", *(float(found.errors.mean()) for found in cell.values())],
+            ["not converged", *stuck],
+        ]
+    return [
+        [f"J = {holders}, published", *(interval(pair) for pair in INTERVALS[key]), *nothing],
+        ["here", *(interval(found.interval) for found in cell.values())],
+        ["not converged", *stuck],
+    ]
+
+
+def interval(pair: tuple[float, float]) -> str:
+    """As the paper prints it."""
+    return f"{pair[0]:.4f}–{pair[1]:.4f}"
+
+
+def as_good(cell: dict[str, Scored]) -> bool:
+    """Whether marginal's interval reaches the best published method's mean or less."""
+    best = min((cell[name] for name in PUBLISHED), key=lambda found: found.errors.mean())
+    return cell["marginal"].interval[0] <= best.interval[1]
+
+
+def present() -> list[str]:
+    """Data sets whose files are there; says what to download for the others."""
+    found = []
+    for name in FILES:
+        try:
+            real(name)
+            found.append(name)
+        except SystemExit as missing:
+            print(f"  without {name}: {missing}")
+    return found

@@ -1,0 +1,93 @@
+"""A study's linear regression for data holders: its own priors on the holders' likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from inference import priors
+from inference.likelihoods.holders import second_moments
+from inference.methods.statistics import HolderStatistics
+from inference.models.base import Draws, Model
+from inference.models.holder_start import Start, moment_start
+from inference.models.holders import observe, observed, refusal, rows_of
+from inference.models.regression import Scale, draw_sites
+from schemas import Question
+from schemas.errors import InputError
+
+
+def holder_regression(question: Question, statistics: HolderStatistics) -> Model:
+    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance).
+
+    Without an intercept both means are 0, at the middle of the bounds, as the papers have it: the sums say
+    nothing of them. Raises InputError for statistics or priors that there is no likelihood for.
+    """
+    _check(question, statistics)
+    found = observed(statistics)
+    constant, average = statistics.intercept, statistics.average
+
+    def program(n: int, statistics: Array, **data: Array) -> None:
+        del n
+        sites = draw_sites(question, True) if constant else _central_sites(question)
+        second = second_moments(**sites, constant=constant, average=average)
+        observe(found.law(second, data), jnp.asarray(statistics))
+
+    rows = rows_of(statistics).expected
+    n = round(float(rows.sum()) * average)
+    start = moment_start(statistics, rows)
+    return Model(program, {"n": n, **found.data}, _initial(start), parameters_of(question, constant))
+
+
+def _check(question: Question, statistics: HolderStatistics) -> None:
+    why = refusal(statistics)
+    if why:
+        raise InputError(f"{question.id}: marginal does not take these statistics: {why}")
+    if not statistics.intercept and "feature_mean" in question.model.prior:
+        raise InputError(f"{question.id}: a prior of feature_mean needs statistics with an intercept")
+
+
+def _central_sites(question: Question) -> dict[str, Any]:
+    return {
+        "intercept": 0.0,
+        "coefficients": priors.coefficients(question),
+        "feature_mean": 0.0,
+        "feature_covariance": priors.feature_covariance(question),
+        "sd": priors.residual_sd(question),
+    }
+
+
+def _initial(start: Start) -> dict[str, object]:
+    spread = np.sqrt(np.diag(start.feature_covariance))
+    correlation = start.feature_covariance / np.outer(spread, spread)
+    # A little less than found: the edge of what is possible is no place to start from.
+    correlation = 0.9 * correlation + 0.1 * np.eye(len(spread))
+    return {
+        "intercept": start.intercept,
+        "coefficients": start.coefficients,
+        "sd": start.sd,
+        "feature_mean": start.feature_mean,
+        "feature_sd": spread,
+        "feature_correlation": np.linalg.cholesky(correlation),
+    }
+
+
+def parameters_of(question: Question, constant: bool) -> Callable[[Draws], dict[str, NDArray[np.float64]]]:
+    """From draws in scaled units to intercept, coefficient[feature] and sd in own units.
+
+    Without a constant the line goes through the middle of all bounds: then no intercept is named.
+    """
+    scale = Scale(question)
+
+    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
+        shape = np.asarray(draws["coefficients"]).shape[:-1]
+        named = scale.parameters({"intercept": np.zeros(shape), **draws})
+        if not constant:
+            del named["intercept"]
+        return named
+
+    return parameters

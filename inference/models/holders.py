@@ -1,0 +1,162 @@
+"""Linear regression from data holders' noisy sums of second moments (METHODS 4.1, 4.2, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from scipy.stats import norm
+
+from inference.likelihoods.holder_groups import HolderGroups, grouped, one_by_one
+from inference.likelihoods.holder_noise import NoiseShape, noise_shape
+from inference.likelihoods.holders import HolderEntries, HolderLaw, HolderSums, Total
+from inference.methods.statistics import HolderStatistics, Matrix
+
+# A count this many of its noise's sds above 0 is taken as it is, its variance as the noise's.
+CERTAIN = 4.0
+# Released entries, of one and of all holders, where dense matrices are still quick.
+MOST_ENTRIES, MOST_SCALES = 120, 1000
+
+
+class Observed(NamedTuple):
+    """data: arrays for a program. law: (M, data) -> the law of data["statistics"]; may draw sites itself."""
+
+    data: Mapping[str, Matrix]
+    law: Callable[[Array, Mapping[str, Array]], HolderLaw]
+
+
+class Rows(NamedTuple):
+    """Expected rows (j,) that each holder summed, and the variance (j,) of what noise leaves unknown."""
+
+    expected: Matrix
+    variance: Matrix
+
+
+def refusal(statistics: HolderStatistics) -> str:
+    """Why no likelihood is for these statistics, or ""."""
+    if np.any(statistics.noise[_released(statistics)] == 0):
+        return "it needs noise on every sum: non_private is for exact statistics"
+    if statistics.law == "gaussian" and _shape(statistics) is not None:
+        return ""
+    entries = len(_pairs(statistics))
+    if statistics.law == "laplace" and entries * statistics.holders > MOST_SCALES:
+        return (
+            f"Laplace noise on {entries * statistics.holders} sums is too much: at most {MOST_SCALES} of all "
+            "holders; Gaussian noise has no such limit"
+        )
+    if entries > MOST_ENTRIES:
+        return f"noise of this shape needs dense matrices, for {MOST_ENTRIES} sums of a holder at most"
+    return ""
+
+
+def observed(statistics: HolderStatistics) -> Observed:
+    """The likelihood's data: fast where the Gaussian noise allows, else dense."""
+    shape = _shape(statistics) if statistics.law == "gaussian" else None
+    return _dense(statistics) if shape is None else _fast(statistics, shape)
+
+
+def observe(law: HolderLaw, statistics: Array) -> None:
+    """The observed site of a program."""
+    numpyro.sample("reports", law, obs=statistics)
+
+
+def rows_of(statistics: HolderStatistics) -> Rows:
+    """The rows behind the counts: a noisy count's number of records is 1 or more."""
+    counts, sd = np.asarray(statistics.counts, float), statistics.count_sd
+    if sd == 0:
+        return Rows(counts / statistics.average, np.zeros(len(counts)))
+    edge = (1 - counts) / sd
+    tail = np.exp(norm.logpdf(edge) - norm.logsf(edge))
+    mean = np.maximum(counts + sd * tail, 1.0)
+    share = np.clip(1 + edge * tail - tail**2, 1e-6, 1.0)
+    certain = counts >= CERTAIN * sd
+    mean, share = np.where(certain, np.maximum(counts, 1.0), mean), np.where(certain, 1.0, share)
+    return Rows(mean / statistics.average, share * (sd / statistics.average) ** 2)
+
+
+def _shape(statistics: HolderStatistics) -> NoiseShape | None:
+    return noise_shape(statistics.noise, statistics.intercept)
+
+
+def _pairs(statistics: HolderStatistics) -> Matrix:
+    """Which entries were released, (D, 2); the first is the number of records where there is a constant."""
+    return np.argwhere(_released(statistics))
+
+
+def _released(statistics: HolderStatistics) -> Any:
+    released = np.triu(np.isfinite(statistics.noise))
+    released[0, 0] &= not statistics.intercept
+    return released
+
+
+def _total(statistics: HolderStatistics, rows: Rows) -> Mapping[str, Matrix]:
+    variance = np.square(statistics.noise) * (2 if statistics.law == "laplace" else 1)
+    released = _released(statistics)
+    return {
+        "total": np.where(released, statistics.sums.sum(axis=0), 0.0),
+        "rows": rows.expected.sum(),
+        "rows_variance": rows.variance.sum(),
+        "noise_variance": statistics.holders * np.where(released, variance, 0.0),
+    }
+
+
+def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
+    constant, counted = statistics.intercept, statistics.count_sd > 0
+    rows = rows_of(statistics)
+    scaled = np.where(np.isfinite(statistics.noise), statistics.sums, 0.0) / np.outer(shape.scale, shape.scale)
+    if constant:
+        scaled[:, 0, 0] = rows.expected * statistics.average / shape.scale[0] ** 2
+    alike = bool(np.all(rows.variance == rows.variance[:1]))
+    sums, groups = (grouped if alike else one_by_one)(scaled, rows.expected)
+    variance = np.full(len(groups.at), rows.variance[0]) if alike and len(groups.at) else rows.variance
+    data = {"statistics": sums, **groups._asdict(), "count_variance": variance, **_total(statistics, rows)}
+
+    def law(second: Array, data: Mapping[str, Array]) -> HolderLaw:
+        found = HolderGroups(*(data[name] for name in HolderGroups._fields))
+        total = _total_of(data)
+        return HolderSums(
+            second, found, data["count_variance"], shape, constant=constant, counted=counted, total=total
+        )
+
+    return Observed(data, law)
+
+
+def _dense(statistics: HolderStatistics) -> Observed:
+    rows, pairs = rows_of(statistics), _pairs(statistics)
+    first, second_index = pairs.T
+    noise = statistics.noise[first, second_index]
+    laplace = statistics.law == "laplace"
+    data = {
+        "statistics": statistics.sums[:, first, second_index],
+        "records": rows.expected,
+        "count_variance": rows.variance,
+        "variances": np.broadcast_to(np.square(noise) * (1 + laplace), (statistics.holders, len(noise))),
+        **_total(statistics, rows),
+    }
+
+    def law(second: Array, data: Mapping[str, Array]) -> HolderLaw:
+        variances = data["variances"]
+        if laplace:
+            # Laplace noise is normal noise whose variance is exponential (DPBLR II-B4).
+            scales = dist.Exponential(jnp.ones(variances.shape)).to_event(2)
+            variances = variances * numpyro.sample("noise_scale", scales)
+        return HolderEntries(
+            second,
+            data["records"],
+            data["count_variance"],
+            variances,
+            pairs,
+            constant=statistics.intercept,
+            total=_total_of(data),
+        )
+
+    return Observed(data, law)
+
+
+def _total_of(data: Mapping[str, Array]) -> Total:
+    return Total(data["total"], data["rows"], data["rows_variance"], data["noise_variance"])

@@ -1,0 +1,30 @@
+"""A data holder's one report, from a file of its table."""
+
+import os
+
+from ldp_client.answering import perturb_answers
+from ldp_client.files import replacing
+from ldp_client.table_files import table_answers
+from schemas.errors import AnswerError, InputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.mechanisms import Mechanism
+    from schemas.study import Study
+
+
+def perturb_table(
+    study: "Study", mechanisms: "dict[str, Mechanism]", table_path: str, report_path: str
+) -> None:
+    """Write the report of a table, one line of NDJSON. Nothing is written when a value is wrong.
+
+    Raises InputError with the row and the column.
+    """
+    answers = table_answers(study, table_path)
+    try:
+        report = perturb_answers(study, mechanisms, answers)
+    except AnswerError as error:
+        name = os.path.basename(table_path)
+        raise InputError(f"{name}: {error.field}: {error.problem}") from None
+    with replacing(report_path) as file:
+        file.write(report.to_json() + "\n")

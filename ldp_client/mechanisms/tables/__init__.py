@@ -1,0 +1,24 @@
+"""The mechanisms of data holders: noisy second moments of a table of records. Loaded when a study asks one.
+
+CPython only: not part of the device core. Reading a large table uses NumPy where it is installed.
+"""
+
+from ldp_client.mechanisms.tables.base import TableMechanism
+from ldp_client.mechanisms.tables.ddplr import TableStatisticsDdplr
+from ldp_client.mechanisms.tables.laplace import TableStatisticsLaplace
+from ldp_client.mechanisms.tables.statistics import TableStatistics
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from schemas.study import Question
+
+KINDS: "dict[str, type[TableMechanism]]" = {
+    kind.name: kind for kind in (TableStatistics, TableStatisticsDdplr, TableStatisticsLaplace)
+}
+
+__all__ = ["KINDS", "TableMechanism", "table_mechanism"]
+
+
+def table_mechanism(question: "Question") -> TableMechanism:
+    """The mechanism of a question that asks for a table. Raises StudyError."""
+    return KINDS[question.mechanism.name](question)

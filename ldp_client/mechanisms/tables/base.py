@@ -1,0 +1,213 @@
+"""What the mechanisms for a holder's table share: exact sums of products, one rounding, integer noise.
+
+The count is public, or released with noise of its own under add/remove; the sums are private under
+replace-one and, without averaging, under add/remove as well (sensitivities.py), so ε and δ add up.
+"""
+
+import struct
+
+from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.integers import isqrt
+from ldp_client.core.quantise import UNIT, UNIT_BITS
+from ldp_client.core.randomness import urandom
+from ldp_client.core.strips import NOISE_REACH
+from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.mechanisms.tables.gram import Gram
+from ldp_client.mechanisms.tables.rows import Columns, as_arrays
+from ldp_client.mechanisms.tables.sentences import table_sentences
+from schemas.errors import AnswerError, StudyError
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy import uint8
+    from numpy.typing import NDArray
+
+    from ldp_client.core.randomness import Source
+    from schemas.study import Question
+
+MULTIPLIER_BITS = 120
+WORD_BYTES = 8
+LARGEST_WORD = (1 << 63) - 1
+ONE = Rational(1)
+
+
+class TableSums:
+    """count: the records that were summed. sums: of each released coordinate, in units of UNIT⁻² (× k)."""
+
+    def __init__(self, count: int, sums: "list[int]") -> None:
+        self.count = count
+        self.sums = sums
+
+
+class TableMechanism(Mechanism):
+    """A count and entries of Σ vvᵀ, v = (1, x, y) in scaled units, over a table of many records.
+
+    law: "gaussian" or "laplace", of all noise. coordinates: the pairs (i, j), i ≤ j, that are released;
+    index 0 is the constant, then features, then the response. average: k; then rows v are sums of k
+    records over √k, so that the constant is √k and (0, j) still a sum over records. intercept: whether
+    there are pairs with i = 0. radius: the norm that features are clipped to, in units of 1/UNIT.
+    multipliers: what exact sums are multiplied by, in units of 2**−MULTIPLIER_BITS; the noise is 2**20
+    grid units wide. count_step: grid units of one record where the count has noise, else 0. A payload
+    has 8 signed bytes for the count and for each coordinate.
+
+    A subclass sets name, law and has_squares (whether Σy² is released), and implements `_distance`,
+    `_rounding`, `_multipliers` and `_noise`.
+    """
+
+    law = ""
+    has_squares = True
+    binary = False
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        assert question.norm is not None
+        assert question.response is not None
+        stated = question.mechanism
+        self.features, self.response = question.features, question.response
+        self.intercept, self.average = stated.intercept, stated.average
+        longest = isqrt(len(self.features) * UNIT * UNIT - 1) + 1
+        self.radius = min(question.norm.floor_scaled(UNIT), longest)
+        self.columns = Columns(self.field, [*self.features, self.response], self.radius)
+        self.coordinates = self._released_pairs()
+        self.payload_size = WORD_BYTES * (1 + len(self.coordinates))
+        self.count_step = 0
+        self._calibrate(Privacy(stated.epsilon, stated.delta), stated.count_share)
+
+    def _calibrate(self, budget: Privacy, share: "Rational | None") -> None:
+        """The integers that follow from ε and δ, and the privacy that follows from them."""
+        spent = Privacy(Rational(0), Rational(0))
+        if share is not None:
+            self.count_step, spent = self._distance(_part(budget, share), 1)
+            budget = _part(budget, ONE - share)
+            if self.count_step < 1:
+                raise StudyError(
+                    f"{self.where}.count_share", "leaves too little epsilon or delta for a count"
+                )
+        distance, rest = self._distance(budget, len(self.coordinates))
+        room = distance - self._rounding()
+        if room < 1:
+            raise StudyError(self.where, "epsilon or delta is too small for a table with so many columns")
+        self.multipliers = self._multipliers(room)
+        self.privacy = Privacy(spent.epsilon + rest.epsilon, spent.delta + rest.delta)
+
+    def _released_pairs(self) -> "list[tuple[int, int]]":
+        last = len(self.features) + 1
+        first = 0 if self.intercept else 1
+        pairs = [(i, j) for i in range(first, last + 1) for j in range(i, last + 1)]
+        return [pair for pair in pairs if pair != (0, 0) and (self.has_squares or pair != (last, last))]
+
+    def _distance(self, budget: Privacy, size: int) -> "tuple[int, Privacy]":
+        """How far apart two integer vectors of that size may be, and the privacy that noise then gives."""
+        raise NotImplementedError(self.name)
+
+    def _rounding(self) -> int:
+        """How much rounding each coordinate to nearest can add to a distance: 1 in each of them."""
+        raise NotImplementedError(self.name)
+
+    def _multipliers(self, room: int) -> "list[int]":
+        """For each coordinate, so that any two neighbours' statistics are at most `room` apart."""
+        raise NotImplementedError(self.name)
+
+    def _noise(self, count: int, random: "Source") -> "list[int]":
+        raise NotImplementedError(self.name)
+
+    def quantise(self, answer: "Any") -> TableSums:
+        """The exact sums over a table's records, clipped; one pass, bounded memory. Raises AnswerError.
+
+        answer: {field: sequence of numbers}, or an object whose `chunks()` yields such parts in order.
+        """
+        gram = Gram(len(self.features) + 2, self.average)
+        for before, columns in self.columns.parts(answer):
+            arrays = as_arrays(columns)
+            if arrays is None:
+                gram.add_rows(self.columns.records(columns, before))
+            else:
+                gram.add_array(self.columns.array(arrays, before))
+        if gram.groups == 0:
+            raise AnswerError(self.field, f"the table has fewer rows than one group of {self.average}")
+        sums = [gram.total[i][j] for i, j in self.coordinates]
+        return TableSums(gram.groups * self.average, sums)
+
+    def randomise(self, quantised: TableSums, random: "Source") -> bytes:
+        """The count, with noise where it has some, and the rounded sums with noise."""
+        noise = self._noise(len(self.coordinates) + (self.count_step > 0), random)
+        half = 1 << (MULTIPLIER_BITS - 1)
+        words = [quantised.count]
+        if self.count_step:
+            words = [quantised.count * self.count_step + noise.pop()]
+        for total, multiplier, disturbance in zip(quantised.sums, self.multipliers, noise):
+            words.append(((total * multiplier + half) >> MULTIPLIER_BITS) + disturbance)
+        words = [min(max(word, -LARGEST_WORD), LARGEST_WORD) for word in words]
+        return struct.pack(f">{len(words)}q", *words)
+
+    def perturb_many(self, answers: "Any", random: "Source" = urandom) -> "NDArray[uint8]":
+        """Refused: every holder perturbs its own table."""
+        del answers, random
+        raise AnswerError(self.field, "a table is perturbed by its holder alone: use perturb")
+
+    def words(self, payload: bytes) -> "list[int]":
+        """The integers with noise: the count's, where it has some, then the coordinates'."""
+        return self._all_words(payload)[self.count_step == 0 :]
+
+    def _all_words(self, payload: bytes) -> "list[int]":
+        return list(struct.unpack(f">{len(payload) // WORD_BYTES}q", payload))
+
+    def entries(self, payload: bytes) -> "tuple[int, list[float]]":
+        """(the count as released, the noisy entries of Σ vvᵀ in scaled units in the order of `coordinates`).
+
+        A count with noise may be below 1.
+        """
+        count, *values = self._all_words(payload)
+        if self.count_step:
+            count = (2 * count + self.count_step) // (2 * self.count_step)
+        return count, [value / grid for value, grid in zip(values, self._grids)]
+
+    @property
+    def _grids(self) -> "list[float]":
+        """Integers for one scaled unit of each coordinate."""
+        shift = 2.0 ** (2 * UNIT_BITS - MULTIPLIER_BITS)
+        return [multiplier * self.average * shift for multiplier in self.multipliers]
+
+    @property
+    def noise_scale(self) -> "list[float]":
+        """Each coordinate's noise, sd of Gaussian and scale b of Laplace noise, in scaled units."""
+        return [(1 << NOISE_BITS) / grid for grid in self._grids]
+
+    @property
+    def count_noise_sd(self) -> float:
+        """The standard deviation of the count's noise, in records; 0 where the count is public."""
+        if not self.count_step:
+            return 0.0
+        width = (1 << NOISE_BITS) / self.count_step
+        return width if self.law == "gaussian" else 2**0.5 * width
+
+    def in_words(self) -> str:
+        """The clipping, the grouping, the sums and their noise."""
+        return " ".join(table_sentences(self))
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError for a count below 1 or sums that no so many records and noise could have."""
+        super().check(payload)
+        count, *values = self._all_words(payload)
+        if self.count_step:
+            return
+        if count < 1 or count % self.average:
+            raise self.impossible("has a count of records that cannot be")
+        if self.law == "gaussian":
+            largest = [count * bound + 1 + NOISE_REACH for bound in self._largest()]
+            if any([abs(value) > bound for value, bound in zip(values, largest)]):
+                raise self.impossible("has a number out of range")
+
+    def _largest(self) -> "list[int]":
+        """The most that one record can add to each coordinate, in grid units; rounded up."""
+        side = min(self.radius, UNIT)
+        fields = [UNIT, *[side] * len(self.features), UNIT]
+        products = [fields[i] * fields[j] * self.average for i, j in self.coordinates]
+        return [(p * m >> MULTIPLIER_BITS) + 1 for p, m in zip(products, self.multipliers)]
+
+
+def _part(budget: Privacy, share: Rational) -> Privacy:
+    return Privacy(budget.epsilon * share, budget.delta * share)

@@ -1,0 +1,42 @@
+"""The statistics of DPBLR (II-B1): XᵀX, Xᵀy and yᵀy with Laplace noise; pure ε.
+
+The paper's sensitivity (3), from widths of bounds, holds for bounds that begin at 0 only: x² of x in [10, 11]
+moves by 21, not by 1. Here fields are scaled to [−1, 1] and features clipped, and the L1 distance is
+the smaller of what the box and the norm allow.
+"""
+
+from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.quantise import UNIT
+from ldp_client.core.strips import laplace
+from ldp_client.mechanisms.base import Privacy
+from ldp_client.mechanisms.tables.ball_distance import Ball
+from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism
+from ldp_client.mechanisms.tables.sensitivities import box_distance
+from schemas.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.core.randomness import Source
+
+
+class TableStatisticsLaplace(TableMechanism):
+    """The upper triangle of Σ (x, y)(x, y)ᵀ, and Σx, Σy with an intercept, plus round(2**20 × Laplace(1))."""
+
+    name = "table_statistics_laplace"
+    law = "laplace"
+
+    def _distance(self, budget: Privacy, size: int) -> "tuple[int, Privacy]":
+        del size
+        levels = budget.epsilon.floor_scaled(1 << NOISE_BITS)
+        return levels, Privacy(Rational(levels, 1 << NOISE_BITS), Rational(0))
+
+    def _rounding(self) -> int:
+        return len(self.coordinates)
+
+    def _multipliers(self, room: int) -> "list[int]":
+        bounds = self.radius, UNIT, len(self.features), self.intercept
+        distance = min(box_distance(*bounds, self.average), Ball(*bounds).distance(self.average))
+        return [(room << MULTIPLIER_BITS) // distance] * len(self.coordinates)
+
+    def _noise(self, count: int, random: "Source") -> "list[int]":
+        return laplace(count, random)

@@ -1,0 +1,130 @@
+"""From a table's columns to integer records: every value checked, scaled to its bounds, clipped to the norm.
+
+A table is {field id: sequence of numbers} (lists, NumPy arrays), or an object whose `chunks()` yields
+such parts in order. Errors name the row, counted from 1, and the column, never a value.
+"""
+
+from itertools import count
+from math import isinf
+
+from ldp_client.core.quantise import UNIT, clip_norm, signed_units
+from schemas.errors import AnswerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any, NoReturn
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from schemas.study import Field
+
+    Integers = NDArray[np.int64]
+
+# Fewer rows are not worth loading NumPy for.
+MANY = 256
+
+
+class Columns:
+    """The columns that a question asks for: features, then the response; `norm` in units of 1/UNIT."""
+
+    def __init__(self, question: str, fields: "Sequence[Field]", norm: int) -> None:
+        self.question = question
+        self.fields = fields
+        self.norm = norm
+
+    def parts(self, table: "Any") -> "Iterator[tuple[int, list[Any]]]":
+        """(rows before, columns in order) of each part of a table. Raises AnswerError for other columns."""
+        parts = table.chunks() if hasattr(table, "chunks") else [table]
+        before = 0
+        for part in parts:
+            columns = self._ordered(part)
+            yield before, columns
+            before += len(columns[0])
+        if before == 0:
+            raise AnswerError(self.question, "the table has no rows")
+
+    def _ordered(self, part: "Any") -> "list[Any]":
+        if not hasattr(part, "keys") or not hasattr(part, "__getitem__"):
+            raise AnswerError(self.question, "must be a table: {field: column of numbers, …}")
+        given, expected = list(part.keys()), [field.id for field in self.fields]
+        for name in expected:
+            if name not in given:
+                raise AnswerError(f"{self.question}.{name}", "the table has no such column")
+        for name in given:
+            if name not in expected:
+                raise AnswerError(self.question, f"the study does not ask for the column {str(name)[:64]!r}")
+        columns = [part[name] for name in expected]
+        for name, column in zip(expected, columns):
+            self._check_column(name, column, columns[0])
+        return columns
+
+    def _check_column(self, name: str, column: "Any", first: "Any") -> None:
+        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
+            raise AnswerError(f"{self.question}.{name}", "must be a column of numbers")
+        if len(column) != len(first):
+            raise AnswerError(f"{self.question}.{name}", "must have as many rows as the other columns")
+
+    def records(self, columns: "list[Any]", before: int) -> "Iterator[list[int]]":
+        """(unit, x, y) of each row in units of 1/UNIT. Raises AnswerError."""
+        for row, values in zip(count(before + 1), zip(*columns)):
+            scaled = [self._scaled(field, value, row) for field, value in zip(self.fields, values)]
+            yield [UNIT, *clip_norm(scaled[:-1], self.norm), scaled[-1]]
+
+    def _scaled(self, field: "Field", value: "Any", row: int) -> int:
+        if value is None or value != value:
+            self._refuse(field, row, "is missing")
+        if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+            self._refuse(field, row, "must be a number")
+        assert field.bounds is not None
+        try:
+            if isinf(value):
+                self._refuse(field, row, "is infinite")
+            return signed_units(value, field.bounds, UNIT, field.id)
+        except (TypeError, ValueError, OverflowError):
+            self._refuse(field, row, "must be a number")
+
+    def _refuse(self, field: "Field", row: int, problem: str) -> "NoReturn":
+        raise AnswerError(f"{self.question}.{field.id}", f"row {row}: {problem}") from None
+
+    def array(self, columns: "list[Any]", before: int) -> "Integers":
+        """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""
+        import numpy as np
+
+        from ldp_client.bulk.quantising import clip_norms, signed
+
+        scaled = []
+        for field, values in zip(self.fields, columns):
+            for bad, problem in ((np.isnan(values), "is missing"), (np.isinf(values), "is infinite")):
+                if bad.any():
+                    self._refuse(field, before + int(bad.argmax()) + 1, problem)
+            assert field.bounds is not None
+            scaled.append(signed(values, field.bounds, UNIT))
+        features = clip_norms(np.column_stack(scaled[:-1]), self.norm)
+        return np.column_stack([np.full(len(features), UNIT), features, scaled[-1]])
+
+
+def as_arrays(columns: "list[Any]") -> "list[Any] | None":
+    """The columns as NumPy arrays of numbers; None where that would be slower, or cannot be."""
+    if len(columns[0]) < MANY:
+        return None
+    try:
+        import numpy as np
+    except ModuleNotFoundError:
+        return None
+    arrays = [column if isinstance(column, np.ndarray) else _from_list(column) for column in columns]
+    good = all([array is not None and array.dtype.kind in "iuf" and array.ndim == 1 for array in arrays])
+    return arrays if good else None
+
+
+def _from_list(column: "Any") -> "Any":
+    """An array of a sequence of plain numbers; None for anything else."""
+    import numpy as np
+
+    if not hasattr(column, "dtype") and any([type(value) not in (float, int) for value in column]):
+        return None
+    try:
+        return np.asarray(column, dtype=None if hasattr(column, "dtype") else float)
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,211 @@
+"""What a holder's table becomes: exact sums, noise of the stated law on integers, and no more."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ldp_client.audit.streams import Stream
+from ldp_client.core.calibration import gaussian_radius
+from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
+from schemas import Rational
+from schemas.errors import AnswerError, ReportError, StudyError
+from tests import studies
+from tests.ldp_client.tables.asking import clipped, mechanism, random_places, table
+from tests.ldp_client.tables.test_table_sensitivities import ddplr_distance, laplace_distance, svec_distance
+from tests.ldp_client.tables.worst_pairs import largest
+from tests.statistics import follows
+
+SCALE = 1 << 20
+DRAWS = 1500
+EACH = pytest.mark.parametrize("question", studies.TABLES, ids=lambda question: question["id"])
+OPTIONS = [
+    {},
+    {"average": 4},
+    {"intercept": False},
+    {"count_share": "0.25"},
+    {"average": 3, "intercept": False},
+]
+
+
+def words_without_noise(m, places):
+    """The integers that noise is added to: those of one stream, less what it gives sums of zero."""
+    silent = [0] * len(m.coordinates)
+    noise = m.words(m.randomise(TableSums(m.average, silent), Stream(3)))
+    return [a - b for a, b in zip(m.words(m.perturb(table(places), Stream(3))), noise)]
+
+
+@EACH
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_worst_neighbours_are_as_far_apart_as_the_noise_hides(question, options):
+    m = mechanism(question, **options)
+    shape = m.intercept, m.average
+    distance = {
+        "table_statistics": svec_distance(1.0, *shape),
+        "table_statistics_ddplr": ddplr_distance(*shape),
+        "table_statistics_laplace": laplace_distance(*shape),
+    }[m.name]
+    _, (record, other, rest) = largest(distance, 2, 1.0)
+    others = np.tile(rest, (m.average - 1, 1))
+    one, two = (words_without_noise(m, [*others, end]) for end in (record, other))
+    shift = [a - b for a, b in zip(one, two)][m.count_step > 0 :]
+    share = Rational(1) - Rational.parse(options.get("count_share", "0"))
+    if m.law == "gaussian":
+        hidden = gaussian_radius(share, Rational.parse("1e-6") * share, len(shift))
+        assert 0.99 * hidden < sum(x * x for x in shift) ** 0.5 <= hidden
+    else:
+        hidden = share.floor_scaled(SCALE)
+        assert 0.93 * hidden < sum(map(abs, shift)) <= hidden
+
+
+@EACH
+def test_one_stream_gives_two_tables_that_differ_by_their_shift_alone(question):
+    m = mechanism(question, count_share="0.5")
+    one, two = random_places(40), random_places(40, seed=2)
+    shifts = set()
+    for seed in range(20):
+        streams = Stream(seed), Stream(seed)
+        payloads = [m.perturb(table(places), stream) for places, stream in zip((one, two), streams)]
+        assert streams[0].taken == streams[1].taken > 0
+        assert {len(payload) for payload in payloads} == {m.payload_size}
+        shifts.add(tuple(a - b for a, b in zip(*map(m.words, payloads))))
+    assert len(shifts) == 1
+    assert any(next(iter(shifts)))
+
+
+def noise_of(m, perturb):
+    """All the noise of DRAWS reports, in its own scales."""
+    places = random_places(12)
+    exact = np.asarray(words_without_noise(m, places))
+    drawn = np.asarray([m.words(perturb(table(places))) for _ in range(DRAWS)])
+    return ((drawn - exact) / SCALE).ravel()
+
+
+def has_law(m, noise):
+    law = stats.norm if m.law == "gaussian" else stats.laplace
+    edges = np.linspace(-4, 4, 41)
+    counts = np.histogram(noise, [-np.inf, *edges, np.inf])[0]
+    return follows(counts, np.diff([0, *law.cdf(edges), 1]))
+
+
+@EACH
+@pytest.mark.parametrize("options", [{}, {"count_share": "0.25"}], ids=str)
+def test_noise_follows_its_stated_law(question, options):
+    m = mechanism(question, **options)
+    assert has_law(m, noise_of(m, m.perturb))
+
+
+@EACH
+def test_noise_that_is_a_fifth_too_small_would_be_noticed(question, monkeypatch):
+    m = mechanism(question)
+    draw = m._noise
+    monkeypatch.setattr(m, "_noise", lambda count, random: [4 * x // 5 for x in draw(count, random)])
+    assert not has_law(m, noise_of(m, m.perturb))
+
+
+@EACH
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_entries_are_the_sums_of_products_in_scaled_units(question, options, monkeypatch):
+    """With the noise taken out: Σ over groups of k of uuᵀ / k, and the count of the records in groups."""
+    m = mechanism(question, norm="0.8", **options)
+    monkeypatch.setattr(m, "_noise", lambda count, _: [0] * count)
+    places = random_places(103)
+    rows = clipped(places, 0.8)[: 103 // m.average * m.average]
+    groups = rows.reshape(-1, m.average, 4).sum(axis=1)
+    expected = groups.T @ groups / m.average
+    count, entries = m.entries(m.perturb(table(places)))
+    assert count == len(rows)
+    assert m.intercept == any(i == 0 for i, _ in m.coordinates)
+    assert (3, 3) in m.coordinates or m.name == "table_statistics_ddplr"
+    assert entries == pytest.approx([expected[i, j] for i, j in m.coordinates], abs=1e-3)
+
+
+@EACH
+def test_the_noise_scale_is_that_of_the_entries(question):
+    m = mechanism(question, count_share="0.25")
+    places = random_places(30)
+    sums = clipped(places).T @ clipped(places)
+    counts, entries = zip(*[m.entries(m.perturb(table(places))) for _ in range(DRAWS)])
+    exact = [sums[i, j] for i, j in m.coordinates]
+    noise = (np.asarray(entries) - exact) / m.noise_scale
+    assert has_law(m, noise.ravel())
+    spread = np.std(counts) / m.count_noise_sd
+    assert spread == pytest.approx(1, abs=5 * (1.2 if m.law == "laplace" else 0.75) / DRAWS**0.5)
+    assert np.mean(counts) == pytest.approx(30, abs=5 * m.count_noise_sd / DRAWS**0.5)
+
+
+@EACH
+def test_removing_a_record_is_replacing_it_by_zeros(question):
+    """What the stated ε under add/remove rests on: (0, 0) adds nothing to any released sum."""
+    m = mechanism(question)
+    places = random_places(20)
+    zeroed = np.vstack([places[:-1], np.zeros(3)])
+    gone, zero = (m.quantise(table(some)) for some in (places[:-1], zeroed))
+    assert gone.sums == zero.sums
+    assert (gone.count, zero.count) == (19, 20)
+
+
+@EACH
+def test_epsilon_and_delta_are_those_of_the_integers(question):
+    epsilon, delta = Rational.parse("0.3"), Rational.parse("1e-6")
+    m = mechanism(question, epsilon="0.3", count_share="0.1")
+    if m.law == "gaussian":
+        assert (m.privacy.epsilon, m.privacy.delta) == (epsilon, delta)
+        tenth = Rational(1, 10)
+        assert m.count_step == gaussian_radius(epsilon * tenth, delta * tenth, 1)
+    else:
+        assert m.privacy.delta == Rational(0)
+        assert Rational(0) <= epsilon - m.privacy.epsilon < Rational(2, SCALE)
+        assert m.count_step == SCALE * 3 // 100
+
+
+def test_a_norm_beyond_the_box_means_the_box():
+    """Features in [−1, 1] are no longer than √d: a larger norm would only add noise."""
+    assert mechanism(norm="1.5").noise_scale == mechanism(norm="100").noise_scale
+    assert mechanism(norm="1.3").noise_scale < mechanism(norm="1.5").noise_scale
+
+
+@EACH
+def test_a_huge_sum_saturates(question):
+    m = mechanism(question)
+    words = m.words(m.randomise(TableSums(1 << 80, [1 << 200] * len(m.coordinates)), Stream(1)))
+    assert words == [LARGEST_WORD] * len(m.coordinates)
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"epsilon": "1e-6"}, "mechanism"), ({"count_share": "1e-9"}, "mechanism.count_share")],
+)
+def test_too_little_privacy_budget_is_refused(question, options, field):
+    with pytest.raises(StudyError, match="too") as caught:
+        mechanism(question, **options)
+    assert caught.value.field == f"questions[0].{field}"
+
+
+@EACH
+def test_impossible_payloads_are_refused(question):
+    m = mechanism(question, average=2)
+    payload = m.perturb(table(random_places(10)))
+    m.check(payload)
+    for count in (0, 9, 1 << 63):
+        with pytest.raises(ReportError, match="count"):
+            m.check(count.to_bytes(8, "big") + payload[8:])
+    with pytest.raises(ReportError, match="bytes"):
+        m.check(payload[:-1])
+    if m.law == "gaussian":
+        with pytest.raises(ReportError, match="range"):
+            m.check(payload[:-8] + (1 << 40).to_bytes(8, "big"))
+
+
+def test_a_table_is_not_one_answer_of_many():
+    with pytest.raises(AnswerError, match="its holder"):
+        mechanism().perturb_many([studies.ROWS])
+
+
+@EACH
+def test_the_words_say_what_is_sent(question):
+    words = mechanism(question, average=5).in_words()
+    assert "5 rows at a time" in words
+    assert "order of rows must not depend on their values" in words
+    assert "number of records is public" in words
+    assert "number of records is sent with noise" in mechanism(question, count_share="0.2").in_words()

@@ -1,0 +1,108 @@
+"""Reading a table: the same integers by every way, and one clear line for what is wrong with it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from schemas.errors import AnswerError
+from tests import studies
+from tests.ldp_client.tables.asking import mechanism, random_places, table
+
+COLUMNS = table(random_places(1000))
+
+
+class InParts:
+    def __init__(self, columns, size):
+        self.columns, self.size = columns, size
+
+    def chunks(self):
+        for start in range(0, 1000, self.size):
+            yield {name: column[start : start + self.size] for name, column in self.columns.items()}
+
+
+@pytest.mark.parametrize("average", [1, 7, 300, 1000])
+def test_lists_arrays_and_parts_give_the_same_sums(average):
+    m = mechanism(**({} if average == 1 else {"average": average}))
+    lists = {name: column.tolist() for name, column in COLUMNS.items()}
+    wanted = m.quantise(COLUMNS)
+    ways = [lists, InParts(lists, 100), InParts(COLUMNS, 301), {name: tuple(c) for name, c in lists.items()}]
+    # A column of mixed kinds goes row by row.
+    ways += [{**lists, "t": [np.float64(value) for value in lists["t"]]}]
+    for way in ways:
+        found = m.quantise(way)
+        assert (found.count, found.sums) == (wanted.count, wanted.sums)
+    assert wanted.count == 1000 // average * average
+
+
+def test_large_groups_are_summed_exactly():
+    """Group sums beyond one limb: 10⁵ rows a group, all at their upper bounds."""
+    m = mechanism(average=100_000, intercept=False, norm="2")
+    high = {"t": np.full(200_000, 40.0), "v": np.full(200_000, 80.0), "pe": np.full(200_000, 500.0)}
+    assert m.quantise(high).sums == [2 * (100_000 << 20) ** 2] * 6
+
+
+def without(name):
+    return {key: column for key, column in studies.ROWS.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("rows", "field", "problem"),
+    [
+        ({**studies.ROWS, "v": [1.0, None, 3.0]}, "power.v", "row 2: is missing"),
+        ({**studies.ROWS, "pe": [1.0, 2.0, float("nan")]}, "power.pe", "row 3: is missing"),
+        ({**studies.ROWS, "t": [float("inf"), 2, 3]}, "power.t", "row 1: is infinite"),
+        ({**studies.ROWS, "t": [1, "77.5", 3]}, "power.t", "row 2: must be a number"),
+        ({**studies.ROWS, "t": [1, True, 3]}, "power.t", "row 2: must be a number"),
+        ({**studies.ROWS, "t": [1, 1 + 2j, 3]}, "power.t", "row 2: must be a number"),
+        ({**studies.ROWS, "t": [1, 10**400, 3]}, "power.t", "row 2: must be a number"),
+        ({**studies.ROWS, "t": "123"}, "power.t", "must be a column of numbers"),
+        ({**studies.ROWS, "t": 5}, "power.t", "must be a column of numbers"),
+        ({**studies.ROWS, "v": [1.0]}, "power.v", "must have as many rows as the other columns"),
+        (without("v"), "power.v", "the table has no such column"),
+        ({**studies.ROWS, "weight": [1, 2, 3]}, "power", "the study does not ask for the column 'weight'"),
+        ({"t": [], "v": [], "pe": []}, "power", "the table has no rows"),
+        ([1, 2, 3], "power", "must be a table: {field: column of numbers, …}"),
+        (None, "power", "must be a table: {field: column of numbers, …}"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said_without_its_values(rows, field, problem):
+    with pytest.raises(AnswerError) as caught:
+        mechanism().quantise(rows)
+    assert (caught.value.field, caught.value.problem) == (field, problem)
+
+
+@pytest.mark.parametrize(("bad", "problem"), [(np.nan, "is missing"), (-np.inf, "is infinite")])
+def test_arrays_are_checked_as_lists_are(bad, problem):
+    column = COLUMNS["v"].copy()
+    column[[617, 900]] = bad
+    for columns in (COLUMNS | {"v": column}, InParts(COLUMNS | {"v": column}, 300)):
+        with pytest.raises(AnswerError, match=f"power.v: row 618: {problem}"):
+            mechanism().quantise(columns)
+
+
+def test_fewer_rows_than_a_group_are_refused():
+    with pytest.raises(AnswerError, match="fewer rows than one group of 4"):
+        mechanism(average=4).quantise(studies.ROWS)
+
+
+def test_values_beyond_their_bounds_count_as_the_bounds():
+    far = {"t": [1e300], "v": [-1e300], "pe": [501]}
+    edge = {"t": [40], "v": [20], "pe": [500]}
+    assert mechanism().quantise(far).sums == mechanism().quantise(edge).sums
+
+
+def test_a_holder_needs_the_standard_library_only(pytestconfig):
+    code = (
+        f"import sys; sys.path.insert(0, {str(pytestconfig.rootpath)!r})\n"
+        "from ldp_client import mechanism_for\nfrom schemas import Study\nfrom tests import studies\n"
+        "study = Study(studies.document(*studies.TABLES, **studies.HOLDER))\n"
+        "rows = {name: column * 200 for name, column in studies.ROWS.items()}\n"
+        "for question in study.questions: mechanism_for(question).perturb(rows)\n"
+        "assert 'numpy' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

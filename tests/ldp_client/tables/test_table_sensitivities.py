@@ -1,0 +1,101 @@
+"""Sensitivities of tables against numerical search over pairs of tables; and what the papers state."""
+
+import numpy as np
+import pytest
+
+from ldp_client.mechanisms.tables.ball_distance import Ball
+from ldp_client.mechanisms.tables.sensitivities import box_distance, ddplr_sensitivity, svec_sensitivity
+from tests.ldp_client.tables.worst_pairs import difference, largest
+
+UNIT = 1 << 20
+# features, norm, intercept, average
+SHAPES = [
+    (1, 1.0, True, 1),
+    (2, 1.0, True, 1),
+    (3, 0.3, True, 1),
+    (5, 2.0, True, 1),
+    (2, 1.0, False, 1),
+    (3, 0.3, False, 1),
+    (2, 1.0, True, 2),
+    (3, 0.5, True, 5),
+    (2, 1.0, False, 2),
+    (3, 1.5, False, 10),
+]
+
+
+def norm_of(entries):
+    return np.sqrt(np.sum(entries**2, axis=(1, 2)))
+
+
+def svec_distance(norm, intercept, average):
+    weight = norm / 2**0.5
+    return lambda pairs: norm_of(difference(pairs, average, weight * intercept, weight))
+
+
+def ddplr_distance(intercept, average):
+    def distance(pairs):
+        entries = np.triu(difference(pairs, average, float(intercept), 1.0))
+        entries[:, -1, -1] = 0
+        return norm_of(entries)
+
+    return distance
+
+
+def laplace_distance(intercept, average):
+    return lambda pairs: np.abs(np.triu(difference(pairs, average, float(intercept), 1.0))).sum(axis=(1, 2))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_distance_of_weighted_products(shape):
+    features, norm, intercept, average = shape
+    weight = norm / 2**0.5
+    constant = int(weight * UNIT) if intercept else 0
+    square_norm = int(1.5 * norm * norm * UNIT * UNIT)
+    found, _ = largest(svec_distance(norm, intercept, average), features, norm)
+    bound = svec_sensitivity(constant, square_norm, average) / UNIT**2
+    assert bound * 0.999 <= found <= bound * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_distance_of_ddplr_statistics(shape):
+    features, norm, intercept, average = shape
+    found, _ = largest(ddplr_distance(intercept, average), features, norm)
+    bound = ddplr_sensitivity(int(norm * UNIT), UNIT, intercept, average) / UNIT**2
+    loose = (features == 1 and average == 1) or norm > 1
+    tight = 0.8 if loose else 0.999
+    assert bound * tight <= found <= bound * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tight"),
+    [
+        *[(shape, 0.94) for shape in SHAPES if shape[0] < 5],
+        ((1, 0.4, False, 1), 0.999),
+        ((3, 3**0.5, True, 1), 0.999),
+        ((4, 2.0, True, 3), 0.999),
+        ((5, 2.0, True, 1), 0.9),
+    ],
+)
+def test_the_distance_of_laplace_statistics(shape, tight):
+    """The bounds are the truth where only the box binds, and within 6 % where the norm does."""
+    features, norm, intercept, average = shape
+    found, _ = largest(laplace_distance(intercept, average), features, norm)
+    bounds = int(norm * UNIT), UNIT, features, intercept
+    bound = min(box_distance(*bounds, average), Ball(*bounds).distance(average)) / UNIT**2
+    assert bound * tight <= found <= bound * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("norm", "published"), [(1.0, 2**0.5), (0.5, 0.5590)])
+def test_ddplr_own_constant_is_that_of_add_or_remove(norm, published):
+    """√(X⁴ + X²Y²) under the paper's Definition 2.1, which replaces a record."""
+    assert published == pytest.approx((norm**4 + norm**2) ** 0.5, rel=1e-3)
+    found, _ = largest(ddplr_distance(False, 1), 2, norm)
+    assert found > 1.4 * published
+
+
+@pytest.mark.parametrize(("average", "times"), [(2, 2**0.5), (10, 1.8 * 2**0.5)])
+def test_averaging_multiplies_the_sensitivity(average, times):
+    """DDPLR B.1 says that S_av and z_av have the sensitivity of S and z: rows of sums over √k do not."""
+    single, _ = largest(svec_distance(1.0, False, 1), 2, 1.0)
+    averaged, _ = largest(svec_distance(1.0, False, average), 2, 1.0)
+    assert averaged / average == pytest.approx(times * single, rel=1e-3)

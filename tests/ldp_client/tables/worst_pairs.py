@@ -1,0 +1,59 @@
+"""The two tables whose statistics lie furthest apart, by numerical search: what sensitivities are held to.
+
+A pair is (record, its replacement, the average of the other k − 1 records of its group), each with features
+in the box and the ball and a response in [−1, 1]; the domain is convex, so equal others are no loss.
+"""
+
+import numpy as np
+
+CANDIDATES = 128
+STEPS = 600
+STARTS = 2
+
+
+def largest(distance, features, norm, seed=0):
+    """(the largest distance found, the pair that has it): a pair is an array (3, features + 1)."""
+    random = np.random.default_rng(seed)
+    found = [_climb(distance, features, norm, random) for _ in range(STARTS)]
+    return max(found, key=lambda pair: pair[0])
+
+
+def _climb(distance, features, norm, random):
+    """Many candidates at once, each moved where that helps, by ever smaller steps; corners included."""
+    pairs = project(random.choice([-1.0, -0.5, 0.0, 0.5, 1.0], (CANDIDATES, 3, features + 1)), norm)
+    best = distance(pairs)
+    for step in range(STEPS):
+        size = 10 ** (-5 * step / STEPS)
+        sparse = random.random(pairs.shape) < random.choice([0.2, 1.0])
+        tried = project(pairs + size * sparse * random.normal(size=pairs.shape), norm)
+        reached = distance(tried)
+        better = reached > best
+        pairs[better], best[better] = tried[better], reached[better]
+        if step % 150 == 149:
+            keep = np.argsort(best)[-CANDIDATES // 4 :]
+            pairs, best = np.tile(pairs[keep], (4, 1, 1)), np.tile(best[keep], 4)
+    return best.max(), pairs[best.argmax()]
+
+
+def project(pairs, norm):
+    """Into the box and the ball."""
+    pairs = np.clip(pairs, -1, 1)
+    lengths = np.linalg.norm(pairs[..., :-1], axis=-1, keepdims=True)
+    shrink = np.minimum(1, norm / np.maximum(lengths, 1e-300))
+    return np.concatenate([pairs[..., :-1] * shrink, pairs[..., -1:]], axis=-1)
+
+
+def group_sums(pairs, average):
+    """The group's sum with the record and with its replacement, (…, features + 1) each."""
+    others = (average - 1) * pairs[:, 2]
+    return others + pairs[:, 0], others + pairs[:, 1]
+
+
+def difference(pairs, average, constant, weight):
+    """vvᵀ − wwᵀ of v = (constant·k, x, weight·y) for the group with and without the replacement."""
+    products = []
+    for sums in group_sums(pairs, average):
+        constants = np.full((len(sums), 1), constant * average)
+        v = np.concatenate([constants, sums[:, :-1], weight * sums[:, -1:]], axis=1)
+        products.append(v[:, :, None] * v[:, None, :])
+    return products[0] - products[1]
