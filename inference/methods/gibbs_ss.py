@@ -117,10 +117,6 @@ def given_moments(_key: Array, _sums: Array, data: Observed) -> tuple[Array, Arr
     return jnp.asarray(data.second), jnp.asarray(data.covariance)
 
 
-# One for both methods that take moments as given: it is compiled once.
-GIVEN_MOMENTS = kernel(given_moments)
-
-
 def method(
     name: str,
     source: str,
@@ -181,3 +177,7 @@ def _first_noise(key: Array, data: Observed) -> Array:
 
 def _sites(state: State) -> dict[str, Any]:
     return {"theta": state.theta, "variance": state.variance}
+
+
+# One for both methods that take moments as given: it is compiled once.
+GIVEN_MOMENTS = kernel(given_moments)

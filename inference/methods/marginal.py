@@ -31,15 +31,19 @@ def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampl
     return Sampled(sites, drawn.diverging[:, run.thin - 1 :: run.thin])
 
 
-def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior) -> Model:
-    """The likelihood under a ConjugatePrior, θ and σ² independent; all in scaled units."""
+def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds: bool = False) -> Model:
+    """The likelihood under a ConjugatePrior, all in scaled units.
+
+    in_sds: θ's covariance is σ² times the prior's, as DPBLR has it; else θ and σ² are independent.
+    """
     found = observed(statistics)
     constant, average, d = statistics.intercept, statistics.average, statistics.features
 
     def program(statistics: Array, **data: Array) -> None:
         own = ConjugatePrior(*(data[f"prior_{name}"] for name in ConjugatePrior._fields))
-        theta = numpyro.sample("theta", dist.MultivariateNormal(own.theta_mean, own.theta_covariance))
         variance = numpyro.sample("variance", dist.InverseGamma(own.shape, own.rate))
+        spread = own.theta_covariance * variance if in_sds else own.theta_covariance
+        theta = numpyro.sample("theta", dist.MultivariateNormal(own.theta_mean, spread))
         factor = _feature_factor(own, d)
         mean = _feature_mean(own, factor) if constant else 0.0
         second = second_moments(

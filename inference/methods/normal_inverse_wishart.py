@@ -18,7 +18,7 @@ def draw_features(key: Array, gram: Array, count: Values, prior: ConjugatePrior)
     features = prior.scatter.shape[0]
     freedom = jnp.asarray(prior.freedom + count)
     if gram.shape[0] == features:
-        return jnp.zeros(features), inverse_wishart(key, prior.scatter + gram, freedom)
+        return jnp.zeros(features), inverse_wishart(key, jnp.asarray(prior.scatter + gram), freedom)
     # The gram's own constant entry, not the count: what is left of a semidefinite matrix stays semidefinite.
     mean = gram[0, 1:] / gram[0, 0]
     centred = gram[1:, 1:] - jnp.outer(mean, mean) * gram[0, 0]

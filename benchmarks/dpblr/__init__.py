@@ -1,0 +1,1 @@
+"""The experiments of DPBLR on simulated tables; `python -m benchmarks.dpblr --help`."""

@@ -1,0 +1,45 @@
+"""Figure 10: when does the noise-naive posterior become the non-private one?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.dpblr.worlds import PRIOR, Matrix, Noise, draw_world, release
+from benchmarks.ldpbi.showing import show_table, verdict
+from inference.methods.statistics import HolderStatistics
+
+TABLES = 20
+
+
+def run(sizes: tuple[int, ...], epsilons: tuple[float, ...], noise: Noise) -> None:
+    """Print the median distance of posterior means of θ, in non-private posterior sds."""
+    rows: list[list[object]] = []
+    for records in sizes:
+        rows.append([records, *(_distance(records, epsilon, noise) for epsilon in epsilons)])
+    show_table(["records", *(f"ε = {epsilon:g}" for epsilon in epsilons)], rows)
+    reached = [
+        f"ε = {epsilon:g}: {next((row[0] for row in rows if float(str(row[i + 1])) < 1), 'none of these')}"
+        for i, epsilon in enumerate(epsilons)
+    ]
+    verdict(f"within one posterior sd from how many records on: {'; '.join(reached)}")
+
+
+def _distance(records: int, epsilon: float, noise: Noise) -> float:
+    found = []
+    for random in np.random.default_rng([10, records]).spawn(TABLES):
+        released = release(draw_world(records, random), epsilon, noise, random)
+        exact, sd = _mean_and_sd(released.exact)
+        naive, _ = _mean_and_sd(released.noisy)
+        found.append(float(np.max(np.abs(naive - exact) / sd)))
+    return float(np.median(found))
+
+
+def _mean_and_sd(statistics: HolderStatistics) -> tuple[Matrix, Matrix]:
+    """θ's posterior mean and sds from statistics taken for exact."""
+    values, vectors = np.linalg.eigh(statistics.sums[0])
+    sums = (vectors * np.maximum(values, 0)) @ vectors.T
+    precision = sums[:2, :2] + np.linalg.inv(PRIOR.theta_covariance)
+    mean = np.linalg.solve(precision, sums[:2, 2])
+    rate = PRIOR.rate + (sums[2, 2] - mean @ precision @ mean) / 2
+    shape = PRIOR.shape + statistics.counts[0] / 2
+    return mean, np.sqrt(np.diag(np.linalg.inv(precision)) * rate / (shape - 1))

@@ -1,0 +1,108 @@
+"""Posterior draws of every method from many releases: one compiled program for each method and size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
+from benchmarks.ldpbi.many_fits import posteriors_of
+from inference.methods import (
+    bayes_fixeds_fast,
+    gibbs_ss_noisy,
+    gibbs_ss_prior,
+    gibbs_ss_update,
+    mcmc_ind,
+    naive,
+    non_private,
+)
+from inference.methods.base import Kernel, Run
+from inference.methods.conjugate import ConjugatePrior
+from inference.methods.driver import one_chain
+from inference.methods.marginal import conjugate_model
+from inference.methods.statistics import HolderStatistics
+
+DataOf = Callable[[HolderStatistics, ConjugatePrior], Any]
+KERNELS: dict[str, tuple[Kernel, DataOf]] = {
+    "non_private": (non_private.KERNEL, non_private.summed),
+    "naive": (naive.KERNEL, non_private.summed),
+    "gibbs_ss_noisy": (gibbs_ss_noisy.KERNEL, gibbs_ss_noisy.observed),
+    "gibbs_ss_prior": (gibbs_ss_prior.KERNEL, gibbs_ss_prior.observed),
+    "gibbs_ss_update": (gibbs_ss_update.KERNEL, gibbs_ss_update.observed),
+    "mcmc_ind": (mcmc_ind.KERNEL, mcmc_ind.records),
+}
+METHODS = (*KERNELS, "bayes_fixeds_fast", "marginal")
+CLOSED = ("non_private", "naive")
+
+
+class Drawn(NamedTuple):
+    """Of each release: theta (releases, draws, 2), variance (releases, draws)."""
+
+    theta: Matrix
+    variance: Matrix
+
+
+class Lengths(NamedTuple):
+    """Steps of a Gibbs chain thrown away and kept (every fifth of them), and of MCMC-Ind and NUTS."""
+
+    gibbs: tuple[int, int] = (2000, 5000)
+    exact: tuple[int, int] = (300, 1000)
+
+
+def methods_for(noise: Noise) -> tuple[str, ...]:
+    """bayes_fixeds_fast is for Gaussian noise."""
+    return tuple(name for name in METHODS if name != "bayes_fixeds_fast" or noise == "gaussian")
+
+
+def statistics_for(method: str, release: Release) -> HolderStatistics:
+    """What this method is given of a release."""
+    if method == "non_private":
+        return release.exact
+    return release.halved if method == "gibbs_ss_noisy" else release.noisy
+
+
+def draws_of(method: str, releases: Sequence[Release], lengths: Lengths) -> Drawn:
+    """One chain for each release."""
+    every = [statistics_for(method, one) for one in releases]
+    if method == "marginal":
+        models = [conjugate_model(one, PRIOR, in_sds=True) for one in every]
+        found = posteriors_of(models, *lengths.exact)
+        return Drawn(np.stack([f["theta"] for f in found]), np.stack([f["variance"] for f in found]))
+    if method == "bayes_fixeds_fast":
+        return _fixed(every)
+    kernel, data_of = KERNELS[method]
+    data = [data_of(one, PRIOR) for one in every]
+    with jax.enable_x64(True):
+        stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf, float) for leaf in leaves]), *data)
+        keys = jax.random.split(jax.random.key(0), len(data))
+        sites = _program(kernel, _run(method, lengths))(keys, stacked)
+        return Drawn(np.asarray(sites["theta"]), np.asarray(sites["variance"]))
+
+
+def _run(method: str, lengths: Lengths) -> Run:
+    if method in CLOSED:
+        return Run(0, 0, lengths.exact[1])
+    if method == "mcmc_ind":
+        return Run(0, *lengths.exact)
+    warmup, kept = lengths.gibbs
+    return Run(0, warmup, kept // 5, thin=5)
+
+
+def _fixed(every: list[HolderStatistics]) -> Drawn:
+    """σ² is a third of the response's bound, squared; the prior of θ as wide as the others' on average."""
+    variance = (BOUNDS[2] / 3) ** 2
+    prior = PRIOR._replace(theta_covariance=np.eye(2))
+    random = np.random.default_rng(0)
+    theta = [
+        random.multivariate_normal(*bayes_fixeds_fast.posterior(one, prior, variance), 1000) for one in every
+    ]
+    return Drawn(np.stack(theta), np.full((len(every), 1000), variance))
+
+
+@lru_cache(maxsize=16)
+def _program(kernel: Kernel, run: Run) -> Callable[..., Any]:
+    return jax.jit(jax.vmap(lambda key, data: one_chain(kernel, key, data, run)))
