@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,11 +148,31 @@ class TestSecondStudy:
             second_study(build_study("rating"), tmp_path, "again")
 
 
+GUIDE = Path(__file__).parents[2] / "docs" / "secure-sum.md"
+
+
+def guide_blocks(language):
+    """What the guide's section on two rounds shows."""
+    section = GUIDE.read_text().partition("## A regression in two rounds")[2].partition("\n## ")[0]
+    found = re.findall(r"^```(\w*)\n(.*?)^```", section, flags=re.M | re.S)
+    return [text for shown_as, text in found if shown_as == language]
+
+
+def guide_study(network):
+    """The guide's first study, for these nodes and few people: with much more ε."""
+    (text,) = guide_blocks("json")
+    document = json.loads(text)
+    nodes = [node.address for node in network.nodes]
+    document["route"] |= {"clients": DEVICES, "tolerate": 2, "nodes": nodes}
+    document["questions"][0]["mechanism"] |= {"epsilon": "10", "delta": "1e-4"}
+    return Study(document)
+
+
 def people(random):
-    """So many records; the second feature's bounds are ten times too wide, the others' more."""
-    age, weight = random.normal(1, 0.5, DEVICES), random.normal(80, 10, DEVICES)
-    rate = 5 + 4 * (age - 1) + 0.2 * (weight - 80) + random.normal(0, 0.5, DEVICES)
-    columns = {"age": age, "weight": weight, "rate": rate}
+    """So many records; bounds are five to ten times too wide."""
+    hours, commute = random.normal(38, 6, DEVICES), random.normal(35, 12, DEVICES)
+    pressure = 120 + 2 * (hours - 38) + 0.1 * (commute - 35) + random.normal(0, 4, DEVICES)
+    columns = {"hours": hours, "commute": commute, "pressure": pressure}
     return [dict(zip(columns, map(float, row))) for row in zip(*columns.values())]
 
 
@@ -163,32 +185,28 @@ def answer_round(network, study, records, folder):
         device = Device(folder / str(number), "64", collector, max_delta="0.01")
         fetched = device.fetch(study.id)
         device.consent(fetched)
-        device.answer(fetched, {"spread": record})
+        device.answer(fetched, {"work": record})
         assert device.flush().sent == 1
 
 
-def test_two_rounds_against_real_nodes(network, tmp_path, monkeypatch, capsys):
-    """As a user runs it: answer, close, fit, project, and once more. Much ε, as there are few people."""
+def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch, capsys):
+    """Its study, its commands; fits by approximation, which is quicker."""
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
-    study = first_study("10", "1e-4", "0.2", [node.address for node in network.nodes], DEVICES)
-    (tmp_path / "first.json").write_text(study.to_json())
+    monkeypatch.chdir(tmp_path)
+    study = guide_study(network)
+    Path("first.json").write_text(study.to_json())
     records = people(np.random.default_rng(8))
-    for name in ("first", "second"):
-        study = Study.from_json((tmp_path / f"{name}.json").read_text())
-        answer_round(network, study, records, tmp_path / "devices")
-        paths = {end: str(tmp_path / f"{name}{end}") for end in (".json", ".total.json", ".fit")}
-        assert main(["secure-sum", "close", paths[".json"], "--out", paths[".total.json"]]) == 0
-        fit = ["fit", paths[".json"], paths[".total.json"], "--out", paths[".fit"], "--method", "laplace"]
-        assert main(fit) == 0
-        if name == "first":
-            project = ["project", paths[".json"], paths[".fit"], "--out", str(tmp_path / "second.json")]
-            assert main(project) == 0
-            assert "epsilon 40, delta 0.0004 are left" in capsys.readouterr().out
-    found = json.loads((tmp_path / "second.fit" / "posterior.json").read_text())["questions"]["spread"]
-    slope = found["parameters"]["coefficient[weight]"]
-    assert study.id == "summed-2"
-    assert found["n"] == DEVICES
-    assert abs(slope["mean"] - 0.2) < 6 * slope["sd"] < 0.9
+    for line in guide_blocks("")[0].splitlines():
+        command = line.partition("ldpkit ")[2].split()
+        if command[:2] == ["secure-sum", "close"]:
+            study = Study.from_json(Path(command[2]).read_text())
+            answer_round(network, study, records, Path("devices"))
+        assert main([*command, *(["--method", "laplace"] if command[0] == "fit" else [])]) == 0
+    assert "work: epsilon 40, delta 0.0004 are left" in capsys.readouterr().out
+    found = json.loads(Path("posterior", "posterior.json").read_text())["questions"]["work"]
+    slope = found["parameters"]["coefficient[hours]"]
+    assert (study.id, found["n"]) == ("strain-2", DEVICES)
+    assert abs(slope["mean"] - 2) < 6 * slope["sd"] < 6
 
 
 def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
