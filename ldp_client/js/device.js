@@ -32,9 +32,7 @@ export async function openDevice({
 }) {
   const budget = parseDecimal(maxEpsilon);
   if (!(budget?.[0] > 0n)) fail("input", "must be a decimal above 0, in a string", "maxEpsilon");
-  const ledger = await openLedger(name);
-  const read = (work) => ledger("readonly", work);
-  const write = (work) => ledger("readwrite", work);
+  const [read, write] = await openLedger(name);
 
   /**
    * Perturb every answer once and write spends, permanent answers and report durably; the report is held

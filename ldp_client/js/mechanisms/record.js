@@ -21,7 +21,7 @@ export const record = {
 };
 
 export function checkRecord({ features, response: { id, bounds }, model, path }) {
-  check(!features.some((feature) => feature.id === id), `${path}.response.id`, "is also a feature");
+  check(!features.some((feature) => feature.id === id), `${path}.response.id`);
   oneOf(bounds ? LINEAR : LOGISTIC)(model.name, `${path}.model.name`);
 }
 
@@ -30,15 +30,15 @@ export function checkRecord({ features, response: { id, bounds }, model, path })
  * −weight..weight (a yes/no at the ends). Throws LdpkitError "answer".
  */
 export function fieldsOf({ id, features, response }, answer, size, weight) {
-  if (!isObject(answer)) fail("answer", "must be a record: {feature: value, …, response: value}", id);
+  if (!isObject(answer)) fail("answer", "must be {field: value, ...}", id);
   const fields = [...features, response];
   const names = fields.map((field) => `${id}.${field.id}`);
   fields.forEach((field, index) => hasOwn(answer, field.id) || fail("answer", "is missing", names[index]));
-  if (Object.keys(answer).length > fields.length) fail("answer", "has a field that the study does not ask for", id);
-  const units = fields.map((field, index) => {
-    const [value, most] = [answer[field.id], field === response ? weight : size];
-    if (field.bounds) return signedUnits(value, field.bounds, most, names[index]);
-    return most * (SIGNS.get(value) ?? fail("answer", "must be yes or no", names[index]));
+  if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
+  const units = fields.map(({ id: name, bounds }, index) => {
+    const most = index < features.length ? size : weight;
+    if (bounds) return signedUnits(answer[name], bounds, most, names[index]);
+    return most * (SIGNS.get(answer[name]) ?? fail("answer", "must be yes or no", names[index]));
   });
-  return { scaled: units.slice(0, -1).map(BigInt), responded: units.at(-1) };
+  return [units.slice(0, -1).map(BigInt), units.at(-1)];
 }
