@@ -6,7 +6,6 @@ import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, re
 
 const NUMBER_FIELD = object({ id: identifier, bounds });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
-const SIGNS = new Map([["yes", 1], [true, 1], ["no", -1], [false, -1]]);
 const LINEAR = "linear_regression";
 const LOGISTIC = "logistic_regression";
 
@@ -32,13 +31,15 @@ export function checkRecord({ features, response: { id, bounds }, model, path })
 export function fieldsOf({ id, features, response }, answer, size, weight) {
   if (!isObject(answer)) fail("answer", "must be {field: value, ...}", id);
   const fields = [...features, response];
-  const names = fields.map((field) => `${id}.${field.id}`);
-  fields.forEach((field, index) => hasOwn(answer, field.id) || fail("answer", "is missing", names[index]));
   if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
   const units = fields.map(({ id: name, bounds }, index) => {
+    const path = `${id}.${name}`;
+    if (!hasOwn(answer, name)) fail("answer", "is missing", path);
     const most = index < features.length ? size : weight;
-    if (bounds) return signedUnits(answer[name], bounds, most, names[index]);
-    return most * (SIGNS.get(answer[name]) ?? fail("answer", "must be yes or no", names[index]));
+    if (bounds) return signedUnits(answer[name], bounds, most, path);
+    const place = ["no", false, "yes", true].indexOf(answer[name]);
+    if (place < 0) fail("answer", "must be yes or no", path);
+    return place < 2 ? -most : most;
   });
   return [units.slice(0, -1).map(BigInt), units.at(-1)];
 }
