@@ -31,10 +31,8 @@ export async function openDevice({
   random = systemRandom,
 }) {
   const budget = parseDecimal(maxEpsilon);
-  if (!(budget?.[0] > 0n)) fail("input", "must be a decimal above 0, in a string", "maxEpsilon");
-  const ledger = await openLedger(name);
-  const read = (work) => ledger("readonly", work);
-  const write = (work) => ledger("readwrite", work);
+  if (!(budget?.[0] > 0n)) fail("input", "must be a decimal string above 0", "maxEpsilon");
+  const [read, write] = await openLedger(name);
 
   /**
    * Perturb every answer once and write spends, permanent answers and report durably; the report is held
@@ -80,8 +78,8 @@ export async function openDevice({
 
   /** Give what waits to be sent to a study another invitation: it had none, or one that was not taken. */
   async function invite(studyId, invitation) {
-    const changes = { held: { invitation }, queued: { invitation }, uninvited: { invitation, state: "queued" } };
-    await move("study", studyId, changes);
+    const given = { invitation };
+    await move("study", studyId, { held: given, queued: given, uninvited: given });
   }
 
   /**

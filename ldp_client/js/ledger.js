@@ -13,8 +13,8 @@ const STORE = "ledger";
 const KEY = 0;
 
 /**
- * The ledger of that name, made when missing: a function (mode, work) that returns work(memory), once what
- * it changed of `memory` is on disk. After an error nothing is changed.
+ * The ledger of that name, made when missing: two functions, to read and to write, of `work`. They return
+ * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
  * memory: {spent: [{study, question, version, epsilon}], permanent: [{study, question, fingerprint,
  * answer}], reports: [{id, study, version, body, state, invitation}]}.
@@ -23,7 +23,7 @@ export async function openLedger(name) {
   const database = await open(name).catch(unusable);
   database.onversionchange = () => database.close();
 
-  const transact = (mode, work) =>
+  const transact = (mode) => (work) =>
     new Promise((resolve, reject) => {
       const transaction = database.transaction(STORE, mode, { durability: "strict" });
       const store = transaction.objectStore(STORE);
@@ -39,9 +39,9 @@ export async function openLedger(name) {
       };
       transaction.oncomplete = () => resolve(result);
       transaction.onabort = () => reject(transaction.error);
-    });
+    }).catch(unusable);
 
-  return (mode, work) => transact(mode, work).catch(unusable);
+  return [transact("readonly"), transact("readwrite")];
 }
 
 const open = (name) =>

@@ -11,7 +11,7 @@ const positive = decimal(([n]) => n > 0n);
 /** One for all choices, or a list with one for each. */
 function concentration(value, path) {
   if (!Array.isArray(value)) return positive(value, path);
-  check(value.length > 1 && value.length <= MOST_CHOICES, path, `must have 2 to ${MOST_CHOICES} entries`);
+  check(value.length > 1 && value.length <= MOST_CHOICES, path);
   return value.map((entry, index) => positive(entry, `${path}[${index}]`));
 }
 
@@ -31,14 +31,14 @@ const FAMILIES = {
 /** A prior of one of these families; a uniform one within the limits. */
 function taking(names, least, most) {
   return (value, path) => {
-    check(isObject(value), path, "must be an object");
+    check(isObject(value), path);
     const distribution = oneOf(...names);
     const name = distribution(value.distribution, `${path}.distribution`);
     const found = record({ distribution, ...FAMILIES[name] })(value, path);
     if (found.low) {
-      check(found.low[2] < found.high[2], `${path}.high`, "must be above low");
-      check(!least || !isBelow(found.low, least), `${path}.low`, "is out of range");
-      check(!most || !isBelow(most, found.high), `${path}.high`, "is out of range");
+      check(found.low[2] < found.high[2], `${path}.high`);
+      check(!least || !isBelow(found.low, least), `${path}.low`);
+      check(!most || !isBelow(most, found.high), `${path}.high`);
     }
     return found;
   };
@@ -47,7 +47,7 @@ function taking(names, least, most) {
 /** A prior for each of some features. */
 const ofFeatures = (names) => (value, path) => {
   const entries = isObject(value) ? Object.entries(value) : [];
-  check(entries.length, path, "must have a distribution for each feature id");
+  check(entries.length, path);
   entries.forEach(([name, entry]) => taking(names)(entry, `${path}.${name}`));
   return { features: Object.keys(value) };
 };
@@ -88,9 +88,9 @@ export function checkPriors({ features, choices, model, path }) {
   for (const [name, prior] of Object.entries(record({}, PRIORS[model.name])(model.prior, where))) {
     for (const id of prior.features ?? []) {
       const known = features.some((feature) => feature.id === id);
-      check(known, `${where}.${name}.${id}`, "is no feature of this question");
+      check(known, `${where}.${name}.${id}`);
     }
     const listed = Array.isArray(prior.concentration?.[0]) && prior.concentration.length;
-    check(!listed || listed === choices.length, `${where}.${name}.concentration`, "must fit the choices");
+    check(!listed || listed === choices.length, `${where}.${name}.concentration`);
   }
 }

@@ -1,13 +1,15 @@
 /**
- * From an answer to integers on the study's grid, clamped. Only after this does noise come in.
+ * From an answer to integers on the study's grid, clamped, and from noisy ones to bytes.
  * NaN, a missing value and infinity become fixed grid points, so nothing about them can be seen.
  */
 
 import { fail } from "./errors.js";
 import { isqrt } from "./integers.js";
+import { viewOf } from "./randomness.js";
 
 // A scaled feature or response of 1 is 2**UNIT_BITS.
 export const UNIT_BITS = 20;
+const LARGEST = 2 ** 31 - 1;
 
 /** Where a number lies between its bounds: 0 at low, 1 at high, clamped; the middle when missing. */
 function position(value, [[, , low], [, , high]], field) {
@@ -16,7 +18,7 @@ function position(value, [[, , low], [, , high]], field) {
   if (isNaN(number)) return 0.5;
   if (number <= low) return 0;
   if (number >= high) return 1;
-  return Math.min(Math.max((number - low) / (high - low), 0), 1);
+  return (number - low) / (high - low);
 }
 
 /** The nearest of the grid points 0..levels. */
@@ -26,6 +28,13 @@ export const gridIndex = (value, bounds, levels, field) =>
 /** The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size, 0 when missing. */
 export const signedUnits = (value, bounds, size, field) =>
   Math.floor(position(value, bounds, field) * (2 * size) + 0.5) - size;
+
+/** Signed 32-bit big-endian integers; beyond their range they saturate (post-processing). */
+export function packSigned(values) {
+  const view = viewOf(new Uint8Array(4 * values.length));
+  values.forEach((value, index) => view.setInt32(4 * index, Math.min(Math.max(value, -LARGEST), LARGEST)));
+  return new Uint8Array(view.buffer);
+}
 
 /** The vector of BigInts shrunk, if it is longer than radius, so that its L2 norm is at most radius. Exact. */
 export function clipNorm(vector, radius) {

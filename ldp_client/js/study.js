@@ -1,6 +1,5 @@
 /** A study: what is asked, what a device may answer, and the noise that protects the answer. */
 
-import { fail } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
 import { check, day, identifier, isObject, listOf, oneOf, record, text, whole } from "./shapes.js";
@@ -12,7 +11,7 @@ const later = (value) => value;
 
 /** A question: what its mechanism's kind of question has beside that which all have. */
 function question(value, path) {
-  check(isObject(value), path, "must be an object");
+  check(isObject(value), path);
   oneOf("number", "choice", "yes_no", "record")(value.ask, `${path}.ask`);
   const { fields, models, mechanism } = kindOf(value, path);
   const model = record({ name: oneOf(...models) }, { prior: later });
@@ -36,7 +35,7 @@ export async function parseStudy(source) {
   const document = parse(source);
   await loadMechanisms(document);
   const study = STUDY(document, "");
-  check(!(study.opens > study.closes), "closes", "is before opens");
+  check(!(study.opens > study.closes), "closes");
   for (const [index, asked] of study.questions.entries()) {
     asked.path = `questions[${index}]`;
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
@@ -48,16 +47,16 @@ export async function parseStudy(source) {
 }
 
 function parse(source) {
-  check(source.length <= MAX_BYTES, "", "is too large");
+  check(source.length <= MAX_BYTES, "");
   try {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return parseJson(typeof source === "string" ? source : decoder.decode(source));
   } catch {
-    return fail("study", "not well-formed JSON in UTF-8");
+    return check(false, "");
   }
 }
 
 const sha256 = async (text) =>
   hex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 
-export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const hex = (bytes) => Array.from(bytes, (byte) => (byte + 256).toString(16).slice(1)).join("");

@@ -1,6 +1,8 @@
 /** Requests to the collector, and what their answers mean. */
 
 const OK = 200;
+// What the answer to a deletion says where nothing is left: done, never there, gone.
+const DELETED = [OK, 404, 410];
 const NOT_INVITED = 403;
 const TIMEOUT_MS = 10_000;
 const FIRST_DELAY_MS = 500;
@@ -20,7 +22,7 @@ export async function put(url, { body, invitation }) {
 /** Ask for a report's deletion: null once the collector does not have it any more. */
 export async function remove(url) {
   const status = await request(url, { method: "DELETE" });
-  return status === OK || status === 404 || status === 410 ? null : "withdrawn";
+  return DELETED.includes(status) ? null : "withdrawn";
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */

@@ -19,11 +19,11 @@ LEDGER = """
 const done = arguments[0];
 const request = indexedDB.open("ldpkit");
 request.onsuccess = () => {
-  const transaction = request.result.transaction(["spent", "reports"]);
-  const [spent, reports] = ["spent", "reports"].map((store) => transaction.objectStore(store).getAll());
-  transaction.oncomplete = () => {
+  const memory = request.result.transaction("ledger").objectStore("ledger").get(0);
+  memory.onsuccess = () => {
     request.result.close();
-    done([spent.result.map(({ question }) => question), reports.result]);
+    const { spent, reports } = memory.result;
+    done([spent.map(({ question }) => question).sort(), reports]);
   };
 };
 """
@@ -32,12 +32,33 @@ request.onsuccess = () => {
 class Participant:
     """A browser on a study's page; it starts at the questions."""
 
-    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study) -> None:
+    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study, invitation: str = "") -> None:
         self.browser = browser
         self.server = server
         self.study = study
-        browser.get(f"{server.url}/s/{study.id}")
+        query = f"?invitation={invitation}" if invitation else ""
+        browser.get(f"{server.url}/s/{study.id}{query}")
         self.until("ask")
+
+    def duplicate(self) -> str:
+        """Another tab of the same page, at its questions; the first one stays in front."""
+        first = self.browser.current_window_handle
+        self.browser.switch_to.new_window("tab")
+        self.browser.get(f"{self.server.url}/s/{self.study.id}")
+        self.until("ask")
+        other = self.browser.current_window_handle
+        self.browser.switch_to.window(first)
+        return other
+
+    def enter(self, tab: str) -> None:
+        """Go on in that tab."""
+        self._first = self.browser.current_window_handle
+        self.browser.switch_to.window(tab)
+
+    def leave(self) -> None:
+        """Close the tab that was entered and come back."""
+        self.browser.close()
+        self.browser.switch_to.window(self._first)
 
     def until(self, *headings: str) -> None:
         """Wait until one of these headings shows."""
@@ -78,7 +99,7 @@ class Participant:
         """Fill in numbers, pick choices, and ask for the report."""
         for name, value in answers.items():
             found = self.browser.find_elements(By.NAME, name)
-            if found[0].get_attribute("type") == "number":
+            if found[0].tag_name == "select" or found[0].get_attribute("type") == "number":
                 found[0].send_keys(value)
             else:
                 next(button for button in found if button.get_attribute("value") == value).click()

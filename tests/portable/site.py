@@ -17,12 +17,13 @@ POLL_SECONDS = 0.02
 class Site:
     """url: where it listens. requests: (method, path, body) that reached the collector, in order.
 
-    statuses: what it answers next; when there is none left, 201.
+    statuses: what it answers next; when there is none left, 201. invitations: of the uploads, None without.
     """
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, str]] = []
         self.statuses: list[int] = []
+        self.invitations: list[str | None] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=[POLL_SECONDS])
@@ -49,6 +50,8 @@ def _handler(site: Site) -> type[SimpleHTTPRequestHandler]:
         def take(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             site.requests.append((self.command, self.path, body))
+            if self.command == "PUT":
+                site.invitations.append(self.headers.get("LDPKit-Invitation"))
             self.send_response(site.statuses.pop(0) if site.statuses else STORED)
             self.send_header("Content-Length", "0")
             self.end_headers()

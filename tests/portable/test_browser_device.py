@@ -1,10 +1,13 @@
 """The browser's device and its IndexedDB ledger, in headless Chromium."""
 
+import base64
 import json
 import re
+from collections import Counter
 
 import pytest
 
+from ldp_client import mechanism_for
 from schemas import Report, Study
 from tests import studies
 from tests.portable import chromium
@@ -12,6 +15,7 @@ from tests.portable.chromium import attempt, run
 from tests.portable.make_vectors import FOLDER
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.run_vectors import stream_of
+from tests.statistics import share_is
 
 DOCUMENT = studies.document(studies.NUMBER, studies.CHOICE)
 ANSWERS = {"hours": 3.5, "occupation": "worker"}
@@ -280,9 +284,9 @@ def test_killed_at_any_step_it_has_spend_and_report_or_neither(page):
         if found["outcome"] == "answered":
             assert found["answered"]
             break
-    # One transaction and three reads; noise of the number, bits and coin of the choice, permanent answer and
-    # its flips, and the id; three spends, the permanent answer and the report.
-    assert outcomes == ["stopped"] * (1 + 3 + 6 + 5) + ["answered"]
+    # The transaction and its reading; noise of the number, bits and coin of the choice, permanent answer and
+    # its flips, and the id; and the writing of it all.
+    assert outcomes == ["stopped"] * (2 + 6 + 1) + ["answered"]
 
 
 def test_reloads_mid_way_never_give_a_second_report(page):
@@ -310,32 +314,212 @@ def test_reloads_mid_way_never_give_a_second_report(page):
         assert len(set(seen)) <= 1
 
 
-def test_a_ledger_of_a_later_layout_is_left_alone(page):
-    later = """
+@pytest.mark.parametrize("layout", [1, 99])
+def test_a_ledger_of_another_layout_is_left_alone(page, layout):
+    """Of an older one too: to forget it would be to answer again."""
+    other = """
     await new Promise((resolve) => {
-      const request = indexedDB.open("ldpkit", 99);
+      const request = indexedDB.open("ldpkit", args[0]);
       request.onsuccess = () => { request.result.close(); resolve(); };
     });
-    return openDevice({ maxEpsilon: "4" });
+    const code = await openDevice({ maxEpsilon: "4" }).then(() => "opened", (error) => error.code);
+    const found = (await indexedDB.databases()).find(({ name }) => name === "ldpkit").version;
+    return [code, found];
     """
-    assert attempt(page, later)["error"] == "ledger"
+    assert run(page, other, layout) == ["ledger", layout]
 
 
-def test_a_corrupt_ledger_answers_nothing(page):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        [{"spent": [{"study": "x", "question": "y", "epsilon": "1"}]}],
+        [{"spent": "lost"}],
+        [{"reports": 1}],
+        [None],
+    ],
+)
+def test_a_corrupt_ledger_answers_nothing(page, damage):
     corrupt = """
     await openDevice({ maxEpsilon: "4" });
     const database = await new Promise((resolve) => {
       const request = indexedDB.open("ldpkit");
       request.onsuccess = () => resolve(request.result);
     });
-    const transaction = database.transaction("spent", "readwrite");
-    transaction.objectStore("spent").add({ study: "x", question: "y", epsilon: "1" });
+    const transaction = database.transaction("ledger", "readwrite");
+    const store = transaction.objectStore("ledger");
+    const write = (memory) => (args[0] === null ? store.delete(0) : store.put(memory, 0));
+    write({ spent: [], reports: [], permanent: [], ...args[0] });
     await new Promise((resolve) => { transaction.oncomplete = resolve; });
+    database.close();
     """
-    run(page, corrupt)
+    run(page, corrupt, *damage)
     script = OPEN + "return device.answer(study, answers);"
     assert attempt(page, script, DOCUMENT, ANSWERS)["error"] == "ledger"
-    assert status(page) == {"answered": False, "report": None}
+
+
+ROUNDS = """
+const [documents, answers] = args;
+const outcomes = [];
+for (const document of documents) {
+  const study = await parseStudy(JSON.stringify(document));
+  const device = await openDevice({ maxEpsilon: "4" });
+  const outcome = await device.answer(study, answers).then(({ body }) => JSON.parse(body), ({ code }) => code);
+  outcomes.push([outcome, (await device.status(study)).answered, await device.epsilonLeft()]);
+}
+return outcomes;
+"""
+
+
+def rounds(*versions, question=studies.MEMOIZED_BITS):
+    return [{**studies.document(question), "version": version} for version in versions]
+
+
+def kept_answers(page):
+    script = """
+    await openDevice({ maxEpsilon: "4" });
+    return new Promise((resolve) => {
+      indexedDB.open("ldpkit").onsuccess = ({ target: { result: database } }) => {
+        database.transaction("ledger").objectStore("ledger").get(0).onsuccess = ({ target: { result } }) => {
+          database.close();
+          resolve(result.permanent.map(({ question, answer }) => [question, [...answer]]));
+        };
+      };
+    });
+    """
+    return run(page, script)
+
+
+def test_a_memoized_answer_is_drawn_once_and_paid_once(page):
+    """The permanent answer stays, whatever is answered later; each version has one report."""
+    first, again, second = run(page, ROUNDS, rounds(1, 1, 2), {"brand": "worker"})
+    assert again == ["answered", True, 2]
+    assert [outcome[0]["version"] for outcome in (first, second)] == [1, 2]
+    assert [outcome[1:] for outcome in (first, second)] == [[True, 2], [True, 2]]
+    ((question, answer),) = kept_answers(page)
+    assert (question, len(answer)) == ("brand", 1)
+    ((_, older, _),) = run(page, ROUNDS, rounds(1), {"brand": "worker"})
+    assert older
+    run(page, ROUNDS, rounds(3, 4), {"brand": "student"})
+    assert kept_answers(page) == [[question, answer]]
+
+
+def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(page):
+    """500 rounds whose true answer changes: one law, that of the permanent bits flipped again."""
+    study = Study(studies.document(studies.MEMOIZED_BITS))
+    mechanism = mechanism_for(study.questions[0])
+    script = """
+    const [document, versions] = args;
+    const device = await openDevice({ maxEpsilon: "4" });
+    const study = await parseStudy(JSON.stringify(document));
+    const payloads = [];
+    for (let version = 1; version <= versions; version++) {
+      const brand = version % 2 ? "worker" : "teacher";
+      const { body } = await device.answer({ ...study, version }, { brand });
+      payloads.push(JSON.parse(body).payloads.brand);
+    }
+    return payloads;
+    """
+    count = 500
+    payloads = [base64.b64decode(text)[0] for text in run(page, script, study.document, count)]
+    ((_, (permanent,)),) = kept_answers(page)
+    share = mechanism.again / 2**32
+    for bit in range(3):
+        flips = sum((payload ^ permanent) >> bit & 1 for payload in payloads)
+        assert share_is(flips, count, share)
+        assert not share_is(flips, count, share + 0.25)
+
+
+@pytest.mark.parametrize(
+    "change", [{"choices": ["a", "b", "worker"]}, {"mechanism": studies.CHOICE["mechanism"]}]
+)
+def test_another_question_of_the_same_name_is_not_answered_with_the_old_answer(page, change):
+    changed = rounds(2, question={**studies.MEMOIZED_BITS, **change})
+    *_, (refused, _, left) = run(page, ROUNDS, rounds(1) + changed, {"brand": "worker"})
+    assert (refused, left) == ("answered", 2)
+
+
+def test_withdrawal_wipes_the_permanent_answer_for_good(page):
+    (document,) = rounds(1)
+    answered(page, document, {"brand": "worker"})
+    assert withdraw(page, document) == 0
+    assert kept_answers(page) == [["brand", []]]
+    ((refused, was_answered, _),) = run(page, ROUNDS, rounds(2), {"brand": "worker"})
+    assert (refused, was_answered) == ("answered", True)
+
+
+def test_two_versions_race_for_one_permanent_answer(page):
+    script = """
+    const [documents, answers] = args;
+    const studies = await Promise.all(documents.map((document) => parseStudy(JSON.stringify(document))));
+    for (let round = 0; round < 10; round++) {
+      const devices = await Promise.all(studies.map(() => openDevice({ maxEpsilon: "4", name: `two-${round}` })));
+      await Promise.all(studies.map((study, index) => devices[index].answer(study, answers)));
+    }
+    return Promise.all(Array.from({ length: 10 }, async (_, round) => {
+      const device = await openDevice({ maxEpsilon: "4", name: `two-${round}` });
+      return device.epsilonLeft();
+    }));
+    """
+    assert run(page, script, rounds(1, 2), {"brand": "worker"}) == [2] * 10
+
+
+ONE = studies.document(studies.NUMBER, studies.CHOICE, studies.LINEAR, ask_one=True)
+ONE_ANSWERS = {**ANSWERS, "rating": studies.ANSWERS["rating"]}
+ASK_ONE = """
+const [document, answers, count] = args;
+const study = await parseStudy(JSON.stringify(document));
+const found = [];
+for (let number = 0; number < count; number++) {
+  const device = await openDevice({ maxEpsilon: "4", name: `one-${number}` });
+  const { body } = await device.answer(study, answers);
+  found.push([Object.keys(JSON.parse(body).payloads).join(), body.length, await device.epsilonLeft()]);
+}
+return found;
+"""
+
+
+def test_one_question_is_drawn_evenly_in_reports_of_one_size(page):
+    count = 300
+    found = run(page, ASK_ONE, ONE, ONE_ANSWERS, count)
+    drawn = Counter(name for name, _, _ in found)
+    assert set(drawn) == {"hours", "occupation", "rating"}
+    assert all(share_is(times, count, 1 / 3) for times in drawn.values())
+    assert not share_is(drawn["hours"], count, 0.6)
+    assert len({size for _, size, _ in found}) == 1
+    assert {left for *_, left in found} == {3}
+
+
+def test_of_a_study_that_asks_one_question_all_count_as_asked(page):
+    answered(page, ONE, ONE_ANSWERS)
+    for question in (studies.NUMBER, studies.CHOICE, studies.LINEAR):
+        script = OPEN + "return device.answer(study, answers);"
+        document = {**studies.document(question), "version": 2}
+        assert (
+            attempt(page, script, document, {question["id"]: ONE_ANSWERS[question["id"]]})["error"]
+            == "answered"
+        )
+
+
+def test_an_invitation_goes_beside_the_report_and_is_forgotten(page, site):
+    script = OPEN + "return device.answer(study, answers, 'first');"
+    report = run(page, script, DOCUMENT, ANSWERS)
+    assert report["invitation"] == "first"
+    assert "first" not in report["body"]
+    consent(page)
+    site.statuses = [403]
+    assert flush(page, attempts=5)["state"] == "uninvited"
+    assert len(site.requests) == 1
+    run(page, OPEN + "return device.invite(study.id, 'second');", DOCUMENT, None)
+    assert flush(page) == {**report, "state": "sent", "invitation": ""}
+    assert site.invitations == ["first", "second"]
+    assert site.bodies() == [report["body"]] * 2
+
+
+def test_without_an_invitation_none_is_sent(page, site):
+    answered(page)
+    consent(page)
+    flush(page)
+    assert site.invitations == [None]
 
 
 def test_its_types_name_what_a_device_can_do(page):

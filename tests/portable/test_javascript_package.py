@@ -10,11 +10,11 @@ from tests import studies
 from tests.portable import npm, run_vectors
 from tests.portable.platforms import JAVASCRIPT
 
-# What a page loads for a study with one mechanism, minified; more where the noise is Gaussian, whose
-# calibration and sampler are long; and with every mechanism.
+# What a page loads for a study with one mechanism, minified, ledger, outbox and retries included; what a
+# study that states priors adds; and all of it.
 MOST_BYTES = 15_000
-MOST_BYTES_GAUSSIAN = 17_500
-MOST_BYTES_IN_ALL = 23_000
+MOST_BYTES_OF_PRIORS = 1_900
+MOST_BYTES_IN_ALL = 25_000
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 
@@ -24,20 +24,21 @@ def packages():
     npm.install()
 
 
-def bundle_size(mechanisms):
+def bundle_size(modules):
     command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
-    left_out = [f"--external:./{name}.js" for name in MECHANISMS if name not in mechanisms]
+    left_out = [f"--external:./{name}.js" for name in [*MECHANISMS, "priors"] if name not in modules]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_what_a_study_of_one_mechanism_loads_is_small(mechanism):
     size = bundle_size([mechanism])
-    assert 8_000 < size <= (MOST_BYTES_GAUSSIAN if "gaussian" in mechanism else MOST_BYTES)
+    assert 8_000 < size <= MOST_BYTES
+    assert 1_000 < bundle_size([mechanism, "priors"]) - size <= MOST_BYTES_OF_PRIORS
 
 
 def test_all_of_it_is_small():
-    assert bundle_size([]) < bundle_size(MECHANISMS) <= MOST_BYTES_IN_ALL
+    assert bundle_size([]) < bundle_size([*MECHANISMS, "priors"]) <= MOST_BYTES_IN_ALL
 
 
 REFUSED = """

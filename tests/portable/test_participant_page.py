@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from collector.port import modules_for
 from collector.views.participant import CONTENT_SECURITY_POLICY
 from ldp_client import mechanism_for
+from ldp_client.cli import main
 from ldp_client.wording import odds
 from schemas import Report, Study
 from tests import studies
@@ -18,6 +19,23 @@ from tests.collector.conftest import Server
 from tests.portable import chromium
 from tests.portable.participant import Participant
 
+STATED = {"epsilon": "1", "delta": "1e-6"}
+TOWN = {
+    **studies.CHOICE,
+    "id": "town",
+    "text": "Which of the listed towns do you live in?",
+    "choices": {"count": 200_000},
+    "mechanism": {"name": "olh", "epsilon": "2"},
+}
+HEIGHT = {
+    **studies.NUMBER,
+    "id": "height",
+    "text": "How tall are you, in cm?",
+    "bounds": ["140", "200"],
+    "mechanism": {"name": "gaussian", **STATED},
+}
+HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
+WAGE = {**studies.RECORD, "text": "About your work"}
 TEXT = {"text": "How many hours did you work?"}
 SMALL = studies.document(
     {**studies.NUMBER, **TEXT}, studies.YES_NO, title="Hours & <b>habits</b>", purpose="To <i>see</i>."
@@ -40,13 +58,13 @@ def server(tmp_path_factory):
 def meet(browser, server, request):
     """Publish a study for this test, and open its page in a browser that has forgotten everything."""
 
-    def meet(document=SMALL):
+    def meet(document=SMALL, invitation=""):
         name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")
         study = Study({**document, "id": name[:64]})
         server.request("POST", "/v1/studies", study.document)
         browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "all"})
         browser.get_log("performance")
-        return Participant(browser, server, study)
+        return Participant(browser, server, study, invitation)
 
     yield meet
     chromium.set_offline(browser, False)
@@ -243,6 +261,145 @@ def test_every_kind_of_question_can_be_answered(meet):
     (report,) = person.stored()
     for question in person.study.questions:
         mechanism_for(question).check(report.payloads[question.id])
+
+
+NEWER = {
+    "olh": (TOWN, {"town": "123456"}, "which stands for many choices"),
+    "gaussian": (HEIGHT, {"height": "171.5"}, "How tall are you, in cm?"),
+    "gaussian_record": (WAGE, {"wage/age": "30", "wage/years": "4", "wage/rate": "4"}, "2 noisy numbers"),
+    "memoized": (HABIT, {"habit": "yes"}, "Did you ride a bicycle this week?"),
+}
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_answer_reload_offline_again_withdraw(meet, name):
+    question, answers, words = NEWER[name]
+    person = meet(studies.document(question))
+    other = person.duplicate()
+    person.answer(**answers)
+    person.until("report")
+    shown = person.body
+    assert words in person.text
+    person.browser.refresh()
+    person.until("report")
+    assert person.body == shown
+    chromium.set_offline(person.browser, True)
+    person.send()
+    person.until_says("It will leave when the collector can be reached")
+    chromium.set_offline(person.browser, False)
+    person.until_says("This was sent")
+    (report,) = person.stored()
+    assert report == Report.from_json(shown)
+    mechanism_for(person.study.questions[0]).check(report.payloads[question["id"]])
+    person.enter(other)
+    person.answer(**answers)
+    person.until_says("This browser has answered already")
+    assert person.body == shown
+    person.leave()
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.stored() == []
+
+
+def test_a_kept_answer_is_repeated_in_the_next_version(meet):
+    person = meet(studies.document(HABIT))
+    assert "repeat the noisy answer that is kept here" in person.text
+    person.answer(habit="yes")
+    person.until("report")
+    person.send()
+    person.until_says("This was sent")
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 2})
+    person.browser.refresh()
+    person.until("ask")
+    person.answer(habit="no")
+    person.until("report")
+    assert Report.from_json(person.body).version == 2
+    person.send()
+    person.until_says("This was sent")
+    assert sorted(report.version for report in person.stored()) == [1, 2]
+    spent, reports = person.ledger()
+    assert (spent, len(reports)) == (["habit"], 2)
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.stored() == []
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 3})
+    person.browser.refresh()
+    person.until("gone")
+
+
+def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
+    person = meet(studies.document(TOWN, HEIGHT, studies.YES_NO, ask_one=True))
+    assert "draws one of the 3 questions by chance" in person.text
+    assert odds(2.0) in person.text
+    person.answer(town="5", height="171", ever="yes")
+    person.until("report")
+    assert person.text.count("chance drew another question") == 2
+    shown = person.body
+    person.send()
+    person.until_says("This was sent")
+    (report,) = person.stored()
+    assert report == Report.from_json(shown)
+    assert len(report.payloads) == 1
+    assert len(person.ledger()[0]) == 3
+
+
+@pytest.fixture
+def invitations(server, capsys):
+    """A function study id, count → that many new invitations; the study is for invited people from then on."""
+
+    def invite(study_id, count):
+        database = f"sqlite:///{server.database}"
+        capsys.readouterr()
+        assert main(["admin", "invite", study_id, "--count", str(count), "--database", database]) == 0
+        return capsys.readouterr().out.split()
+
+    return invite
+
+
+def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
+    person = meet()
+    first, second = invitations(person.study.id, 2)
+    person = Participant(person.browser, person.server, person.study, first)
+    person.answer(**ANSWERS)
+    person.until("report")
+    assert first not in person.body
+    person.send()
+    person.until_says("This was sent")
+    assert len(person.stored()) == 1
+    forget = {"origin": person.server.url, "storageTypes": "all"}
+    person.browser.execute_cdp_cmd("Storage.clearDataForOrigin", forget)
+    person = Participant(person.browser, person.server, person.study, first)
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.send()
+    person.until_says("takes reports from invited people only")
+    person.find("#invite input").send_keys(f" {second} ")
+    person.click("#invite button")
+    person.until_says("This was sent")
+    assert len(person.stored()) == 2
+
+
+def test_an_invitation_can_be_typed_with_the_answers(meet, invitations):
+    person = meet()
+    (code,) = invitations(person.study.id, 1)
+    person.browser.refresh()
+    person.until("ask")
+    person.find("#answers .invitation").send_keys(code)
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.send()
+    person.until_says("This was sent")
+    assert len(person.stored()) == 1
+
+
+def test_ids_that_look_like_the_pages_own_are_read_right(meet):
+    """A form finds its fields by name and by id: no question's name may be another field's id."""
+    names = ["q2", "q1", "answers", "invitation"]
+    person = meet(studies.document(*[{**studies.NUMBER, "id": name} for name in names]))
+    script = "return [...document.forms.answers.elements].map(({ id, name }) => [id, name])"
+    fields = person.browser.execute_script(script)
+    assert {name for _, name in fields} >= set(names)
+    assert not {name for _, name in fields} & ({identity for identity, _ in fields} - {""})
 
 
 def test_it_says_what_epsilon_means(meet):

@@ -1,8 +1,7 @@
 /** What all choice mechanisms share: labels, odds that must favour the truth, and short codes. */
 
 import { fail } from "../errors.js";
-import { isObject, listOf, record, text, whole } from "../shapes.js";
-import { tooSmall } from "./base.js";
+import { check, isObject, listOf, record, text, whole } from "../shapes.js";
 
 const LABELS = listOf(text(200), 2, 10000);
 const COUNT = record({ count: whole(2, 1 << 20) });
@@ -33,8 +32,8 @@ function numberedIndex(id, count, answer) {
 }
 
 /** The two weights of a report, for a choice that it supports and for one that it does not. */
-export function checkOdds(question, often, seldom) {
-  if (seldom < 1n || often <= seldom) tooSmall(question, "mechanism.epsilon");
+export function checkOdds({ path }, often, seldom) {
+  check(seldom > 0n && often > seldom, `${path}.mechanism.epsilon`);
 }
 
 /** How many bytes hold every integer in 0..limit−1; 1 at least. */

@@ -2,12 +2,11 @@
 
 import { CHOICE_BITS, gaussianRadius, truthThreshold } from "../calibration.js";
 import { isqrt } from "../integers.js";
-import { clipNorm } from "../quantise.js";
+import { clipNorm, packSigned } from "../quantise.js";
 import { truthOrOther } from "../randomness.js";
-import { fraction } from "../shapes.js";
+import { check, fraction } from "../shapes.js";
 import { normal } from "../strips.js";
-import { packSigned, tooSmall } from "./base.js";
-import { checkRecord as check, fieldsOf, record } from "./record.js";
+import { checkRecord, fieldsOf, record } from "./record.js";
 
 const WHOLE = 1n << CHOICE_BITS;
 
@@ -16,7 +15,7 @@ const WHOLE = 1n << CHOICE_BITS;
  * that vector, on a grid of its own, a yes/no one more byte: the truth with probability T / 2**32.
  */
 export const mechanism = {
-  kinds: [record], parameters: { delta: fraction, response_share: fraction }, check, build,
+  kinds: [record], parameters: { delta: fraction, response_share: fraction }, check: checkRecord, build,
 };
 
 function build(question) {
@@ -33,13 +32,12 @@ function build(question) {
   const grid = (radius * norm[1]) / norm[0];
   const size = isNumber ? Number(isqrt(ofResponse) / 2n) : 1;
   const threshold = truthThreshold(epsilonOf(part), 2);
-  if (grid < 1n) tooSmall(question, "mechanism");
-  if (isNumber ? size < 1 : 2n * threshold <= WHOLE || threshold === WHOLE) {
-    tooSmall(question, "mechanism.response_share");
-  }
+  const where = `${question.path}.mechanism`;
+  check(grid, where);
+  check(isNumber ? size : 2n * threshold > WHOLE && threshold < WHOLE, `${where}.response_share`);
 
   function quantise(answer) {
-    const { scaled, responded } = fieldsOf(question, answer, Number(grid), size);
+    const [scaled, responded] = fieldsOf(question, answer, Number(grid), size);
     return [...clipNorm(scaled, radius).map(Number), responded];
   }
 

@@ -2,12 +2,11 @@
 
 import { gaussianRadius } from "../calibration.js";
 import { isqrt } from "../integers.js";
-import { UNIT_BITS, clipNorm } from "../quantise.js";
+import { UNIT_BITS, clipNorm, packSigned } from "../quantise.js";
 import { floorScaled } from "../rational.js";
-import { fraction } from "../shapes.js";
+import { check, fraction } from "../shapes.js";
 import { normal } from "../strips.js";
-import { packSigned, tooSmall } from "./base.js";
-import { checkRecord as check, fieldsOf, record } from "./record.js";
+import { checkRecord, fieldsOf, record } from "./record.js";
 
 const MULTIPLIER_BITS = 60n;
 const HALF = 1n << (MULTIPLIER_BITS - 1n);
@@ -16,7 +15,7 @@ const HALF = 1n << (MULTIPLIER_BITS - 1n);
  * The upper triangle of vvᵀ, v = (constant, features…, response), in integers, plus
  * round(2**20 × N(0, 1)).
  */
-export const mechanism = { kinds: [record], parameters: { delta: fraction }, check, build };
+export const mechanism = { kinds: [record], parameters: { delta: fraction }, check: checkRecord, build };
 
 function build(question) {
   const { norm, features, response, mechanism: stated } = question;
@@ -26,14 +25,14 @@ function build(question) {
   const distance = gaussianRadius(stated.epsilon, stated.delta, pairs.length);
   // So that any two records' integer statistics are at most `distance` apart in L2, rounding included.
   const room = distance - isqrt(BigInt(pairs.length - 1)) - 1n;
-  if (room < 1n) tooSmall(question, "mechanism");
+  check(room > 0n, `${question.path}.mechanism`);
   const squareNorm = radius * radius + 2n * weight * weight;
   const diagonal = (room << MULTIPLIER_BITS) / (isqrt(2n * squareNorm * squareNorm) + 1n);
   const off_diagonal = isqrt(2n * diagonal * diagonal);
 
   /** v in units of 2**-20, its features clipped to the norm. */
   function quantise(answer) {
-    const { scaled, responded } = fieldsOf(question, answer, 2 ** UNIT_BITS, Number(weight));
+    const [scaled, responded] = fieldsOf(question, answer, 2 ** UNIT_BITS, Number(weight));
     return [weight, ...clipNorm(scaled, radius), BigInt(responded)];
   }
 

@@ -20,20 +20,20 @@ const loaded = {};
 
 /** Load the mechanisms that a document names; whether it may is found out later. */
 export async function loadMechanisms(document) {
-  const questions = Array.isArray(document?.questions) ? document.questions : [];
-  for (const name of questions.map((asked) => asked?.mechanism?.name)) {
+  for (const asked of Array.isArray(document?.questions) ? document.questions : []) {
+    const name = asked?.mechanism?.name;
     if (hasOwn(LOADERS, name)) loaded[name] ??= (await LOADERS[name]()).mechanism;
   }
 }
 
 /** The kind of question that one asks, and the shape of its mechanism. Throws LdpkitError "study". */
 export function kindOf({ ask, mechanism }, path) {
-  check(isObject(mechanism), `${path}.mechanism`, "must be an object");
+  check(isObject(mechanism), `${path}.mechanism`);
   const { name } = mechanism;
   oneOf(...Object.keys(LOADERS))(name, `${path}.mechanism.name`);
   const { kinds, parameters } = loaded[name];
   const kind = kinds.find((one) => one.ask === ask);
-  check(kind, `${path}.mechanism.name`, `does not fit a question that asks ${ask}`);
+  check(kind, `${path}.mechanism.name`);
   return { ...kind, mechanism: record({ name: oneOf(name), epsilon, ...parameters }) };
 }
 

@@ -24,8 +24,8 @@ export const mechanism = {
   kinds: [choice, yesNo],
   parameters: { of: oneOf("randomized_response", "sue"), instantaneous_epsilon: epsilon },
   check({ ask, path, mechanism: { of, epsilon: all, instantaneous_epsilon: one } }) {
-    check(isBelow(one, all), `${path}.mechanism.instantaneous_epsilon`, "must be below epsilon, which is for all reports");
-    check(ask === "choice" || of !== "sue", `${path}.mechanism.of`, "must be randomized_response for a yes/no");
+    check(isBelow(one, all), `${path}.mechanism.instantaneous_epsilon`);
+    check(ask === "choice" || of !== "sue", `${path}.mechanism.of`);
   },
   build(question) {
     const { first, again, instantaneous } = (question.mechanism.of === "sue" ? sueTwice : responseTwice)(question);

@@ -1,8 +1,7 @@
 /** What mechanisms for one bounded number share. */
 
-import { gridIndex } from "../quantise.js";
-import { bounds } from "../shapes.js";
-import { packSigned, tooSmall } from "./base.js";
+import { gridIndex, packSigned } from "../quantise.js";
+import { bounds, check } from "../shapes.js";
 
 export const number = {
   ask: "number",
@@ -12,7 +11,7 @@ export const number = {
 
 /** The mechanism that adds noise to the number's place on a grid 0..levels; `stated`: what decides that. */
 export function noisyNumber(question, levels, noise, stated) {
-  if (levels < 1n) tooSmall(question, stated);
+  check(levels, `${question.path}.${stated}`);
   return {
     integers: { levels },
     payloadSize: 4,

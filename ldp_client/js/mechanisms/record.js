@@ -6,7 +6,6 @@ import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, re
 
 const NUMBER_FIELD = object({ id: identifier, bounds });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
-const SIGNS = new Map([["yes", 1], [true, 1], ["no", -1], [false, -1]]);
 const LINEAR = "linear_regression";
 const LOGISTIC = "logistic_regression";
 
@@ -21,7 +20,7 @@ export const record = {
 };
 
 export function checkRecord({ features, response: { id, bounds }, model, path }) {
-  check(!features.some((feature) => feature.id === id), `${path}.response.id`, "is also a feature");
+  check(!features.some((feature) => feature.id === id), `${path}.response.id`);
   oneOf(bounds ? LINEAR : LOGISTIC)(model.name, `${path}.model.name`);
 }
 
@@ -30,15 +29,17 @@ export function checkRecord({ features, response: { id, bounds }, model, path })
  * −weight..weight (a yes/no at the ends). Throws LdpkitError "answer".
  */
 export function fieldsOf({ id, features, response }, answer, size, weight) {
-  if (!isObject(answer)) fail("answer", "must be a record: {feature: value, …, response: value}", id);
+  if (!isObject(answer)) fail("answer", "must be {field: value, ...}", id);
   const fields = [...features, response];
-  const names = fields.map((field) => `${id}.${field.id}`);
-  fields.forEach((field, index) => hasOwn(answer, field.id) || fail("answer", "is missing", names[index]));
-  if (Object.keys(answer).length > fields.length) fail("answer", "has a field that the study does not ask for", id);
-  const units = fields.map((field, index) => {
-    const [value, most] = [answer[field.id], field === response ? weight : size];
-    if (field.bounds) return signedUnits(value, field.bounds, most, names[index]);
-    return most * (SIGNS.get(value) ?? fail("answer", "must be yes or no", names[index]));
+  if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
+  const units = fields.map(({ id: name, bounds }, index) => {
+    const path = `${id}.${name}`;
+    if (!hasOwn(answer, name)) fail("answer", "is missing", path);
+    const most = index < features.length ? size : weight;
+    if (bounds) return signedUnits(answer[name], bounds, most, path);
+    const place = ["no", false, "yes", true].indexOf(answer[name]);
+    if (place < 0) fail("answer", "must be yes or no", path);
+    return place < 2 ? -most : most;
   });
-  return { scaled: units.slice(0, -1).map(BigInt), responded: units.at(-1) };
+  return [units.slice(0, -1).map(BigInt), units.at(-1)];
 }

@@ -1,15 +1,13 @@
 /** What mechanisms that send one bit for each choice share. */
 
 import { CHOICE_BITS } from "../calibration.js";
-import { fail } from "../errors.js";
+import { check } from "../shapes.js";
 
 const MOST_CHOICES = 65536;
 
 /** The bytes of a bit for each choice: choice j is bit j % 8 (lowest first) of byte j // 8. */
 export function unarySize({ choices, path }) {
-  if (choices.length > MOST_CHOICES) {
-    fail("study", "sends a bit for each choice, which are too many; olh or hadamard would fit", `${path}.mechanism.name`);
-  }
+  check(choices.length <= MOST_CHOICES, `${path}.mechanism.name`);
   return Math.ceil(choices.length / 8);
 }
 

@@ -20,9 +20,8 @@ function stepBefore(object, name) {
 }
 
 stepBefore(IDBDatabase.prototype, "transaction");
-stepBefore(IDBObjectStore.prototype, "getAll");
+stepBefore(IDBObjectStore.prototype, "get");
 stepBefore(IDBObjectStore.prototype, "put");
-stepBefore(IDBObjectStore.prototype, "add");
 
 // Zeros are never drawn again, so the number of steps is always the same.
 function random(size) {
