@@ -75,7 +75,7 @@ def tables_of(sizes, seed=1):
 MECHANISMS = {
     "default": TABLE["mechanism"],
     "counted": COUNTED,
-    "averages, centred": {**COUNTED, "average": 3, "intercept": False},
+    "averages, centred": {**TABLE["mechanism"], "average": 3, "intercept": False},
     "ddplr": DDPLR,
     "laplace": LAPLACE,
 }
