@@ -118,7 +118,12 @@ def calibrate(
 
 
 def empty_model(question: Question) -> Model:
-    """The question's model before any report. Raises InputError for a secure sum, whose total is another."""
+    """The question's model before any report. Raises InputError for a secure sum, whose total is another.
+
+    And for a table, of which nothing says how many records and holders there will be.
+    """
+    if question.ask == "table":
+        raise InputError(f"{question.id}: tables of data holders cannot be simulated, only answers of people")
     if question.route is not None:
         raise InputError(f"{question.id}: a secure sum cannot be simulated here; leave the study's route out")
     mechanism = mechanism_for(question)

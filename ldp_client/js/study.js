@@ -89,7 +89,8 @@ const STUDY = record(
     title: text(200),
     questions: listOf(QUESTION, 1, 100, "id"),
   },
-  { purpose: text(5000), opens: day, closes: day },
+  // Data holders answer by command line.
+  { purpose: text(5000), opens: day, closes: day, unit: constant("person") },
 );
 
 /** Parse and validate a study document, given as text or as bytes of UTF-8. Throws LdpkitError "study". */

@@ -74,7 +74,7 @@ def test_perturb_writes_reports(tmp_path, study_file):
     answers.write_text(json.dumps(studies.ANSWERS) + "\n")
     done = run("perturb", study_file, answers, "--out", tmp_path / "reports.ndjson")
     assert done.returncode == 0
-    assert "1 reports" in done.stdout
+    assert "1 report in" in done.stdout
     assert (tmp_path / "reports.ndjson").exists()
 
 

@@ -52,6 +52,7 @@ console.log(await parseStudy(JSON.stringify(study)).then(() => "", refused));
     ("change", "field"),
     [
         ({"ask_one": True}, "ask_one"),
+        ({"unit": "holder"}, "unit"),
         ({"route": {"name": "secure_sum"}}, "route"),
         ({"memoized": True}, "questions[0].mechanism.name"),
     ],

@@ -1,9 +1,11 @@
 """The statistics of DPBLR (II-B1): XᵀX, Xᵀy and yᵀy with Laplace noise; pure ε.
 
-The paper's sensitivity (3), from widths of bounds, holds for bounds that begin at 0 only: x² of x in [10, 11]
-moves by 21, not by 1. Here fields are scaled to [−1, 1] and features clipped, and the L1 distance is
-the smaller of what the box and the norm allow.
+The paper's sensitivity (3), from widths of bounds, is too small where 0 is not within them: x² of x in
+[10, 11] moves by 21, not by 1. Here fields are scaled to [−1, 1] and features clipped, and the L1 distance
+is the smaller of what the box and the norm allow.
 """
+
+from functools import lru_cache
 
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.quantise import UNIT
@@ -34,9 +36,15 @@ class TableStatisticsLaplace(TableMechanism):
         return len(self.coordinates)
 
     def _multipliers(self, room: int) -> "list[int]":
-        bounds = self.radius, UNIT, len(self.features), self.intercept
-        distance = min(box_distance(*bounds, self.average), Ball(*bounds).distance(self.average))
+        distance = l1_distance(self.radius, UNIT, len(self.features), self.intercept, self.average)
         return [(room << MULTIPLIER_BITS) // distance] * len(self.coordinates)
 
     def _noise(self, count: int, random: "Source") -> "list[int]":
         return laplace(count, random)
+
+
+@lru_cache(maxsize=256)
+def l1_distance(radius: int, unit: int, features: int, intercept: bool, average: int) -> int:
+    """The L1 distance of two tables' statistics at most: what the box and what the ball allow."""
+    box = box_distance(radius, unit, features, intercept, average)
+    return min(box, Ball(radius, unit, features, intercept).distance(average))

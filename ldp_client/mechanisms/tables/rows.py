@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Fewer rows are not worth loading NumPy for.
 MANY = 256
+# Rows at once: bounds the working memory.
+PART = 1 << 16
 
 
 class Columns:
@@ -40,8 +42,11 @@ class Columns:
         before = 0
         for part in parts:
             columns = self._ordered(part)
-            yield before, columns
-            before += len(columns[0])
+            rows = len(columns[0])
+            for start in range(0, rows, PART):
+                whole = rows <= PART
+                yield before, columns if whole else [column[start : start + PART] for column in columns]
+                before += min(PART, rows - start)
         if before == 0:
             raise AnswerError(self.question, "the table has no rows")
 
@@ -61,7 +66,9 @@ class Columns:
         return columns
 
     def _check_column(self, name: str, column: "Any", first: "Any") -> None:
-        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
+        kind = getattr(getattr(column, "dtype", None), "kind", "O")
+        plain = hasattr(column, "__len__") and not isinstance(column, (str, bytes))
+        if not plain or kind not in "iufO" or getattr(column, "ndim", 1) != 1:
             raise AnswerError(f"{self.question}.{name}", "must be a column of numbers")
         if len(column) != len(first):
             raise AnswerError(f"{self.question}.{name}", "must have as many rows as the other columns")
@@ -122,7 +129,7 @@ def _from_list(column: "Any") -> "Any":
     """An array of a sequence of plain numbers; None for anything else."""
     import numpy as np
 
-    if not hasattr(column, "dtype") and any([type(value) not in (float, int) for value in column]):
+    if not hasattr(column, "dtype") and not {type(value) for value in column} <= {float, int}:
         return None
     try:
         return np.asarray(column, dtype=None if hasattr(column, "dtype") else float)

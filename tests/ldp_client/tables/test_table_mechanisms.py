@@ -120,6 +120,16 @@ def test_entries_are_the_sums_of_products_in_scaled_units(question, options, mon
 
 
 @EACH
+def test_the_noise_scale_of_averaged_rows_is_that_of_the_entries(question):
+    m = mechanism(question, average=5)
+    groups = clipped(random_places(30)).reshape(6, 5, 4).sum(axis=1)
+    sums = groups.T @ groups / 5
+    entries = [m.entries(m.perturb(table(random_places(30))))[1] for _ in range(DRAWS)]
+    exact = [sums[i, j] for i, j in m.coordinates]
+    assert has_law(m, ((np.asarray(entries) - exact) / m.noise_scale).ravel())
+
+
+@EACH
 def test_the_noise_scale_is_that_of_the_entries(question):
     m = mechanism(question, count_share="0.25")
     places = random_places(30)

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from ldp_client.mechanisms.tables import rows
 from schemas.errors import AnswerError
 from tests import studies
 from tests.ldp_client.tables.asking import mechanism, random_places, table
@@ -48,7 +49,7 @@ def without(name):
 
 
 @pytest.mark.parametrize(
-    ("rows", "field", "problem"),
+    ("given", "field", "problem"),
     [
         ({**studies.ROWS, "v": [1.0, None, 3.0]}, "power.v", "row 2: is missing"),
         ({**studies.ROWS, "pe": [1.0, 2.0, float("nan")]}, "power.pe", "row 3: is missing"),
@@ -67,10 +68,30 @@ def without(name):
         (None, "power", "must be a table: {field: column of numbers, …}"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said_without_its_values(rows, field, problem):
+def test_what_is_wrong_with_a_table_is_said_without_its_values(given, field, problem):
     with pytest.raises(AnswerError) as caught:
-        mechanism().quantise(rows)
+        mechanism().quantise(given)
     assert (caught.value.field, caught.value.problem) == (field, problem)
+
+
+@pytest.mark.parametrize(
+    "column", [np.array([True, False, True]), np.array(["1", "2", "3"]), np.ones((3, 1)), np.ones(3, complex)]
+)
+def test_arrays_that_are_no_column_of_numbers_are_refused(column):
+    with pytest.raises(AnswerError, match=r"power.t: must be a column of numbers"):
+        mechanism().quantise({**studies.ROWS, "t": column})
+
+
+def test_a_table_in_memory_is_read_in_parts(monkeypatch):
+    m = mechanism(average=7)
+    wanted = m.quantise(COLUMNS)
+    monkeypatch.setattr(rows, "PART", 300)
+    lists = {name: column.tolist() for name, column in COLUMNS.items()}
+    for way in (COLUMNS, lists):
+        assert m.quantise(way).sums == wanted.sums
+    lists["v"][901] = None
+    with pytest.raises(AnswerError, match=r"power.v: row 902: is missing"):
+        m.quantise(lists)
 
 
 @pytest.mark.parametrize(("bad", "problem"), [(np.nan, "is missing"), (-np.inf, "is infinite")])

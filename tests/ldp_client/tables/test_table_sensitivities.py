@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ldp_client.mechanisms.tables.ball_distance import Ball
-from ldp_client.mechanisms.tables.sensitivities import box_distance, ddplr_sensitivity, svec_sensitivity
+from ldp_client.mechanisms.tables.laplace import l1_distance
+from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity, svec_sensitivity
 from tests.ldp_client.tables.worst_pairs import difference, largest
 
 UNIT = 1 << 20
@@ -80,8 +80,7 @@ def test_the_distance_of_laplace_statistics(shape, tight):
     """The bounds are the truth where only the box binds, and within 6 % where the norm does."""
     features, norm, intercept, average = shape
     found, _ = largest(laplace_distance(intercept, average), features, norm)
-    bounds = int(norm * UNIT), UNIT, features, intercept
-    bound = min(box_distance(*bounds, average), Ball(*bounds).distance(average)) / UNIT**2
+    bound = l1_distance(int(norm * UNIT), UNIT, features, intercept, average) / UNIT**2
     assert bound * tight <= found <= bound * (1 + 1e-5)
 
 

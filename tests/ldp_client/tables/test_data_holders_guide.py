@@ -1,0 +1,48 @@
+"""docs/data-holders.md is true: its table is made, its commands run, its constants are those of the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ldp_client import cli, mechanism_for
+from ldp_client.mechanisms.tables.laplace import l1_distance
+from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
+from schemas import Report, Study
+
+PAGE = (Path(__file__).parents[3] / "docs" / "data-holders.md").read_text()
+UNIT = 1 << 20
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.M | re.S)
+
+
+def test_the_guide_leads_from_tables_to_reports(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (document,), (code,) = blocks("json"), blocks("python")
+    Path("study.json").write_text(document)
+    exec(code, {})
+    commands = [line.split()[1:] for line in re.findall("^ldpkit perturb .*", PAGE, flags=re.M)]
+    assert [cli.main(command) for command in commands] == [0, 0]
+    study = Study.from_json(document)
+    mechanism = mechanism_for(study.questions[0])
+    for hospital in ("north", "south"):
+        report = Report.from_json(Path(f"{hospital}.ndjson").read_bytes())
+        count, entries = mechanism.entries(report.payloads["stay"])
+        assert count == 4000
+        # Σ y², days scaled to −1…1: about 0.26 a record.
+        assert entries[-1] == pytest.approx(4000 * 0.26, rel=0.5)
+
+
+def test_the_constants_of_the_guide_are_those_of_the_code():
+    def ddplr(intercept, average):
+        return ddplr_sensitivity(UNIT, UNIT, intercept, average) / average / UNIT**2
+
+    def l1(norm):
+        return l1_distance(round(norm * UNIT), UNIT, 2, False, 1) / UNIT**2
+
+    found = [ddplr(False, 1), ddplr(True, 1), ddplr(False, 2), ddplr(False, 10**6), l1(2**0.5), l1(1)]
+    assert found == pytest.approx([2.121, 3.162, 2.83, 5.66, 6, 4.67], rel=2e-3)
+    for constant in ("2.121", "3.162", "2.83", "5.66", "the truth is 6", "4.67"):
+        assert constant in PAGE

@@ -1,0 +1,235 @@
+"""A holder's file: CSV or Parquet to one report, and one clear line for what is wrong with it."""
+
+import json
+import sys
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from ldp_client import Device, cli, mechanism_for
+from ldp_client.table_files import table_answers
+from schemas import Report, Study
+from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, InputError, MissingExtraError
+from tests import studies
+from tests.ldp_client.devices import Server
+from tests.ldp_client.tables.asking import random_places, table
+
+ONE = Study(studies.document(studies.TABLE, **studies.HOLDER))
+ALL = Study(studies.document(*studies.TABLES, **{**studies.HOLDER, "id": "all"}))
+COLUMNS = table(random_places(20_000))
+
+
+def csv_of(columns):
+    lines = [
+        ",".join(columns),
+        *[",".join(map(repr, row)) for row in zip(*[c.tolist() for c in columns.values()])],
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def sums(study, path):
+    answers = table_answers(study, str(path))
+    return {q.id: mechanism_for(q).quantise(answers[q.id]).sums for q in study.questions}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text, name="table.csv"):
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_a_csv_file_and_a_parquet_file_are_the_table(tmp_path, written):
+    mixed = {name: COLUMNS[name] for name in ("pe", "v", "t")}
+    pyarrow.parquet.write_table(pa.table(mixed), tmp_path / "table.parquet", row_group_size=3000)
+    expected = {"power": mechanism_for(ONE.questions[0]).quantise(COLUMNS).sums}
+    assert sums(ONE, written(csv_of(mixed))) == expected
+    assert sums(ONE, tmp_path / "table.parquet") == expected
+
+
+def test_parquet_numbers_of_every_kind_are_read(tmp_path):
+    columns = {
+        "t": pa.array([10, 20, 35], pa.int8()),
+        "v": pa.array([40, 60, 70], pa.float32()),
+        "pe": pa.array([480.0, 450.0, 430.0]).cast(pa.decimal128(9, 2)),
+    }
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "table.parquet")
+    assert (
+        sums(ONE, tmp_path / "table.parquet")["power"]
+        == mechanism_for(ONE.questions[0]).quantise(studies.ROWS).sums
+    )
+
+
+def test_several_questions_have_columns_of_their_own(written):
+    columns = {
+        f"{question}.{name}": np.asarray(column) + shift
+        for shift, question in enumerate(("power", "ddplr", "laplace"))
+        for name, column in studies.ROWS.items()
+    }
+    found = sums(ALL, written(csv_of(columns)))
+    for shift, question in enumerate(ALL.questions):
+        rows = {name: np.asarray(column) + shift for name, column in studies.ROWS.items()}
+        assert found[question.id] == mechanism_for(question).quantise(rows).sums
+
+
+GOOD = "t,v,pe\n10,40,480\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (GOOD + "1,,3\n", "table.csv: power.v: row 2: is missing"),
+        (GOOD + "1,NA,3\n", "table.csv: power.v: row 2: is missing"),
+        (GOOD + "1,nan,3\n", "table.csv: power.v: row 2: is missing"),
+        (GOOD + "1,-inf,3\n", "table.csv: power.v: row 2: is infinite"),
+        (GOOD + "\n77.5x,2,3\n", "table.csv: power.t: row 2: must be a number"),
+        (GOOD + "1,2\n", "table.csv, row 2: has 2 columns, the header 3"),
+        (GOOD + '1,"2"x,3\n', "table.csv, row 2: not CSV"),
+        ("t,v,pe\n", "table.csv: power: the table has no rows"),
+        ("", "table.csv is empty: it needs a header with the names of the columns"),
+        ("t,pe\n1,2\n", "table.csv: column v is missing"),
+        ("t,v,pe,name\n1,2,3,4\n", "table.csv: column 'name' is not in the study: leave it out"),
+        ("t,v,pe,t\n1,2,3,4\n", "table.csv: a column stands twice"),
+        ("power.t,power.v,power.pe\n1,2,3\n", "table.csv: column t is missing"),
+        ("t,v,pe\n1,2,\udce4\n", "table.csv is not UTF-8 text"),
+    ],
+)
+def test_what_is_wrong_with_a_csv_file_is_said_without_its_values(tmp_path, text, says, capsys):
+    (tmp_path / "study.json").write_text(ONE.to_json())
+    (tmp_path / "table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    out = tmp_path / "report.ndjson"
+    code = cli.main(["perturb", str(tmp_path / "study.json"), str(tmp_path / "table.csv"), "--out", str(out)])
+    said = capsys.readouterr().err
+    assert code == 2
+    assert said.count("\n") == 1
+    assert said.replace(str(tmp_path) + "/", "") == f"ldpkit: {says}\n"
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        (pa.array([1.0, None]), "power.v: row 2: is missing"),
+        (pa.array([1.0, float("inf")]), "power.v: row 2: is infinite"),
+        (pa.array(["1", "2"]), "table.parquet: column v must hold numbers, not string"),
+        (pa.array([True, False]), "table.parquet: column v must hold numbers, not bool"),
+    ],
+)
+def test_what_is_wrong_with_a_parquet_file_is_said(tmp_path, column, says):
+    columns = {"t": pa.array([1.0, 2.0]), "v": column, "pe": pa.array([1.0, 2.0])}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "table.parquet")
+    with pytest.raises((InputError, AnswerError), match=says):
+        sums(ONE, tmp_path / "table.parquet")
+
+
+def test_a_file_that_is_not_there_or_no_parquet_is_refused(tmp_path, written):
+    with pytest.raises(InputError, match="is not a Parquet file"):
+        sums(ONE, written(GOOD, "table.parquet"))
+    for name in ("none.csv", "none.parquet"):
+        with pytest.raises(InputError, match=f"cannot read .*{name}"):
+            sums(ONE, tmp_path / name)
+
+
+def test_a_damaged_parquet_file_is_refused(tmp_path):
+    path = tmp_path / "table.parquet"
+    pyarrow.parquet.write_table(pa.table(COLUMNS), path, compression="none", use_dictionary=False)
+    content = bytearray(path.read_bytes())
+    content[4:2000] = b"\xff" * 1996
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"table.parquet is damaged"):
+        sums(ONE, path)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(monkeypatch, written):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'ldpkit\[tables\]'"):
+        sums(ONE, written(GOOD, "table.parquet"))
+
+
+def test_a_file_of_any_length_is_read_in_bounded_memory(written):
+    line = "10.25,40.5,480.125\n"
+    path = written("t,v,pe\n" + line * 100_000)
+    mechanism = mechanism_for(ONE.questions[0])
+    tracemalloc.start()
+    found = mechanism.quantise(table_answers(ONE, path)["power"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.count == 100_000
+    assert peak < 12 << 20
+
+
+def test_perturb_writes_one_report_that_has_noise(tmp_path, written, capsys):
+    (tmp_path / "study.json").write_text(ALL.to_json())
+    columns = {f"{q.id}.{name}": COLUMNS[name] for q in ALL.questions for name in COLUMNS}
+    arguments = ["perturb", str(tmp_path / "study.json"), written(csv_of(columns)), "--out"]
+    texts = []
+    for name in ("one.ndjson", "two.ndjson"):
+        assert cli.main([*arguments, str(tmp_path / name)]) == 0
+        texts.append((tmp_path / name).read_text())
+    assert "1 report in" in capsys.readouterr().out
+    first, second = (Report.from_json(text) for text in texts)
+    for question in ALL.questions:
+        mechanism = mechanism_for(question)
+        mechanism.check(first.payloads[question.id])
+        assert first.payloads[question.id] != second.payloads[question.id]
+    assert cli.main([*arguments, str(tmp_path / "one.ndjson")]) == 2
+    assert "noise is drawn once" in capsys.readouterr().err
+
+
+def test_a_device_answers_with_a_table_once_and_within_its_budget(tmp_path):
+    device = Device(tmp_path, max_epsilon="1.5")
+    device.consent(ONE)
+    with pytest.raises(AnswerError, match=r"power.v: row 2: is missing"):
+        device.answer(ONE, {"power": {**studies.ROWS, "v": [1, None, 3]}})
+    assert device.epsilon_left == 1.5
+    device.answer(ONE, {"power": COLUMNS})
+    assert device.epsilon_left == 0.5
+    (queued,) = device.ledger.queued()
+    mechanism_for(ONE.questions[0]).check(Report.from_json(queued.body).payloads["power"])
+    with pytest.raises(AlreadyAnsweredError):
+        device.answer(ONE, {"power": COLUMNS})
+    device.consent(ALL)
+    with pytest.raises(BudgetError):
+        device.answer(ALL, {question.id: studies.ROWS for question in ALL.questions})
+
+
+def test_answer_takes_a_table_and_sends_one_report(tmp_path, written, capsys):
+    with Server(ONE.canonical()) as server:
+        common = [f"{server.url}/v1/studies/{ONE.id}", "--folder", str(tmp_path / "device"), "--yes"]
+        assert cli.main(["answer", *common, "--table", written(GOOD)]) == 0
+        assert "1 reports sent" in capsys.readouterr().out
+        (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
+        assert set(json.loads(body)["payloads"]) == {"power"}
+        assert cli.main(["answer", *common, "--table", written(GOOD)]) == 2
+        assert "has answered it before" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("study", "options", "says"),
+    [
+        (ONE, ["--set", "power=1"], "is for data holders: answer it with --table FILE"),
+        (ONE, [], "is for data holders: answer it with --table FILE"),
+        (Study(studies.document(studies.YES_NO)), ["--table", "x.csv"], "asks people, not data holders"),
+    ],
+)
+def test_a_table_is_for_holders_and_values_for_people(tmp_path, study, options, says, capsys):
+    with Server(study.canonical()) as server:
+        common = [f"{server.url}/v1/studies/{study.id}", "--folder", str(tmp_path), "--yes"]
+        assert cli.main(["answer", *common, *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_study_check_says_what_epsilon_is_of(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(ALL.to_json())
+    assert cli.main(["study", "check", str(tmp_path / "study.json")]) == 0
+    said = capsys.readouterr().out
+    assert "for data holders: each answers once" in said
+    assert "epsilon is for each record" in said
+    assert "Whatever one record of the table holds" in said
+    assert "Whatever was answered" not in said
+    assert "Laplace noise of scale 8.25" in said
