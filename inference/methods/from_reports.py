@@ -23,7 +23,7 @@ def holder_statistics(
     found = [mechanism.entries(bytes(payload)) for payload in summary.reports]
     counts = np.asarray([count for count, _ in found], dtype=float)
     sums, noise = np.zeros((len(found), size, size)), np.full((size, size), np.inf)
-    values = np.asarray([values for _, values in found]).reshape(len(found), -1)
+    values = np.asarray([values for _, values in found]).reshape(len(found), len(mechanism.coordinates))
     for index, (i, j) in enumerate(mechanism.coordinates):
         row, column = i - 1 + constant, j - 1 + constant
         sums[:, row, column] = sums[:, column, row] = values[:, index]

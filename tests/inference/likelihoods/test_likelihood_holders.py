@@ -107,7 +107,9 @@ def dense_density(case):
     return density
 
 
-CASES = [(kind, constant, sd, k) for kind in SHAPES for constant, sd, k in ((0, 0, 1), (1, 9.0, 3), (1, 0, 1))]
+CASES = [
+    (kind, constant, sd, k) for kind in SHAPES for constant, sd, k in ((0, 0, 1), (1, 9.0, 3), (1, 0, 1))
+]
 
 
 @pytest.mark.parametrize(("kind", "constant", "count_sd", "average"), CASES)

@@ -1,0 +1,114 @@
+"""Truths drawn from the prior lie anywhere in their posteriors; they do not where noise is left out."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from inference.methods.statistics import HolderStatistics, exact
+from inference.models.holder_regression import holder_regression
+from inference.sampling import sample_prior
+from inference.simulated.posteriors import posterior_draws
+from ldp_client import mechanism_for
+from schemas import Study
+from tests import studies
+from tests.statistics import follows
+
+# Ranks of truths among draws that are far enough apart to be independent.
+STUDIES, FAULTY, RECORDS, RANKS, THIN = 120, 40, 300, 6, 15
+TABLE = {
+    "id": "wage",
+    "ask": "table",
+    "features": studies.FEATURES[:1],
+    "norm": "1",
+    "response": {"id": "rate", "bounds": ["1", "5"]},
+    "mechanism": {"name": "table_statistics", "epsilon": "2", "delta": "1e-6", "count_share": "0.2"},
+    # With the defaults many draws would leave the bounds: this prior is for records well inside.
+    "model": {
+        "name": "linear_regression",
+        "prior": {"sd": {"distribution": "gamma", "shape": "4", "rate": "10"}},
+    },
+}
+
+
+def question_of(**mechanism):
+    document = copy.deepcopy(TABLE)
+    document["mechanism"] |= mechanism
+    return Study(studies.document(document, unit="holder")).questions[0]
+
+
+def shape_of_release(question, holders):
+    """Statistics without holders' numbers: noise as the mechanism states it."""
+    mechanism = mechanism_for(question)
+    constant = int(mechanism.intercept)
+    size = len(mechanism.features) + 1 + constant
+    noise = np.full((size, size), np.inf)
+    for (i, j), scale in zip(mechanism.coordinates, mechanism.noise_scale, strict=True):
+        row, column = i - 1 + constant, j - 1 + constant
+        noise[row, column] = noise[column, row] = scale
+    if constant:
+        noise[0, 0] = mechanism.count_noise_sd
+    return HolderStatistics(
+        np.zeros((holders, size, size)),
+        noise,
+        np.full(holders, float(RECORDS)),
+        intercept=mechanism.intercept,
+        count_sd=mechanism.count_noise_sd,
+    )
+
+
+def released(truth, release, random):
+    """What holders with records from the model would release: exact records, noise of the stated size."""
+    d = len(truth["coefficients"])
+    tables = []
+    for n in random.integers(RECORDS // 2, 2 * RECORDS, release.holders):
+        x = truth.get("feature_mean", 0.0) + truth["feature_sd"] * random.normal(size=(n, d))
+        y = truth.get("intercept", 0.0) + x @ truth["coefficients"] + truth["sd"] * random.normal(size=n)
+        tables.append((x, y))
+    found = exact(tables, release.intercept)
+    noise = np.triu(random.normal(size=found.sums.shape) * release.noise)
+    sums = found.sums + noise + np.swapaxes(np.triu(noise, 1), 1, 2)
+    counts = (
+        sums[:, 0, 0]
+        if release.intercept
+        else found.counts + release.count_sd * random.normal(size=release.holders)
+    )
+    return replace(release, sums=sums, counts=counts)
+
+
+def ranks(holders, **mechanism):
+    """{parameter: ranks (studies,) of the truths among draws, and those with a hundredth of the noise}."""
+    question = question_of(**mechanism)
+    release = shape_of_release(question, holders)
+    empty = holder_regression(question, replace(release, sums=release.sums[:0], counts=release.counts[:0]))
+    prior = sample_prior(empty, 5, STUDIES)
+    jax.clear_caches()
+    truths = [{name: value[i] for name, value in prior.items()} for i in range(STUDIES)]
+    generators = np.random.default_rng(6).spawn(STUDIES)
+    data = [released(truth, release, random) for truth, random in zip(truths, generators, strict=True)]
+    naive = [replace(one, noise=one.noise / 100) for one in data[:FAULTY]]
+    models = [holder_regression(question, one) for one in [*data, *naive]]
+    drawn = posterior_draws(models, seed=7, draws=RANKS - 1, thin=THIN)
+    truth = models[0].parameters(prior)
+    below = {
+        name: np.sum(values < np.resize(truth[name], len(values))[:, None], axis=1)
+        for name, values in drawn.items()
+    }
+    return {name: (value[:STUDIES], value[STUDIES:]) for name, value in below.items()}
+
+
+CASES = [(5, {}), (1, {"intercept": False})]
+
+
+@pytest.mark.parametrize(("holders", "mechanism"), CASES, ids=["five, counted, intercept", "one, centred"])
+def test_posteriors_are_calibrated_and_not_without_the_noise(holders, mechanism):
+    even = np.full(RANKS, 1 / RANKS)
+    found = ranks(holders, **mechanism)
+    assert set(found) == {"coefficient[age]", "sd"} | ({"intercept"} if not mechanism else set())
+    for name, (sound, faulty) in found.items():
+        assert follows(np.bincount(sound, minlength=RANKS), even), name
+        assert not follows(np.bincount(faulty, minlength=RANKS), even), name

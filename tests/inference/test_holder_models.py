@@ -1,0 +1,294 @@
+"""Regressions from data holders' tables: from reports to posteriors, whatever the holders hold."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import truncnorm
+
+from inference import fit, summarize
+from inference.cli import print_verdicts
+from inference.methods import NAMES, method_named
+from inference.methods.base import Run
+from inference.methods.conjugate import default_prior
+from inference.methods.from_reports import holder_statistics
+from inference.methods.statistics import exact
+from inference.models.holder_regression import holder_regression
+from inference.models.holders import rows_of
+from inference.results.page import render_page
+from inference.simulated.posteriors import posterior_draws
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from schemas import Study
+from schemas.errors import InputError, SummaryError
+from tests import studies
+from tests.inference.test_models import value_and_gradient
+
+TABLE = {
+    "id": "wage",
+    "ask": "table",
+    "features": studies.FEATURES,
+    "norm": "1",
+    "response": {"id": "rate", "bounds": ["1", "5"]},
+    "mechanism": {"name": "table_statistics", "epsilon": "4", "delta": "1e-6"},
+    "model": {"name": "linear_regression"},
+}
+COUNTED = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "count_share": "0.1"}
+DDPLR = {"name": "table_statistics_ddplr", "epsilon": "1", "delta": "1e-6"}
+LAPLACE = {"name": "table_statistics_laplace", "epsilon": "1"}
+SLOPES, INTERCEPT, SD = np.array([0.02, -0.05]), 2.5, 0.35
+
+
+def study_of(mechanism=None, prior=None):
+    question = copy.deepcopy(TABLE)
+    question["mechanism"] = mechanism or question["mechanism"]
+    if prior:
+        question["model"]["prior"] = prior
+    return Study(studies.document(question, unit="holder"))
+
+
+def table(random, n):
+    age, years = random.normal(29.0, 4.0, n), random.normal(11.0, 3.5, n)
+    rate = INTERCEPT + SLOPES[0] * age + SLOPES[1] * years + random.normal(0, SD, n)
+    return {"age": age, "years": years, "rate": rate}
+
+
+def reports_of(study, tables):
+    mechanisms = {"wage": mechanism_for(study.questions[0])}
+    return [perturb_answers(study, mechanisms, {"wage": one}) for one in tables]
+
+
+def statistics_of(study, tables):
+    question = study.questions[0]
+    part = summarize(study, reports_of(study, tables)).questions["wage"]
+    return holder_statistics(question, mechanism_for(question), part)
+
+
+def tables_of(sizes, seed=1):
+    random = np.random.default_rng(seed)
+    return [table(random, n) for n in sizes]
+
+
+MECHANISMS = {
+    "default": TABLE["mechanism"],
+    "counted": COUNTED,
+    "averages, centred": {**TABLE["mechanism"], "average": 3, "intercept": False},
+    "ddplr": DDPLR,
+    "laplace": LAPLACE,
+}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+def test_statistics_are_what_the_holders_released(mechanism):
+    """Against the exact sums, in units of the noise that the mechanism states."""
+    study = study_of({**mechanism, "epsilon": "40"})
+    tables = tables_of([300, 600])
+    found = statistics_of(study, tables)
+    scaled = []
+    for one in tables:
+        x = np.column_stack([(one["age"] - 29.75) / 12.25, (one["years"] - 11.5) / 11.5])
+        x = x / np.maximum(np.linalg.norm(x, axis=1), 1)[:, None]
+        scaled.append((x, np.clip((one["rate"] - 3) / 2, -1, 1)))
+    k = found.average
+    if k > 1:
+        scaled = [(x.reshape(-1, k, 2).sum(1) / k**0.5, y.reshape(-1, k).sum(1) / k**0.5) for x, y in scaled]
+    expected = exact(scaled, found.intercept).sums
+    released = np.isfinite(found.noise) & (found.noise > 0)
+    distance = (found.sums - expected)[:, released] / found.noise[released]
+    assert np.abs(distance).max() < 8 if found.law == "gaussian" else 40
+    assert np.std(distance) > 0.2
+    assert np.abs(found.counts - [300, 600]).max() <= 8 * found.count_sd
+    assert found.has_squares == ("ddplr" not in mechanism["name"])
+
+
+def collinear(random, n):
+    one = table(random, n)
+    return {**one, "years": (one["age"] - 17.5) * 23 / 24.5}
+
+
+def clipped(n):
+    return {name: np.full(n, 1e6) for name in ("age", "years", "rate")}
+
+
+AWKWARD = {
+    "one holder": lambda random: [table(random, 400)],
+    "fewer records than columns": lambda random: [table(random, 1) for _ in range(3)],
+    "collinear": lambda random: [collinear(random, 400)],
+    "all clipped": lambda random: [clipped(400), table(random, 10)],
+    "many and few": lambda random: [table(random, n) for n in (3, 30, 5000)],
+    "no holder": lambda _: [],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "epsilon", "cases"),
+    [
+        ("counted", "0.01", ["fewer records than columns", "no holder"]),
+        ("default", "20", ["collinear", "all clipped", "no holder"]),
+        ("averages, centred", "0.01", ["many and few", "no holder"]),
+        ("ddplr", "0.01", ["fewer records than columns", "no holder"]),
+        ("ddplr", "20", ["collinear", "all clipped"]),
+        ("laplace", "1", ["one holder", "no holder"]),
+    ],
+)
+def test_no_table_makes_a_density_unsound(kind, epsilon, cases):
+    study = study_of({**MECHANISMS[kind], "epsilon": epsilon})
+    for name in cases:
+        tables = AWKWARD[name](np.random.default_rng(2))
+        model = holder_regression(study.questions[0], statistics_of(study, tables))
+        value, slope = value_and_gradient(model)
+        assert np.isfinite(value), name
+        assert np.isfinite(slope).all(), name
+
+
+def test_awkward_tables_have_wide_posteriors_and_no_nan():
+    """One program for all: two holders with noised counts."""
+    random = np.random.default_rng(4)
+    noisy, clear = (study_of({**COUNTED, "epsilon": e}) for e in ("0.01", "8"))
+    good = [table(random, 2000) for _ in range(2)]
+    cases = {
+        "drowned": statistics_of(noisy, good),
+        "few": statistics_of(clear, [table(random, 1) for _ in range(2)]),
+        "collinear": statistics_of(clear, [collinear(random, 2000) for _ in range(2)]),
+        "clipped": statistics_of(clear, [clipped(2000) for _ in range(2)]),
+        "good": statistics_of(clear, good),
+    }
+    assert np.linalg.eigvalsh(cases["drowned"].sums).min() < 0
+    question = clear.questions[0]
+    found = posterior_draws([holder_regression(question, one) for one in cases.values()], 1, 200, 2)
+    widths = {}
+    for place, case in enumerate(cases):
+        values = {name: draws[place] for name, draws in found.items()}
+        assert all(np.isfinite(draws).all() for draws in values.values()), case
+        widths[case] = values["coefficient[years]"].std()
+    # The prior's sd is 2 / 11.5.
+    assert widths["drowned"] > 0.1
+    assert widths["few"] > 0.1
+    assert widths["good"] < 0.02
+    assert widths["collinear"] > 2 * widths["good"]
+    slopes = found["coefficient[years]"][list(cases).index("good")]
+    assert slopes.mean() == pytest.approx(SLOPES[1], abs=5 * slopes.std())
+
+
+def test_a_noisy_count_stands_for_one_record_or_more():
+    statistics = replace(
+        statistics_of(study_of(COUNTED), tables_of([50])),
+        counts=np.array([-100.0, 0.0, 20.0, 1000.0]),
+        count_sd=20.0,
+    )
+    rows = rows_of(statistics)
+    assert rows.expected[0] > 1
+    assert np.all(np.diff(rows.expected) > 0)
+    assert rows.expected[3] == 1000
+    assert rows.variance[3] == 400
+    assert np.all(rows.variance[:3] < 400)
+    law = truncnorm((1 - 20) / 20, np.inf, 20, 20)
+    assert rows.expected[2] == pytest.approx(law.mean())
+    assert rows.variance[2] == pytest.approx(law.var())
+
+
+def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
+    study = study_of(COUNTED | {"epsilon": "16"}, {"sd": {"distribution": "half_normal", "scale": "1"}})
+    posterior = fit(study, reports_of(study, tables_of([1500, 1500])), seed=2, method="marginal")["wage"]
+    assert posterior.diagnostics.ok, posterior.diagnostics.reasons
+    truth = {"intercept": INTERCEPT, "coefficient[age]": 0.02, "coefficient[years]": -0.05, "sd": SD}
+    assert list(posterior.draws) == list(truth)
+    for name, value in truth.items():
+        draws = posterior.draws[name]
+        assert draws.mean() == pytest.approx(value, abs=5 * draws.std()), name
+    assert posterior.holders == 2
+    assert posterior.n == pytest.approx(3000, abs=100)
+    assert posterior.prior["sd"]["distribution"] == "half_normal"
+    assert posterior.predictive is not None
+    assert "the model fits" in posterior.predictive.in_words()
+    page = render_page(study, {"wage": posterior})
+    assert f"{posterior.n} records of 2 holders" in page
+    assert "holders to halve it" in page
+    assert "Each device" not in page
+    print_verdicts({"wage": posterior})
+    assert "records of 2 holders): ok" in capsys.readouterr().out
+
+
+def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
+    """Any method of the registry; here one whose draws are known."""
+    from inference.methods import posteriors
+    from inference.methods.base import Method
+    from inference.sampling import Sampled
+
+    def draw(statistics, _prior, run):
+        random = np.random.default_rng(run.seed)
+        theta = random.normal(0.2, 0.01, (4, 500, statistics.columns))
+        return Sampled(
+            {"theta": theta, "variance": random.gamma(9, 0.01, (4, 500))}, np.zeros((4, 500), bool)
+        )
+
+    known = Method("naive", "a test", lambda statistics: "" if statistics.holders > 1 else "one holder", draw)
+    monkeypatch.setattr(posteriors, "method_named", lambda _: known)
+    study = study_of()
+    posterior = fit(study, reports_of(study, tables_of([50, 70])), method="naive")["wage"]
+    assert (posterior.method, posterior.n, posterior.holders) == ("naive", 120, 2)
+    assert posterior.diagnostics.ok
+    slope = 0.2 * 2 / 12.25
+    assert posterior.draws["coefficient[age]"].mean() == pytest.approx(slope, rel=0.01)
+    assert posterior.draws["sd"].mean() == pytest.approx(2 * 0.3, rel=0.05)
+    assert posterior.prior["coefficients"]["age"]["scale"] == pytest.approx(2 / 12.25)
+    assert "naive" in render_page(study, {"wage": posterior})
+    with pytest.raises(InputError, match="wage: naive does not take these statistics: one holder"):
+        fit(study, reports_of(study, tables_of([50])), method="naive")
+    with pytest.raises(InputError, match="wage: naive needs reports"):
+        fit(study, [], method="naive")
+    stated = study_of(prior={"sd": {"distribution": "half_normal", "scale": "1"}})
+    with pytest.raises(InputError, match="naive has a prior of its own, the study states one of sd"):
+        fit(stated, reports_of(stated, tables_of([50])), method="naive")
+
+
+def test_methods_for_tables_are_for_tables():
+    people = Study(studies.document(studies.YES_NO))
+    with pytest.raises(InputError, match="'marginal' is for data holders' tables: use nuts or laplace"):
+        fit(people, [], method="marginal")
+    with pytest.raises(InputError, match="'magic' is no method; laplace, nuts, ada_ssp"):
+        fit(study_of(), [], method="magic")
+
+
+def test_marginal_refuses_by_name():
+    study = study_of({"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "intercept": False})
+    some = statistics_of(study, tables_of([50]))
+    marginal = method_named("marginal")
+    assert marginal.refuses(some) == ""
+    assert "non_private" in marginal.refuses(replace(some, noise=np.zeros((3, 3))))
+    many = replace(some, law="laplace", sums=np.repeat(some.sums, 400, axis=0), counts=np.full(400, 50.0))
+    assert "Laplace noise on 2400 sums is too much" in marginal.refuses(many)
+    wide = replace(some, sums=np.zeros((1, 20, 20)), noise=np.random.default_rng(1).uniform(1, 2, (20, 20)))
+    assert "dense matrices" in marginal.refuses(wide)
+    with pytest.raises(InputError, match="wage: marginal does not take these statistics: it needs noise"):
+        holder_regression(study.questions[0], replace(some, noise=np.zeros((3, 3))))
+    mean = {"feature_mean": {"age": {"distribution": "normal", "loc": "30", "scale": "1"}}}
+    stated = study_of({**DDPLR, "intercept": False}, mean)
+    with pytest.raises(InputError, match="a prior of feature_mean needs statistics with an intercept"):
+        fit(stated, reports_of(stated, tables_of([50])))
+
+
+def test_a_summary_of_tables_is_their_reports():
+    study = study_of()
+    with pytest.raises(SummaryError, match=r"questions\.wage: .*fit the reports themselves"):
+        summarize(study, reports_of(study, tables_of([50]))).to_json()
+
+
+def test_marginal_draws_under_the_published_priors():
+    """Against ordinary least squares of the same records: the noise is small beside them."""
+    study = study_of({"name": "table_statistics", "epsilon": "40", "delta": "1e-3", "intercept": False})
+    some = statistics_of(study, tables_of([4000, 4000]))
+    assert "marginal" in NAMES
+    drawn = method_named("marginal").draw(some, default_prior(2, 2), Run(1, 200, 250, thin=2))
+    theta, variance = drawn.sites["theta"], drawn.sites["variance"]
+    assert theta.shape == (4, 250, 2)
+    assert variance.shape == (4, 250)
+    assert not drawn.diverging.any()
+    total = some.sums.sum(axis=0)
+    slopes = np.linalg.solve(total[:2, :2], total[:2, 2])
+    np.testing.assert_allclose(theta.mean(axis=(0, 1)), slopes, atol=2 * theta.std(axis=(0, 1)).max())
+    residual = (total[2, 2] - slopes @ total[:2, 2]) / 8000
+    assert variance.mean() == pytest.approx(residual, abs=3 * variance.std())
