@@ -18,7 +18,9 @@ def main() -> None:
     tables = arguments.table or (["1", "2"] if everything else [])
     for constants in arguments.constants if tables else ():
         names = arguments.data or prediction.present()
-        prediction.run(tables, constants, arguments.runs, arguments.quick, names)
+        holders = tuple(arguments.holders or prediction.HOLDERS)
+        asked = prediction.Asked(names, holders, arguments.runs, arguments.quick)
+        prediction.run(tables, constants, asked)
     for number in arguments.figure or (("2", "3", "4") if everything else ()):
         if number == "3":
             speed.run(arguments.out, arguments.quick)
@@ -42,6 +44,13 @@ def parse() -> argparse.Namespace:
         help="sensitivities and noise as published, or right ones; both by default",
     )
     parser.add_argument("--data", action="append", choices=tuple(FILES), help="of the tables; all by default")
+    parser.add_argument(
+        "--holders",
+        type=int,
+        action="append",
+        choices=prediction.HOLDERS,
+        help="of the tables; all by default",
+    )
     parser.add_argument("--quick", action="store_true", help="shorter chains and fewer settings")
     parser.add_argument("--out", type=Path, default=Path("ddplr-figures"), help="folder for the pictures")
     arguments = parser.parse_args()

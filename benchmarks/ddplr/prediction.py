@@ -32,16 +32,25 @@ class Scored(NamedTuple):
         return float(self.errors.mean() - reach), float(self.errors.mean() + reach)
 
 
-def run(numbers: list[str], constants: Constants, runs: int, quick: bool, datasets: list[str]) -> None:
+class Asked(NamedTuple):
+    """Which cells, how often each table is released, and whether chains are short."""
+
+    datasets: list[str]
+    holders: tuple[int, ...]
+    runs: int
+    quick: bool
+
+
+def run(numbers: list[str], constants: Constants, asked: Asked) -> None:
     """Print Table 1 (means), 2 (intervals) or both, ours beside theirs."""
     headline(
-        f"Table {' and '.join(numbers)}: prediction error, ε = 1, {runs} runs, {constants} constants",
+        f"Table {' and '.join(numbers)}: prediction error, ε = 1, {asked.runs} runs, {constants} constants",
         "MCMC-fixedS and Bayes-fixedS-fast are the most stable, and better than the last two for J > 1",
     )
     at_least_as_good = []
-    for dataset in datasets:
-        for holders in HOLDERS:
-            cell = score(dataset, holders, constants, runs, quick)
+    for dataset in asked.datasets:
+        for holders in asked.holders:
+            cell = score(dataset, holders, constants, asked.runs, asked.quick)
             rows = [row for number in numbers for row in rows_of(number, dataset, holders, cell)]
             stuck = [f"{found.stuck:.0%}" if found.stuck else "" for found in cell.values()]
             show_table([f"{dataset}, J = {holders}", *METHODS], [*rows, ["not converged", *stuck]])

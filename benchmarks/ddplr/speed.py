@@ -24,7 +24,7 @@ from inference.methods.released import released
 from inference.sampling import Chains
 from inference.space import as_arrays, space_of
 
-ENOUGH = 0.5
+ENOUGH, REPEATS = 0.1, 9
 METHODS = ("mcmc_normalx", "mcmc_fixeds", "mcmc_bs", "marginal")
 # A matrix of mcmc_bs has about d⁴ / 4 entries.
 WIDEST_BS = 50
@@ -93,17 +93,17 @@ def gradient_seconds(setting: Setting) -> float:
 
 
 def loop_seconds(step: Callable[[Any, Any], Any], state: Any) -> float:
-    """Seconds a step, in a loop long enough to time."""
+    """Seconds a step, in loops long enough to time: the best of several, as other work only adds."""
     loop = jax.jit(lambda steps, state: jax.lax.fori_loop(0, steps, step, state))
-    steps, taken = 1, 0.0
-    jax.block_until_ready(loop(steps, state))
-    while True:
+
+    def seconds(steps: int) -> float:
         start = time.perf_counter()
         jax.block_until_ready(loop(steps, state))
-        taken = time.perf_counter() - start
-        if taken > ENOUGH:
-            return taken / steps
-        steps = max(2 * steps, int(1.3 * steps * ENOUGH / max(taken, 1e-3)))
+        return (time.perf_counter() - start) / steps
+
+    seconds(1)
+    steps = max(1, int(ENOUGH / min(seconds(1), seconds(10))))
+    return min(seconds(steps) for _ in range(REPEATS))
 
 
 def effective(quick: bool) -> None:
