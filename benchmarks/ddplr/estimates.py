@@ -74,7 +74,9 @@ def draws_of(method: str, setting: Setting) -> Matrix:
     third = setting.table.bounds.y / 3
     variance = third if setting.constants == "published" else third**2
     random = np.random.default_rng(setting.seed)
-    found = [bayes_fixeds_fast.posterior(one, setting.prior, variance) for one in releases(setting, cross_noise)]
+    found = [
+        bayes_fixeds_fast.posterior(one, setting.prior, variance) for one in releases(setting, cross_noise)
+    ]
     return np.stack([random.multivariate_normal(*each, 2000) for each in found])
 
 

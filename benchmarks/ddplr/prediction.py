@@ -52,7 +52,12 @@ def run(number: str, constants: Constants, runs: int, quick: bool, datasets: lis
 
 
 def score(
-    dataset: str, holders: int, constants: Constants, runs: int, quick: bool, methods: tuple[str, ...] = METHODS
+    dataset: str,
+    holders: int,
+    constants: Constants,
+    runs: int,
+    quick: bool,
+    methods: tuple[str, ...] = METHODS,
 ) -> dict[str, Scored]:
     """Every method's errors in one cell."""
     trained, test = real(dataset)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.ddplr.constants import right_sigma
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.statistics import HolderStatistics
+from ldp_client.mechanisms.tables.sensitivities import box_distance
 
 Matrix = NDArray[np.float64]
 # published: Laplace noise as wide as the table's own ranges make it, which is not private, by the authors'
@@ -77,10 +78,9 @@ def noise_scales(rows: Matrix, epsilon: float, noise: Noise) -> Matrix:
         x, y = np.ptp(rows[:, 1]), np.ptp(rows[:, 2])
         scales = np.full((3, 3), (3 * x**2 + 2 * x + 2 * x * y + y**2) / epsilon)
     elif noise == "laplace":
-        products = np.outer(BOUNDS, BOUNDS)
-        # Squares lie in [0, b²], products in [−ab, ab].
-        widths = np.where(np.eye(3) > 0, products, 2 * products)
-        scales = np.full((3, 3), widths[np.triu_indices(3)][1:].sum() / epsilon)
+        # In thousandths, as the mechanism computes it.
+        distance = box_distance(*(int(1000 * bound) for bound in BOUNDS[1:]), 1, True, 1) / 1000**2
+        scales = np.full((3, 3), distance / epsilon)
     else:
         # svec of v = u / BOUNDS, ‖v‖² ≤ 3: two such differ by √2 · 3 at most.
         sd = 3 * np.sqrt(2) * right_sigma(epsilon, DELTA)
