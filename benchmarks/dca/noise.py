@@ -41,15 +41,14 @@ def scale(budget: Budget, constants: Constants) -> float:
 def sums_sensitivity(bounds: Matrix, constants: Constants) -> float:
     """Of the sums, one record exchanged.
 
-    Published: equation 18. Right: Σ c_j². Its square is at most half the squared Frobenius distance of vvᵀ and
-    wwᵀ and half that of the features' diagonals; but for −(vᵀw)² that is convex in all v_j², w_j², and largest
-    where each is c_j². It is reached where signs make v ⊥ w.
+    Published: equation 18, which is enough. So is Σ c_j²: its square is at most half the squared Frobenius
+    distance of vvᵀ and wwᵀ and half that of their features' diagonals, which but for −(vᵀw)² is convex in all
+    v_j², w_j² and largest where each is c_j². Signs that make v ⊥ w reach it.
     """
-    if constants == "right":
-        return float(np.sum(bounds**2))
     squares = bounds**2
     products = np.outer(squares, squares)
-    return sqrt(np.sum(squares[:-1] ** 2) + 4 * np.triu(products, 1).sum())
+    published = sqrt(np.sum(squares[:-1] ** 2) + 4 * np.triu(products, 1).sum())
+    return published if constants == "published" else min(published, float(squares.sum()))
 
 
 def squares_sensitivity(columns: int, constants: Constants) -> float:
