@@ -1,4 +1,4 @@
-"""`python -m benchmarks.dpblr --figure 4 5 6 10 13 [--noise laplace] [--quick]`: DPBLR's figures, ours beside."""
+"""`python -m benchmarks.dpblr --figure 4 5 6 10 13 [--noise laplace] [--quick]`: DPBLR's figures and ours."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from benchmarks.dpblr import calibration, convergence, run_times, utility
 from benchmarks.dpblr.posteriors import METHODS, Lengths
 from benchmarks.ldpbi.showing import headline
 
-CLAIMS = {
-    "4": "Figure 4: squared MMD to the non-private posterior. Naive is the farthest",
-    "5": "Figures 5 and 3: ranks of the truth against n. Naive is far from uniform, the others near",
-    "6": "Figures 6 and 3: ranks of the truth against ε, n = 10. The same",
-    "10": "Figure 10: naive means reach the non-private ones; nearly indistinguishable from n = 500,000",
-    "13": "Figures 11 and 13: naive is by far the fastest, Gibbs-SS-Update the slowest, MCMC-Ind grows with n",
+FIGURES = {
+    "4": ("Figure 4: squared MMD to the non-private posterior", "naive is the farthest"),
+    "5": ("Figures 5 and 3: ranks of the truth against n", "naive is the worst, the others are near uniform"),
+    "6": ("Figures 6 and 3: ranks of the truth against ε, n = 10", "the same"),
+    "10": ("Figure 10: naive against non-private means", "nearly indistinguishable from n = 500,000 on"),
+    "13": (
+        "Figures 11 and 13: run times",
+        "naive is the fastest, Gibbs-SS-Update the slowest, MCMC-Ind grows",
+    ),
 }
 QUICK = Lengths(gibbs=(1000, 2500), exact=(200, 400))
 
@@ -27,7 +30,8 @@ def main() -> None:
     noise, methods, epsilon = arguments.noise, arguments.methods, arguments.epsilon
     by_records = [(records, epsilon) for records in (10, 100, 1000)]
     for figure in arguments.figure:
-        headline(CLAIMS[figure], f"{noise} noise")
+        title, claim = FIGURES[figure]
+        headline(f"{title} ({noise} noise)", claim)
         start = time.process_time()
         if figure == "4":
             utility.run(by_records, noise, lengths, methods)
@@ -46,7 +50,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", nargs="+", choices=list(CLAIMS), default=list(CLAIMS))
+    parser.add_argument("--figure", nargs="+", choices=list(FIGURES), default=list(FIGURES))
     parser.add_argument("--noise", choices=["published", "laplace", "gaussian"], default="laplace")
     parser.add_argument("--epsilon", type=float, default=0.1, help="of figures 4, 5 and 13")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))

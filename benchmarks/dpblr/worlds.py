@@ -6,6 +6,7 @@ code.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.ddplr.constants import right_sigma
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.statistics import HolderStatistics
+from ldp_client.mechanisms.tables.sensitivities import box_distance
 
 Matrix = NDArray[np.float64]
 # published: Laplace noise as wide as the table's own ranges make it, which is not private, by the authors'
@@ -32,6 +34,9 @@ PRIOR = ConjugatePrior(
     np.zeros(1),
     np.float64(1.0),
 )
+
+
+sigma = lru_cache(right_sigma)
 
 
 class World(NamedTuple):
@@ -77,13 +82,12 @@ def noise_scales(rows: Matrix, epsilon: float, noise: Noise) -> Matrix:
         x, y = np.ptp(rows[:, 1]), np.ptp(rows[:, 2])
         scales = np.full((3, 3), (3 * x**2 + 2 * x + 2 * x * y + y**2) / epsilon)
     elif noise == "laplace":
-        products = np.outer(BOUNDS, BOUNDS)
-        # Squares lie in [0, b²], products in [−ab, ab].
-        widths = np.where(np.eye(3) > 0, products, 2 * products)
-        scales = np.full((3, 3), widths[np.triu_indices(3)][1:].sum() / epsilon)
+        # In thousandths, as the mechanism computes it.
+        distance = box_distance(*(int(1000 * bound) for bound in BOUNDS[1:]), 1, True, 1) / 1000**2
+        scales = np.full((3, 3), distance / epsilon)
     else:
         # svec of v = u / BOUNDS, ‖v‖² ≤ 3: two such differ by √2 · 3 at most.
-        sd = 3 * np.sqrt(2) * right_sigma(epsilon, DELTA)
+        sd = 3 * np.sqrt(2) * sigma(epsilon, DELTA)
         scales = sd * np.outer(BOUNDS, BOUNDS) / np.where(np.eye(3) > 0, 1.0, np.sqrt(2))
     scales[0, 0] = 0.0
     return scales
@@ -106,7 +110,7 @@ def _noisy_fourth(rows: Matrix, epsilon: float, noise: Noise, random: Generator)
     elif noise == "laplace":
         scale = 6.0 / epsilon
     else:
-        scale = np.sqrt(10.0) * right_sigma(epsilon, DELTA)
+        scale = np.sqrt(10.0) * sigma(epsilon, DELTA)
     powers = np.array([np.sum(x**power) for power in range(5)])
     powers[1:] += scale * _draw(noise, random, (4,))
     order = np.indices((2, 2, 2, 2)).sum(axis=0)

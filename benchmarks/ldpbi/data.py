@@ -18,6 +18,8 @@ SOURCES = {
     "winequality-white.csv, likewise)",
     "adult.csv.gz": "https://archive.ics.uci.edu/dataset/2/adult (adult.data and adult.test in one CSV with "
     "a header, names in snake case, no spaces after commas)",
+    "abalone.csv.gz": "https://archive.ics.uci.edu/dataset/1/abalone (gzip of abalone.data with a header of "
+    "names in snake case, rings last)",
     "kosarak_5_25_item_counts.csv.gz": "https://github.com/arbenson/discrete-subset-choice, "
     "data/kosarak-5-25.txt (how often each item occurs, as item,count in falling order)",
     "power_plant.csv.gz": "https://archive.ics.uci.edu/dataset/294/combined+cycle+power+plant (gzip of its "

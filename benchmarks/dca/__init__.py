@@ -1,0 +1,1 @@
+"""The regressions of DCA with projection; `python -m benchmarks.dca --help`."""

@@ -1,0 +1,41 @@
+"""The scores of DPBLR's benchmark, and that its tables follow the prior they are judged by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.dpblr.scores import mmd_squared, uniformity
+from benchmarks.dpblr.worlds import draw_world, noise_scales, release
+
+
+def test_mmd_squared_of_normals_is_the_known_one() -> None:
+    random = np.random.default_rng(1)
+    found = mmd_squared(random.normal(size=2000), random.normal(size=2000) + 1)
+    # E k(p, q) = exp(−gap²/6)/√3 for two standard normals that far apart.
+    assert found == pytest.approx(2 * (1 - np.exp(-1 / 6)) / np.sqrt(3), abs=0.02)
+    assert abs(mmd_squared(random.normal(size=2000), random.normal(size=2000))) < 0.005
+
+
+def test_ranks_that_crowd_are_seen() -> None:
+    ranks = np.random.default_rng(1).uniform(size=100)
+    assert uniformity(ranks)[1] > 0.01
+    assert uniformity(0.5 + (ranks - 0.5) / 2)[1] < 0.01
+
+
+def test_tables_follow_the_prior() -> None:
+    worlds = [draw_world(2, np.random.default_rng(i)) for i in range(2000)]
+    variances = np.array([world.variance for world in worlds])
+    standard = np.array([world.theta for world in worlds]) / np.sqrt(38 * variances)[:, None]
+    assert variances.mean() == pytest.approx(0.5 / 19, rel=0.03)
+    assert np.abs(standard.std(axis=0) - 1).max() < 0.08
+
+
+@pytest.mark.parametrize("noise", ["published", "laplace", "gaussian"])
+def test_a_release_has_the_noise_it_states(noise: str) -> None:
+    world = draw_world(50, np.random.default_rng(1))
+    releases = [release(world, 1.0, noise, np.random.default_rng(i)) for i in range(1500)]  # type: ignore[arg-type]
+    errors = np.array([one.noisy.sums[0] - one.exact.sums[0] for one in releases])
+    sd = noise_scales(world.rows, 1.0, noise) * (1.0 if noise == "gaussian" else np.sqrt(2))  # type: ignore[arg-type]
+    assert errors.std(axis=0) == pytest.approx(sd, rel=0.2)
+    assert np.all(errors == errors.swapaxes(1, 2))
