@@ -149,7 +149,7 @@ class TestSecondStudy:
         study = first_study()
         rows = write_posterior(study, tmp_path, uncertainty=3.0)
         mean, sd = field_spread(study.questions[0].features[0], rows)
-        assert (mean, sd) == (1.0, pytest.approx(sqrt(0.5**2 + 9 + 9)))
+        assert (mean, sd) == (1.0, pytest.approx(sqrt(3.5**2 + 9)))
 
     def test_a_posterior_of_another_study_is_refused(self, tmp_path):
         write_posterior(first_study(), tmp_path)
