@@ -28,6 +28,14 @@ class Projection(NamedTuple):
     norm: float
 
 
+class Projections(NamedTuple):
+    """Several bounds of the response at once."""
+
+    feature: float
+    responses: Sequence[float]
+    norm: float
+
+
 @dataclass(frozen=True)
 class Auxiliary:
     """x (m, d), y (m,) in sd, β (d,) of y in sd; they stand for n records. white: symmetric, svec N(0, 1)."""
@@ -48,27 +56,35 @@ class Auxiliary:
         square = random.normal(size=(d + 2, d + 2))
         return cls(x, y, slopes / sd, n, (square + square.T) / 2)
 
-    def errors(self, feature: float, responses: Sequence[float], norm: float, noise_sd: float) -> Vector:
-        """The share of y's variance that noisy statistics predict wrongly, for each bound of the response.
+    def errors(self, projection: Projections, noise_sds: Sequence[float]) -> Vector:
+        """The share of y's variance that noisy statistics predict wrongly, (noises, response bounds).
 
-        Without what nobody can predict. noise_sd: of the sums' svec coordinates, v = (κ, x, κy), κ = norm/√2.
+        Without what nobody can predict.
         """
-        found = self.estimates(feature, responses, norm, noise_sd)
-        wrong = found[1:] - self.slopes[:, None]
-        return found[0] ** 2 + np.sum(wrong**2, axis=0)
+        found = self.estimates(projection, noise_sds)
+        wrong = found[:, 1:] - self.slopes[:, None]
+        return found[:, 0] ** 2 + np.sum(wrong**2, axis=1)
 
-    def estimates(self, feature: float, responses: Sequence[float], norm: float, noise_sd: float) -> Vector:
-        """Intercepts and slopes in sd, (d + 1, responses)."""
+    def estimates(self, projection: Projections, noise_sds: Sequence[float]) -> Vector:
+        """Intercepts and slopes in sd, (noises, d + 1, response bounds).
+
+        noise_sds: of the sums' svec coordinates, v = (κ, x, κy), κ = norm/√2.
+        """
+        feature, responses, norm = projection
         weight = norm / np.sqrt(2)
         x = self._with_constant(feature, norm, weight)
         y = weight * np.clip(self.y[:, None] / np.asarray(responses), -1, 1)
-        scale, noise = self.n / len(x), noise_sd * self.white
-        matrix = scale * (x.T @ x) + noise[:-1, :-1]
-        matrix[0, 0] = self.n * weight**2
-        right = scale * (x.T @ y) + noise[:-1, -1:]
-        found = _positive_solve(matrix, right, noise_sd * np.sqrt(2 * len(matrix)))
+        scale = self.n / len(x)
+        matrix, right = scale * (x.T @ x), scale * (x.T @ y)
+        found = np.stack([self._solve(matrix, right, noise_sd) for noise_sd in noise_sds])
         units = np.concatenate([[weight], np.full(x.shape[1] - 1, 1 / feature)])
         return np.asarray(units[:, None] * found * np.asarray(responses) / weight)
+
+    def _solve(self, matrix: Vector, right: Vector, noise_sd: float) -> Vector:
+        noise = noise_sd * self.white
+        noisy = matrix + noise[:-1, :-1]
+        noisy[0, 0] = matrix[0, 0]
+        return _positive_solve(noisy, right + noise[:-1, -1:], noise_sd * np.sqrt(2 * len(matrix)))
 
     def _with_constant(self, feature: float, norm: float, weight: float) -> Vector:
         scaled = np.clip(self.x / feature, -1, 1)

@@ -72,9 +72,12 @@ def rest_of_budget(question: Question) -> tuple[str, str]:
 
 
 def field_spread(field: Field, rows: Rows) -> tuple[float, float]:
-    """Mean and sd of one person's value, the posterior's uncertainty about both included."""
+    """Mean and sd of one person's value; the sd rather too large, as bounds that are too narrow mislead more.
+
+    One posterior sd is added to it, and what is not known of the mean.
+    """
     mean, sd = rows[f"mean[{field.id}]"], rows[f"sd[{field.id}]"]
-    return mean["mean"], hypot(sd["mean"], sd["sd"], mean["sd"])
+    return mean["mean"], hypot(sd["mean"] + sd["sd"], mean["sd"])
 
 
 def projected_bounds(field: Field, rows: Rows, threshold: float) -> tuple[str, str]:

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.projection.auxiliary import Auxiliary, Projection
+from inference.projection import thresholds
+from inference.projection.auxiliary import Auxiliary, Projection, Projections
 from inference.projection.second_study import field_spread, projected_bounds, rest_of_budget, second_study
-from inference.projection.thresholds import expected_error, find_thresholds
+from inference.projection.thresholds import MOST_BIAS, expected_error, find_thresholds
 from ldp_client import Device, mechanism_for
 from ldp_client.cli import main
 from schemas import Study
@@ -67,9 +68,22 @@ class TestThresholds:
     def test_it_is_the_best_of_its_grid_and_the_same_every_time(self):
         found = find_thresholds(2, 3000, central_noise(), seed=3)
         assert found == find_thresholds(2, 3000, central_noise(), seed=3)
-        for feature, response, norm in ((5, 5, sqrt(2)), (3, 3, 1), (1, 5, 0.5)):
+        for feature, response, norm in ((5, 5, sqrt(2)), (4, 4, 1), (3, 5, sqrt(2))):
             other = expected_error(2, 3000, central_noise(), Projection(feature, response, norm), seed=3)
             assert found.error <= other
+
+    def test_projection_alone_is_a_small_part_of_the_error(self, monkeypatch):
+        """So that intervals that do not know of it are nearly right; each side alone, without the other."""
+        found = find_thresholds(3, 20_000, central_noise())
+        feature, response, norm = found.projection
+        silent = lambda _norm: 0.0  # noqa: E731
+        least = expected_error(3, 20_000, silent, Projection(50.0, 50.0, 50.0 * sqrt(3)))
+        for side in (Projection(feature, 50.0, norm), Projection(50.0, response, 50.0 * sqrt(3))):
+            assert expected_error(3, 20_000, silent, side) - least <= MOST_BIAS * found.error
+        monkeypatch.setattr(thresholds, "MOST_BIAS", np.inf)
+        greedy = find_thresholds(3, 20_000, central_noise())
+        assert greedy.error < found.error
+        assert greedy.projection.response < response
 
     def test_less_noise_clips_less(self):
         """As the noise goes, so does the reason to clip; slopes are then as they are."""
@@ -81,7 +95,7 @@ class TestThresholds:
 
     def test_without_noise_and_projection_it_is_least_squares(self):
         data = Auxiliary.draw(3, 5000, np.random.default_rng(2))
-        found = data.estimates(50.0, [50.0], 50.0, 0.0)[:, 0]
+        found = data.estimates(Projections(50.0, [50.0], 50.0), [0.0])[0, :, 0]
         design = np.column_stack([np.ones(5000), data.x])
         assert found == pytest.approx(np.linalg.lstsq(design, data.y, rcond=None)[0], abs=1e-6)
 
@@ -90,7 +104,7 @@ class TestThresholds:
         x = np.random.default_rng(4).normal(size=(10**6, 1))
         factor = 0.6827 / np.mean(np.clip(x, -1, 1) ** 2)
         data = Auxiliary(x, 0.8 * x[:, 0], np.array([0.8]), 10**6, np.zeros((3, 3)))
-        found = data.estimates(1.0, [50.0], 1.0, 0.0)[1, 0]
+        found = data.estimates(Projections(1.0, [50.0], 1.0), [0.0])[0, 1, 0]
         assert found == pytest.approx(factor * 0.8, rel=0.005)
 
 
@@ -135,7 +149,7 @@ class TestSecondStudy:
         study = first_study()
         rows = write_posterior(study, tmp_path, uncertainty=3.0)
         mean, sd = field_spread(study.questions[0].features[0], rows)
-        assert (mean, sd) == (1.0, pytest.approx(sqrt(0.5**2 + 9 + 9)))
+        assert (mean, sd) == (1.0, pytest.approx(sqrt(3.5**2 + 9)))
 
     def test_a_posterior_of_another_study_is_refused(self, tmp_path):
         write_posterior(first_study(), tmp_path)
