@@ -14,12 +14,16 @@ def odds(epsilon: float, delta: float = 0.0) -> str:
     factor = exp(epsilon)
     shown = f"{factor:.3g}" if factor < 1000 else f"{factor:.1e}"
     likely = 100 * factor / (1 + factor)
-    exception = f" Both hold up to an added probability of {delta:.1g}." if delta else ""
+    exception = f" Both hold up to an added probability of 1 in {_count(1 / delta)}." if delta else ""
     return (
         f"Whatever was answered, any report is at most {shown} times as likely as with any other answer: "
         f"someone who thought two answers equally likely before seeing the report can be at most "
         f"{_percent(likely)} sure of one of them after.{exception}"
     )
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value < 1e10 else f"{value:.0e}"
 
 
 def _percent(value: float) -> str:
