@@ -38,8 +38,12 @@ def odds_of(study: "Study", epsilon: float, delta: float = 0.0) -> str:
 def _factors(epsilon: float, delta: float) -> "tuple[str, str, str]":
     factor = exp(epsilon)
     shown = f"{factor:.3g}" if factor < 1000 else f"{factor:.1e}"
-    exception = f" Both hold up to an added probability of {delta:.1g}." if delta else ""
+    exception = f" Both hold up to an added probability of 1 in {_count(1 / delta)}." if delta else ""
     return shown, _percent(100 * factor / (1 + factor)), exception
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value < 1e10 else f"{value:.0e}"
 
 
 def _percent(value: float) -> str:

@@ -56,6 +56,8 @@ function code(_, bytes) {
   return `the code ${digits}, which stands for many choices`;
 }
 
-function entries({ features, response }) {
-  return `${features.length} noisy numbers and a noisy ${response.bounds ? "number" : "yes or no"}`;
+function entries({ features, response }, bytes) {
+  const names = [...features, ...(response.bounds ? [response] : [])].map(({ id }) => id);
+  const numbers = `a noisy number for each of ${names.join(", ")}`;
+  return response.bounds ? numbers : `${numbers}; ${response.id}: ${bytes.at(-1) ? "yes" : "no"}`;
 }

@@ -42,6 +42,7 @@ def page(study_id: str) -> Response:
         mechanisms=rules.mechanisms,
         over=state.closed,
         invited=state.invited,
+        rounds=all(asked.mechanism.name == "memoized" for asked in rules.study.questions),
         odds=lambda privacy: odds_of(rules.study, float(privacy.epsilon), float(privacy.delta)),
         modules=modules_for(rules.study),
         budget=BUDGET,

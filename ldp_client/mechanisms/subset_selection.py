@@ -64,8 +64,8 @@ class SubsetSelection(UnaryMechanism):
     def in_words(self) -> str:
         """The size of the set and the probability of the truth."""
         return (
-            f"{self.size} of {self.choices} choices are sent: the true one is among them with probability "
-            f"{float(self.p):.4f}, each other with probability {float(self.q):.4f}."
+            f"{self.size} of {self.choices} choices {'is' if self.size == 1 else 'are'} sent. The true one "
+            f"is there with probability {float(self.p):.4f}, each other with probability {float(self.q):.4f}."
         )
 
     def check(self, payload: bytes) -> None:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # Beyond this a report would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
 MOST_CHOICES = 1 << 16
+# A threshold's binary digits, the highest first.
+DIGITS = f"{{:0{CHOICE_BITS}b}}"
 
 
 class UnaryMechanism(ChoiceMechanism):
@@ -51,10 +53,14 @@ def biased_bits(threshold: int, size: int, random: "Source") -> int:
     a time that depends on nothing but size and threshold.
     """
     buffer = random(size * CHOICE_BITS)
-    below = 0
-    for start in range(0, size * CHOICE_BITS, size):
-        fresh = int.from_bytes(buffer[start : start + size], "little")
-        below = below | fresh if threshold & 1 else below & fresh
-        threshold >>= 1
-    # `fresh` holds the complement of a fraction's digit, so `below` says fraction < threshold.
+    read = int.from_bytes
+    below = start = 0
+    for digit in reversed(DIGITS.format(threshold)):
+        end = start + size
+        if digit == "1":
+            below |= read(buffer[start:end], "little")
+        else:
+            below &= read(buffer[start:end], "little")
+        start = end
+    # What was read holds the complements of the fractions' digits, so `below` says fraction < threshold.
     return below

@@ -86,7 +86,8 @@ def test_a_mistyped_setting_is_not_repeated():
 
 
 def test_the_sentence_about_odds_mentions_delta():
-    assert "added probability of 1e-06" in odds(1.0, 1e-6)
+    assert "added probability of 1 in 1,000,000." in odds(1.0, 1e-6)
+    assert "added probability of 1 in 1e+30." in odds(1.0, 1e-30)
     assert "added" not in odds(1.0)
 
 

@@ -363,7 +363,8 @@ const outcomes = [];
 for (const document of documents) {
   const study = await parseStudy(JSON.stringify(document));
   const device = await openDevice({ maxEpsilon: "4" });
-  const outcome = await device.answer(study, answers).then(({ body }) => JSON.parse(body), ({ code }) => code);
+  const answer = device.answer(study, answers);
+  const outcome = await answer.then(({ body }) => JSON.parse(body), ({ code }) => code);
   outcomes.push([outcome, (await device.status(study)).answered, await device.epsilonLeft()]);
 }
 return outcomes;
@@ -452,7 +453,8 @@ def test_two_versions_race_for_one_permanent_answer(page):
     const [documents, answers] = args;
     const studies = await Promise.all(documents.map((document) => parseStudy(JSON.stringify(document))));
     for (let round = 0; round < 10; round++) {
-      const devices = await Promise.all(studies.map(() => openDevice({ maxEpsilon: "4", name: `two-${round}` })));
+      const name = `two-${round}`;
+      const devices = await Promise.all(studies.map(() => openDevice({ maxEpsilon: "4", name })));
       await Promise.all(studies.map((study, index) => devices[index].answer(study, answers)));
     }
     return Promise.all(Array.from({ length: 10 }, async (_, round) => {

@@ -266,7 +266,7 @@ def test_every_kind_of_question_can_be_answered(meet):
 NEWER = {
     "olh": (TOWN, {"town": "123456"}, "which stands for many choices"),
     "gaussian": (HEIGHT, {"height": "171.5"}, "How tall are you, in cm?"),
-    "gaussian_record": (WAGE, {"wage/age": "30", "wage/years": "4", "wage/rate": "4"}, "2 noisy numbers"),
+    "gaussian_record": (WAGE, {"wage/age": "30", "wage/years": "4", "wage/rate": "4"}, "a noisy number for each of age, years, rate"),
     "memoized": (HABIT, {"habit": "yes"}, "Did you ride a bicycle this week?"),
 }
 
@@ -345,7 +345,7 @@ def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
 
 @pytest.fixture
 def invitations(server, capsys):
-    """A function study id, count → that many new invitations; the study is for invited people from then on."""
+    """A function study id, count → so many new invitations, without which it takes no more reports."""
 
     def invite(study_id, count):
         database = f"sqlite:///{server.database}"
@@ -409,7 +409,7 @@ def test_it_says_what_epsilon_means(meet):
     said = person.text
     for question in person.study.questions:
         mechanism = mechanism_for(question)
-        assert odds(float(mechanism.privacy.epsilon)) in said
+        assert odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)) in said
         assert mechanism.in_words() in said
     assert odds(float(person.study.epsilon)) in said
     assert TEXT["text"] in said
