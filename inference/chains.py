@@ -57,7 +57,7 @@ class Moved(NamedTuple):
 class Chains:
     """The chains of one model's data, or with `separate` one chain for each of many data sets.
 
-    length: transitions of one call of `advance`. slope: compiled (vector, data) -> (potential, gradient).
+    length: transitions of one call of the program. slope: compiled (vector, data) -> (potential, gradient).
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Chains:
         self._program = Program(self._advance_one if self._alone else beside)
 
     def prepare(self, chains: int, factor: Values, data: Arrays) -> None:
-        """Begin to compile `advance` for so many chains, and a factor and data of these shapes."""
+        """Begin to compile the program for so many chains, and a factor and data of these shapes."""
         zero = np.zeros((chains, self.space.dimension))
         state = _resting(zero, zero[:, 0], zero, jax.random.split(jax.random.key(0), chains))
         state = parts_of(state)[0] if self._alone else state
@@ -92,10 +92,19 @@ class Chains:
         white = [_back(np.asarray(slope), one) for (_, slope), one in zip(found, factors, strict=True)]
         return _resting(np.asarray(vectors), potentials, np.asarray(white), keys)
 
-    def advance(self, state: State, factor: Any, data: Arrays, adapt: bool) -> tuple[State, Moved]:
-        """`length` transitions of each chain; adapt: whether their step sizes are still being found."""
+    def run(
+        self, state: State, factor: Values, data: Arrays, count: int, adapt: bool = False
+    ) -> tuple[State, Moved]:
+        """`count` transitions of each chain, and what each did: (chains, count, …).
+
+        count: a multiple of `length`. adapt: whether step sizes are still being found.
+        """
         program = in_threads(self._program) if self._alone else self._program
-        return program(state, factor, data, jnp.asarray(adapt))  # type: ignore[no-any-return]
+        parts = []
+        for _ in range(count // self.length):
+            state, moved = program(state, factor, data, jnp.asarray(adapt))
+            parts.append(jax.tree.map(np.asarray, moved))
+        return state, Moved(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
     def _advance_one(self, state: State, factor: Array, data: Arrays, adapt: Array) -> tuple[State, Moved]:
         def step(state: State, _: None) -> tuple[State, Moved]:

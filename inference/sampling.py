@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import NDArray
 from numpyro import handlers
 
-from inference.chains import Chains, Moved, State, settled, starts
+from inference.chains import Chains, State, settled, starts
 from inference.models.base import Draws, Model
 from inference.programs import Program
 from inference.space import Arrays, Space, as_arrays, space_of
@@ -20,7 +20,7 @@ from inference.whitening import MOST_DENSE, Shape, reshaped, shape_of
 
 CHAINS = 4
 # Draws of each warm-up phase: after each but the last, the chains' own draws say what shape they move in.
-WARMUP = (100, 200, 200)
+WARMUP = (100, 100, 200)
 KEPT = 1000
 # Draws of one call of the compiled program: it divides every phase.
 LENGTH = 100
@@ -59,7 +59,7 @@ def sample(
         state, shape = _warmed(chains, start, data, seed, warmup)
         rounds: list[Sampled] = []
         while not rounds or (len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites)):
-            state, moved = _advanced(chains, state, shape, data, kept)
+            state, moved = chains.run(state, shape.factor, data, kept)
             rounds.append(Sampled(_arrays(sites_of(moved.vectors, data)), moved.diverging))
     return _joined(rounds)
 
@@ -77,22 +77,11 @@ def _warmed(
     vectors = starts(slope, shape, np.random.default_rng(seed), CHAINS)
     state = chains.begin(vectors, jax.random.split(jax.random.key(seed), CHAINS), shape.factor, data)
     for phase, count in enumerate(phases, 1):
-        state, moved = _advanced(chains, state, shape, data, count, adapt=True)
+        state, moved = chains.run(state, shape.factor, data, count, adapt=True)
         if phase < len(phases):
             shape = reshaped(shape, moved.vectors)
             state = chains.begin(np.asarray(state.vector), state.key, shape.factor, data)
     return settled(state) if phases else state, shape
-
-
-def _advanced(
-    chains: Chains, state: State, shape: Shape, data: Arrays, count: int, adapt: bool = False
-) -> tuple[State, Moved]:
-    """`count` transitions and what each chain did: vectors (chains, count, d), diverging (chains, count)."""
-    parts = []
-    for _ in range(count // chains.length):
-        state, moved = chains.advance(state, shape.factor, data, adapt)
-        parts.append(jax.tree.map(np.asarray, moved))
-    return state, Moved(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
 
 def _sites_of(space: Space) -> Callable[[Array, Arrays], dict[str, Array]]:

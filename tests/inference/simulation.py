@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from numpyro.infer import NUTS, init_to_value
-from numpyro.infer.hmc import HMCState
 
 from inference.models import model_for
 from inference.models.base import Model
+from inference.simulated import posteriors
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
 from summaries import Summary, summarize
 
 Answers = list[Any]
-WARMUP, DRAWS = 250, 400
+DRAWS = 400
 
 
 def collected(study: Study, answers: Answers) -> Summary:
@@ -41,32 +37,9 @@ def simulated_models(
 
 
 def posterior_draws(models: list[Model]) -> list[dict[str, np.ndarray]]:
-    """Draws of each model's parameters: one program, compiled once, all data sets side by side."""
-    with jax.enable_x64(True):
-        names = models[0].data
-        stacked = {name: jnp.stack([jnp.asarray(model.data[name]) for model in models]) for name in names}
-        keys = jax.random.split(jax.random.PRNGKey(0), len(models))
-        sites = jax.jit(jax.vmap(partial(_chain, models[0])))(keys, stacked)
-        sites = {name: np.asarray(value) for name, value in sites.items()}
-    jax.clear_caches()
-    return [
-        models[0].parameters({name: value[i] for name, value in sites.items()}) for i in range(len(models))
-    ]
-
-
-def _chain(model: Model, key: jax.Array, data: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """One NUTS chain; written as a pure function so that it can be vectorised over data sets."""
-    start = init_to_value(values={name: jnp.asarray(value) for name, value in model.initial.items()})
-    kernel = NUTS(model.program, init_strategy=start, dense_mass=True, max_tree_depth=6)
-    state = kernel.init(key, WARMUP, None, (), data)
-
-    def step(state: HMCState, _: None) -> tuple[HMCState, dict[str, jax.Array]]:
-        state = kernel.sample(state, (), data)
-        return state, state.z
-
-    state, _ = jax.lax.scan(lambda state, _: (step(state, _)[0], None), state, length=WARMUP)
-    _, draws = jax.lax.scan(step, state, length=DRAWS)
-    return jax.vmap(kernel.postprocess_fn((), data))(draws)
+    """Draws of each model's parameters, by the sampler of `ldpkit calibrate`."""
+    found = posteriors.posterior_draws(models, seed=0, draws=DRAWS)
+    return [{name: draws[i] for name, draws in found.items()} for i in range(len(models))]
 
 
 def times_covered(found: list[dict[str, np.ndarray]], truth: dict[str, float]) -> dict[str, int]:
