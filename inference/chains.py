@@ -147,7 +147,7 @@ class Chains:
 
 def _resting(vectors: Values, potentials: Values, gradients: Values, keys: Array) -> State:
     log_step = np.full(len(vectors), np.log(FIRST_STEP))
-    averaging = [np.full(len(vectors), part) for part in _start_step(np.log(10 * FIRST_STEP))]
+    averaging = [np.full(len(vectors), part) for part in _start_step(np.log(2 * FIRST_STEP))]
     return State(vectors, potentials, gradients, keys, log_step, tuple(averaging))
 
 

@@ -18,7 +18,7 @@ Parameters = dict[str, NDArray[np.float64]]
 
 # Draws of one call of the program, and of each warm-up phase.
 LENGTH = 50
-WARMUP = (100, 100)
+WARMUP = (50, 100)
 # All wait for the one that takes the most steps: here at most 63.
 TREE_DEPTH = 6
 # What a compiled program holds in memory at once.
