@@ -11,9 +11,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky
-from scipy.optimize import minimize
 
 from inference.space import Arrays, Space
+from inference.whitening import Slope, descend, finite
 
 Vector = NDArray[np.float64]
 
@@ -37,18 +37,11 @@ def find_mode(space: Space, start: Vector, data: Arrays) -> Mode:
     compiled = jax.jit(jax.value_and_grad(space.potential))
     hessian = jax.jit(lambda vector, data: _hessian(space, vector, data))
 
-    def slope(vector: Vector) -> tuple[float, Vector]:
-        value, gradient = compiled(vector, data)
-        good = bool(np.isfinite(value)) and bool(np.isfinite(gradient).all())
-        return (float(value), np.asarray(gradient)) if good else (1e300, np.zeros_like(vector))
-
-    vector = minimize(slope, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    return _newton(slope, lambda vector: np.array(hessian(vector, data)), vector)
+    slope = finite(lambda vector: compiled(vector, data))
+    return _newton(slope, lambda vector: np.array(hessian(vector, data)), descend(slope, start))
 
 
-def _newton(
-    slope: Callable[[Vector], tuple[float, Vector]], hessian: Callable[[Vector], Vector], vector: Vector
-) -> Mode:
+def _newton(slope: Slope, hessian: Callable[[Vector], Vector], vector: Vector) -> Mode:
     """Newton's method with halved steps, until the mode is nearer than a thousandth of an sd."""
     for _ in range(NEWTON_STEPS):
         value, gradient = slope(vector)

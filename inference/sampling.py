@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import gcd
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.linalg import cho_solve, solve_triangular
 from numpy.typing import NDArray
 from numpyro import handlers
-from numpyro.infer.hmc import HMCState, hmc
 
-from inference.mode import Mode, find_mode
+from inference.chains import Chains, State, settled, starts
 from inference.models.base import Draws, Model
+from inference.programs import Program
 from inference.space import Arrays, Space, as_arrays, space_of
+from inference.whitening import MOST_DENSE, Shape, reshaped, shape_of
 
 CHAINS = 4
-WARMUP = 1000
+# Draws of each warm-up phase: after each but the last, the chains' own draws say what shape they move in.
+WARMUP = (100, 100, 200)
 KEPT = 1000
+# Draws of one call of the compiled program: it divides every phase.
+LENGTH = 100
 MOST_ROUNDS = 4
-TARGET_ACCEPTANCE = 0.9
-# About a known mode only the step size is to be found, and little curvature is left to be careful of.
-SHORT_WARMUP, ACCEPTANCE_ABOUT_MODE = 300, 0.8
-# How far chains start from a known mode, in sds of the Gaussian there.
-AROUND = 2.0
-# Models of more dimensions have a diagonal mass matrix, and a processor for each chain: side by side, all
-# chains would wait for the longest of their trajectories.
-MOST_DENSE = 128
-# How far chains start from the moment estimate, in unbounded space.
-NEARBY = 0.2
 PRIOR_DRAWS = 1000
 
 
@@ -51,142 +40,53 @@ class Sampled:
 def sample(
     model: Model,
     seed: int,
-    warmup: int = WARMUP,
+    warmup: tuple[int, ...] = WARMUP,
     kept: int = KEPT,
     enough: Callable[[Draws], bool] = lambda _sites: True,
 ) -> Sampled:
-    """Four vectorised NUTS chains in float64; the same seed on the same machine gives the same draws.
+    """Four NUTS chains in float64; the same seed on the same machine gives the same draws.
 
-    While what was drawn is not `enough`, the chains go on for `kept` draws more, three times at most.
-    A peaked model's chains have a shorter warm-up.
+    warmup: draws of each phase, multiples of 100 as `kept` is. While what was drawn is not `enough`, the
+    chains go on for `kept` draws more, three times at most.
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        mode = _mode(model, space, data) if model.peaked else None
-        warmup = warmup if mode is None else min(warmup, SHORT_WARMUP)
-        chains = Chains(space, warmup, length=gcd(warmup, kept), mode=mode)
-        keys = jax.random.split(jax.random.key(seed), CHAINS)
-        state = chains.begin(keys, as_arrays(model.initial, float), data)
-        for _ in range(warmup // chains.length):
-            state, _, _ = chains.advance(state, data)
+        chains = Chains(space, LENGTH)
+        chains.prepare(CHAINS, _blank_factor(space.dimension), data)
+        sites_of = Program(_sites_of(space))
+        sites_of.prepare(np.zeros((CHAINS, kept, space.dimension)), data)
+        start = np.asarray(jax.jit(space.start)(as_arrays(model.initial, float), data))
+        state, shape = _warmed(chains, start, data, seed, warmup)
         rounds: list[Sampled] = []
         while not rounds or (len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites)):
-            parts = []
-            for _ in range(kept // chains.length):
-                state, sites, diverging = chains.advance(state, data)
-                parts.append(Sampled(_arrays(sites), np.asarray(diverging)))
-            rounds.append(_joined(parts))
-    # Every model is compiled anew; what is compiled would stay in memory.
-    jax.clear_caches()
+            state, moved = chains.run(state, shape.factor, data, kept)
+            rounds.append(Sampled(_arrays(sites_of(moved.vectors, data)), moved.diverging))
     return _joined(rounds)
 
 
-def _mode(model: Model, space: Space, data: Arrays) -> Mode | None:
-    """The posterior's mode, None where it is none that a Gaussian could follow."""
-    start = jax.jit(space.start)(as_arrays(model.initial, float), data)
-    mode = find_mode(space, np.asarray(start), data)
-    return None if mode.reasons else mode
+def _blank_factor(dimension: int) -> NDArray[np.float64]:
+    return np.zeros((dimension,) * (1 if dimension > MOST_DENSE else 2))
 
 
-class Chains:
-    """NUTS on one model as two compiled programs for all chains: side by side, or in threads for wide models.
-
-    begin: (keys, initial values, data) -> state. advance: (state, data) -> (state, sites and diverging of
-    `length` draws for each chain). Warm-up and kept draws are the same program: it is compiled once, and,
-    as the data are its arguments, again only for another study. mode: of these data, where it is known.
-    """
-
-    def __init__(
-        self, space: Space, warmup: int, length: int, tree_depth: int = 10, mode: Mode | None = None
-    ) -> None:
-        self._mode = mode
-        self.length = length
-        self._tree_depth = tree_depth
-        self._space = space
-        self._warmup = warmup
-        self._init, self._step = hmc(potential_fn_gen=self._potential, algo="NUTS")
-        self._wide = space.dimension > MOST_DENSE
-        if self._wide:
-            self.begin, self.advance = in_threads(self._begin), in_threads(self._advance)
-        else:
-            self.begin = jax.jit(jax.vmap(self._begin, in_axes=(0, None, None)))
-            self.advance = jax.jit(jax.vmap(self._advance, in_axes=(0, None)))
-
-    def _potential(self, data: Arrays) -> Callable[[Array], Array]:
-        return lambda vector: self._space.potential(vector, data)
-
-    def _begin(self, key: Array, initial: Arrays, data: Arrays) -> HMCState:
-        nearby, key = jax.random.split(key)
-        known = self._mode is not None
-        place = self._about_mode(nearby) if known else self._about_start(nearby, initial, data)
-        return self._init(
-            place,
-            self._warmup,
-            dense_mass=known or not self._wide,
-            inverse_mass_matrix=self._metric,
-            adapt_mass_matrix=not known,
-            target_accept_prob=ACCEPTANCE_ABOUT_MODE if known else TARGET_ACCEPTANCE,
-            max_tree_depth=self._tree_depth,
-            model_kwargs={"data": data},
-            rng_key=key,
-        )
-
-    # Chains that start at one point could not show that there are two modes.
-    def _about_start(self, key: Array, initial: Arrays, data: Arrays) -> Array:
-        middle = self._space.start(initial, data)
-        return middle + jax.random.uniform(key, middle.shape, minval=-NEARBY, maxval=NEARBY)
-
-    def _about_mode(self, key: Array) -> Array:
-        assert self._mode is not None
-        white = jax.random.normal(key, self._mode.at.shape)
-        return self._mode.at + AROUND * solve_triangular(self._mode.factor, white, lower=True, trans="T")
-
-    @property
-    def _metric(self) -> Array | None:
-        if self._mode is None:
-            return None
-        return cho_solve((self._mode.factor, True), jnp.eye(len(self._mode.at)))
-
-    def _advance(self, state: HMCState, data: Arrays) -> tuple[HMCState, dict[str, Array], Array]:
-        state, vectors, diverging = self._scan(state, data, self.length)
-        return state, jax.vmap(self._space.sites, in_axes=(0, None))(vectors, data), diverging
-
-    def whole(self, key: Array, initial: Arrays, data: Arrays) -> dict[str, Array]:
-        """Sites (length, …) of one chain after its warm-up: a pure function, for many data sets at once."""
-        state = self._begin(key, initial, data)
-        _, vectors, _ = self._scan(state, data, self._warmup + self.length)
-        return jax.vmap(self._space.sites, in_axes=(0, None))(vectors[self._warmup :], data)
-
-    def _scan(self, state: HMCState, data: Arrays, length: int) -> tuple[HMCState, Array, Array]:
-        """`length` transitions of one chain: new state, vectors (length, dimension), diverging (length,)."""
-
-        def step(state: HMCState, _: None) -> tuple[HMCState, tuple[Array, Array]]:
-            state = self._step(state, model_kwargs={"data": data})
-            return state, (state.z, state.diverging)
-
-        state, (vectors, diverging) = jax.lax.scan(step, state, length=length)
-        return state, vectors, diverging
+def _warmed(
+    chains: Chains, start: NDArray[np.float64], data: Arrays, seed: int, phases: tuple[int, ...]
+) -> tuple[State, Shape]:
+    """Chains that have left their starts and found their step sizes, and the shape they move in."""
+    slope = chains.slope_at(data)
+    shape = shape_of(slope, start)
+    vectors = starts(slope, shape, np.random.default_rng(seed), CHAINS)
+    state = chains.begin(vectors, jax.random.split(jax.random.key(seed), CHAINS), shape.factor, data)
+    for phase, count in enumerate(phases, 1):
+        state, moved = chains.run(state, shape.factor, data, count, adapt=True)
+        if phase < len(phases):
+            shape = reshaped(shape, moved.vectors)
+            state = chains.begin(np.asarray(state.vector), state.key, shape.factor, data)
+    return settled(state) if phases else state, shape
 
 
-def in_threads(one: Callable[..., Any]) -> Callable[..., Any]:
-    """`one` compiled, for each part along its first argument's first axis, on all processors."""
-    compiled: list[Any] = []
-
-    def call(part: Any, *shared: Any) -> Any:
-        # Precision is a setting of each thread.
-        with jax.enable_x64(True):
-            return jax.block_until_ready(compiled[0](part, *shared))
-
-    def run(first: Any, *shared: Any) -> Any:
-        count = len(jax.tree.leaves(first)[0])
-        parts = [jax.tree.map(lambda leaf, i=i: leaf[i], first) for i in range(count)]
-        if not compiled:
-            compiled.append(jax.jit(one).lower(parts[0], *shared).compile())
-        with ThreadPoolExecutor(min(count, os.cpu_count() or 1)) as pool:
-            results = list(pool.map(lambda part: call(part, *shared), parts))
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
-
-    return run
+def _sites_of(space: Space) -> Callable[[Array, Arrays], dict[str, Array]]:
+    """Sites {site: (chains, draws, …)} of vectors (chains, draws, d)."""
+    return jax.vmap(jax.vmap(space.sites, in_axes=(0, None)), in_axes=(0, None))
 
 
 def _joined(rounds: list[Sampled]) -> Sampled:

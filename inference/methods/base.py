@@ -10,7 +10,9 @@ from jax import Array
 
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.statistics import HolderStatistics
-from inference.sampling import CHAINS, KEPT, WARMUP, Sampled
+from inference.sampling import CHAINS, KEPT, Sampled
+
+WARMUP = 1000
 
 
 class Kernel(NamedTuple):

@@ -26,7 +26,7 @@ from inference.sampling import Sampled, sample
 
 def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
     """NUTS draws of theta (chains, draws, q), variance (chains, draws) and the features' law."""
-    drawn = sample(conjugate_model(statistics, prior), run.seed, run.warmup, run.kept * run.thin)
+    drawn = sample(conjugate_model(statistics, prior), run.seed, kept=run.kept * run.thin)
     sites = {name: value[:, run.thin - 1 :: run.thin] for name, value in drawn.sites.items()}
     return Sampled(sites, drawn.diverging[:, run.thin - 1 :: run.thin])
 
@@ -66,7 +66,7 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
-    return Model(program, data, initial, dict, peaked=True)
+    return Model(program, data, initial, dict)
 
 
 def _feature_factor(prior: ConjugatePrior, d: int) -> Array:

@@ -18,8 +18,6 @@ class Model:
     program: NumPyro model of the data's entries, in scaled units; `reports` is its observed site.
     data: arrays, of shapes that depend on the question alone. initial: {site: value} by moments.
     notes: what a reader must know of the model's own approximations for these data.
-    peaked: whether the posterior is usually near a Gaussian, so that chains start about its mode and take its
-    curvature for their metric.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     """
 
@@ -28,4 +26,3 @@ class Model:
     initial: Mapping[str, object]
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
     notes: tuple[str, ...] = ()
-    peaked: bool = False

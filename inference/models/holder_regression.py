@@ -41,7 +41,7 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
     n = round(float(rows.sum()) * average)
     start = moment_start(statistics, rows)
     initial = {**_initial(start, constant), **found.initial}
-    return Model(program, {"n": n, **found.data}, initial, parameters_of(question, constant), peaked=True)
+    return Model(program, {"n": n, **found.data}, initial, parameters_of(question, constant))
 
 
 def _check(question: Question, statistics: HolderStatistics) -> None:

@@ -5,52 +5,90 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
-from inference.models.base import Model
-from inference.sampling import Chains
+from inference.chains import Chains, settled, stacked, starts
+from inference.models.base import Draws, Model
 from inference.space import Arrays, as_arrays, space_of
+from inference.whitening import Shape, reshaped, shape_of
 
 Parameters = dict[str, NDArray[np.float64]]
 
-WARMUP = 250
+# Draws of one call of the program, and of each warm-up phase.
+LENGTH = 50
+WARMUP = (50, 100)
 # All wait for the one that takes the most steps: here at most 63.
 TREE_DEPTH = 6
 # What a compiled program holds in memory at once.
-SIDE_BY_SIDE = 50
+MOST_SIDE_BY_SIDE = 50
 
 
 def posterior_draws(
     models: Sequence[Model],
     seed: int,
     draws: int,
-    thin: int,
+    thin: int = 1,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> Parameters:
     """{parameter: (models, draws)}: one NUTS chain for each model, every `thin`-th of its draws.
 
     The models are those of one question under different summaries. progress: told how many are done.
     """
-    width = min(SIDE_BY_SIDE, len(models))
+    width = min(MOST_SIDE_BY_SIDE, len(models))
     parts = []
     with jax.enable_x64(True):
-        chains = Chains(space_of(models[0]), WARMUP, draws * thin, TREE_DEPTH)
-        run = jax.jit(jax.vmap(chains.whole))
-        keys = jax.random.split(jax.random.key(seed), len(models))
-        for start in range(0, len(models), width):
+        beside = SideBySide(models[0], seed)
+        for first in range(0, len(models), width):
             # The last ones stand more than once, so that the program need not be compiled again.
-            index = np.minimum(np.arange(start, start + width), len(models) - 1)
-            batch = [models[i] for i in index]
-            initial = _stacked([as_arrays(model.initial, float) for model in batch])
-            sites = run(keys[index], initial, _stacked([as_arrays(model.data) for model in batch]))
-            found = {name: np.asarray(value)[:, thin - 1 :: thin] for name, value in sites.items()}
-            parts.append(models[0].parameters(found))
-            progress(min(start + width, len(models)))
-    jax.clear_caches()
+            index = np.minimum(np.arange(first, first + width), len(models) - 1)
+            found = beside.draws([models[i] for i in index], index, draws * thin)
+            parts.append(
+                models[0].parameters({name: value[:, thin - 1 :: thin] for name, value in found.items()})
+            )
+            progress(min(first + width, len(models)))
     return {name: np.concatenate([part[name] for part in parts])[: len(models)] for name in parts[0]}
 
 
-def _stacked(parts: Sequence[Arrays]) -> Arrays:
-    return {name: jnp.stack([part[name] for part in parts]) for name in parts[0]}
+class SideBySide:
+    """The compiled programs of one question, for data sets of the shapes of its first model."""
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self._seed, space = seed, space_of(model)
+        self._chains = Chains(space, LENGTH, separate=True, tree_depth=TREE_DEPTH)
+        self._start = jax.jit(space.start)
+        self._sites = jax.jit(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))
+
+    def draws(self, models: Sequence[Model], numbers: NDArray[np.intp], count: int) -> Draws:
+        """Sites {site: (models, count, …)}; numbers (models,): of each data set, for its randomness."""
+        data = [as_arrays(model.data) for model in models]
+        shapes = [self._shape(model, one) for model, one in zip(models, data, strict=True)]
+        begin = [
+            starts(self._chains.slope_at(one), shape, np.random.default_rng([self._seed, number]), 1)[0]
+            for one, shape, number in zip(data, shapes, numbers, strict=True)
+        ]
+        keys = jax.vmap(lambda number: jax.random.fold_in(jax.random.key(self._seed), number))(numbers)
+        together = stacked(data)
+        vectors = self._vectors(np.stack(begin), keys, shapes, together, count)
+        return {name: np.asarray(value) for name, value in self._sites(vectors, together).items()}
+
+    def _shape(self, model: Model, data: Arrays) -> Shape:
+        start = np.asarray(self._start(as_arrays(model.initial, float), data))
+        return shape_of(self._chains.slope_at(data), start)
+
+    def _vectors(
+        self, vectors: NDArray[np.float64], keys: Array, shapes: list[Shape], data: Arrays, count: int
+    ) -> NDArray[np.float64]:
+        """Vectors (models, count, d) after the warm-up."""
+        for phase in WARMUP:
+            factors = np.stack([shape.factor for shape in shapes])
+            state = self._chains.begin(vectors, keys, factors, data)
+            state, moved = self._chains.run(state, factors, data, phase, adapt=True)
+            vectors, keys = np.asarray(state.vector), state.key
+            last = factors
+            shapes = [reshaped(shape, own) for shape, own in zip(shapes, moved.vectors, strict=True)]
+        calls = -(-count // LENGTH)
+        return np.asarray(
+            self._chains.run(settled(state), last, data, calls * LENGTH)[1].vectors[:, :count], np.float64
+        )

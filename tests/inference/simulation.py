@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpyro.infer import NUTS, init_to_value
-from numpyro.infer.hmc import HMCState
+from numpyro.infer.util import log_density
 
-from inference.models import model_for
 from inference.models.base import Model
+from inference.simulated import posteriors
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
-from summaries import Summary, summarize
+from summaries import QuestionSummary, Summary, summarize
 
 Answers = list[Any]
-WARMUP, DRAWS = 250, 400
+DRAWS = 400
 
 
 def collected(study: Study, answers: Answers) -> Summary:
@@ -30,43 +28,19 @@ def collected(study: Study, answers: Answers) -> Summary:
     return summarize(study, [perturb_answers(study, mechanisms, {question.id: a}) for a in answers])
 
 
-def simulated_models(
+def simulated_summaries(
     study: Study, draw: Callable[[np.random.Generator], Answers], studies: int
-) -> list[Model]:
-    """One model for each of many simulated studies of the same question and size."""
-    question = study.questions[0]
+) -> list[QuestionSummary]:
+    """The summary of each of many simulated studies of the same question and size."""
     generators = np.random.default_rng(20261120).spawn(studies)
-    summaries = [collected(study, draw(generator)) for generator in generators]
-    return [model_for(question, summary.questions[question.id]) for summary in summaries]
+    name = study.questions[0].id
+    return [collected(study, draw(generator)).questions[name] for generator in generators]
 
 
 def posterior_draws(models: list[Model]) -> list[dict[str, np.ndarray]]:
-    """Draws of each model's parameters: one program, compiled once, all data sets side by side."""
-    with jax.enable_x64(True):
-        names = models[0].data
-        stacked = {name: jnp.stack([jnp.asarray(model.data[name]) for model in models]) for name in names}
-        keys = jax.random.split(jax.random.PRNGKey(0), len(models))
-        sites = jax.jit(jax.vmap(partial(_chain, models[0])))(keys, stacked)
-        sites = {name: np.asarray(value) for name, value in sites.items()}
-    jax.clear_caches()
-    return [
-        models[0].parameters({name: value[i] for name, value in sites.items()}) for i in range(len(models))
-    ]
-
-
-def _chain(model: Model, key: jax.Array, data: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """One NUTS chain; written as a pure function so that it can be vectorised over data sets."""
-    start = init_to_value(values={name: jnp.asarray(value) for name, value in model.initial.items()})
-    kernel = NUTS(model.program, init_strategy=start, dense_mass=True, max_tree_depth=6)
-    state = kernel.init(key, WARMUP, None, (), data)
-
-    def step(state: HMCState, _: None) -> tuple[HMCState, dict[str, jax.Array]]:
-        state = kernel.sample(state, (), data)
-        return state, state.z
-
-    state, _ = jax.lax.scan(lambda state, _: (step(state, _)[0], None), state, length=WARMUP)
-    _, draws = jax.lax.scan(step, state, length=DRAWS)
-    return jax.vmap(kernel.postprocess_fn((), data))(draws)
+    """Draws of each model's parameters, by the sampler of `ldpkit calibrate`."""
+    found = posteriors.posterior_draws(models, seed=0, draws=DRAWS)
+    return [{name: draws[i] for name, draws in found.items()} for i in range(len(models))]
 
 
 def times_covered(found: list[dict[str, np.ndarray]], truth: dict[str, float]) -> dict[str, int]:
@@ -76,3 +50,40 @@ def times_covered(found: list[dict[str, np.ndarray]], truth: dict[str, float]) -
         inside = [np.quantile(d[name], 0.05) <= value <= np.quantile(d[name], 0.95) for d in found]
         covered[name] = int(np.sum(inside))
     return covered
+
+
+def times_covered_on_grid(
+    models: list[Model], grid: dict[str, np.ndarray], truth: dict[str, float]
+) -> dict[str, int]:
+    """The same from exact posteriors: the models' densities at the points {site: (points, …)} of a grid.
+
+    The points must lie evenly in the sites' own space, and hold nearly all of every posterior.
+    """
+    with jax.enable_x64(True):
+        points = {name: jnp.asarray(values) for name, values in grid.items()}
+        data = {name: jnp.stack([jnp.asarray(m.data[name]) for m in models]) for name in models[0].data}
+        # What does not depend on the data is computed once for all studies.
+        density = lambda one, at: log_density(models[0].program, (), one, at)[0]  # noqa: E731
+        many = jax.jit(jax.vmap(jax.vmap(density, (0, None)), (None, 0), out_axes=1))
+        logs = np.asarray(many(data, points))
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    values = models[0].parameters(grid)
+    covered = {}
+    for name, value in truth.items():
+        below = weights @ (values[name] < value) + weights @ (values[name] == value) / 2
+        covered[name] = int(np.sum(np.abs(below - 0.5) <= 0.45))
+    return covered
+
+
+def box(points: int, **ends: tuple[float, float]) -> dict[str, np.ndarray]:
+    """A grid of so many points along each site, {site: (all points,)}."""
+    axes = np.meshgrid(*[np.linspace(*end, points) for end in ends.values()])
+    return {name: axis.ravel() for name, axis in zip(ends, axes, strict=True)}
+
+
+def triangle(points: int) -> dict[str, np.ndarray]:
+    """An even grid inside the simplex of three shares, {"p": (all points, 3)}."""
+    first, second = (part.ravel() for part in np.meshgrid(*[(np.arange(points) + 0.5) / points] * 2))
+    inside = first + second < 1 - 0.25 / points
+    return {"p": np.stack([first, second, 1 - first - second], axis=1)[inside]}

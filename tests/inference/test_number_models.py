@@ -153,7 +153,7 @@ def test_bounds_below_zero_and_far_apart():
     answers = np.random.default_rng(2).gamma(3.0, 1.0, 20_000)
     model = model_for(question, QuestionSummary(20_000, reduced(question, answers)))
     assert mechanism.levels == 4 << 20
-    drawn = model.parameters(sample(model, seed=1, warmup=300, kept=200).sites)
+    drawn = model.parameters(sample(model, seed=1, kept=200).sites)
     assert drawn["mean"].mean() == pytest.approx(3.0, abs=5 * drawn["mean"].std())
     assert drawn["mean"].std() < 0.2
     wide = question_of("poisson", LAPLACE, ("0", "1000000"))

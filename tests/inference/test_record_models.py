@@ -56,7 +56,7 @@ def test_a_linear_model_finds_the_line():
     study = Study(studies.document(LINEAR))
     summary = summarize(study, reports_of(study, linear_answers(np.random.default_rng(1), 3000)))
     model = model_for(study.questions[0], summary.questions["wage"])
-    drawn = model.parameters(sample(model, seed=1, warmup=300, kept=200).sites)
+    drawn = model.parameters(sample(model, seed=1, kept=200).sites)
     near(drawn, {"coefficient[age]": 0.02, "coefficient[years]": -0.05, "sd": SD})
     assert drawn["coefficient[years]"].mean() < -3 * drawn["coefficient[years]"].std()
 

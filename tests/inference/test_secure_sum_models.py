@@ -15,7 +15,13 @@ from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS
 from schemas import Study
 from summaries import QuestionSummary
-from tests.inference.simulation import posterior_draws, times_covered
+from tests.inference.simulation import (
+    box,
+    posterior_draws,
+    times_covered,
+    times_covered_on_grid,
+    triangle,
+)
 from tests.secure_sum.conftest import build_study
 from tests.statistics import share_is
 
@@ -107,18 +113,27 @@ def numbers(random, law):
 
 
 CASES = {
-    "hours": (lambda r: numbers(r, lambda r: r.normal(6, 2.5, DEVICES)), {"mean": 6.0, "sd": 2.5}),
-    "wait": (lambda r: numbers(r, lambda r: r.exponential(4.0, DEVICES)), {"rate": 0.25}),
+    "hours": (
+        lambda r: numbers(r, lambda r: r.normal(6, 2.5, DEVICES)),
+        {"mean": 6.0, "sd": 2.5},
+        box(100, mean=(0.4, 0.6), sd=(0.1, 0.35)),
+    ),
+    "wait": (
+        lambda r: numbers(r, lambda r: r.exponential(4.0, DEVICES)),
+        {"rate": 0.25},
+        box(2000, rate=(1.5, 5.0)),
+    ),
     "fruit": (
         lambda r: r.choice(["apple", "pear", "plum"], DEVICES, p=[0.15, 0.6, 0.25]).tolist(),
         {"p[apple]": 0.15, "p[pear]": 0.6, "p[plum]": 0.25},
+        triangle(100),
     ),
-    "ever": (lambda r: (r.random(DEVICES) < 0.3).tolist(), {"p": 0.3}),
+    "ever": (lambda r: (r.random(DEVICES) < 0.3).tolist(), {"p": 0.3}, box(2000, p=(0.05, 0.7))),
 }
 
 
 def covered(name, epsilon="1"):
-    draw, truth = CASES[name]
+    draw, truth, grid = CASES[name]
     document = build_study(name, clients=DEVICES, tolerate=50).document
     asked = document["questions"][0]
     stated = {**asked, "mechanism": {**asked["mechanism"], "epsilon": epsilon}}
@@ -126,7 +141,7 @@ def covered(name, epsilon="1"):
     mechanism = mechanism_for(question)
     generators = np.random.default_rng(20261121).spawn(STUDIES)
     models = [model_for(question, total_of(mechanism, draw(one), one)) for one in generators]
-    return times_covered(posterior_draws(models), truth)
+    return times_covered_on_grid(models, grid, truth)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,205 @@
+"""NUTS in whitened coordinates: the transitions of many chains as one compiled program.
+
+Positions are vectors of a model's unbounded space; momenta are white, and a step moves the position by
+factor × momentum, which is Hamiltonian Monte Carlo with the mass matrix (factor factorᵀ)⁻¹. As nothing but
+the step size adapts inside the program, it is small, and no chain waits for another's decompositions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+from numpyro.infer.hmc_util import IntegratorState, build_tree, dual_averaging
+
+from inference.programs import Program
+from inference.space import Arrays, Space
+from inference.whitening import Shape, Slope, finite
+
+TARGET_ACCEPTANCE = 0.9
+TREE_DEPTH = 10
+# Wider models have a processor for each chain: side by side, all would wait for the longest trajectory.
+MOST_SIDE_BY_SIDE = 128
+# In white coordinates, how far from the centre chains start in each.
+SPREAD = 2.0
+FIRST_STEP = 0.5
+
+Values = NDArray[np.float64]
+_start_step, _next_step = dual_averaging()
+
+
+class State(NamedTuple):
+    """Of one chain: where it is, its potential and whitened gradient there, and how its steps adapt."""
+
+    vector: Any
+    potential: Any
+    gradient: Any
+    key: Any
+    log_step: Any
+    averaging: tuple[Any, ...]
+
+
+class Moved(NamedTuple):
+    """What one chain did: vectors (length, d), diverging (length,), gradients (length,)."""
+
+    vectors: Any
+    diverging: Any
+    gradients: Any
+
+
+class Chains:
+    """The chains of one model's data, or with `separate` one chain for each of many data sets.
+
+    length: transitions of one call of the program. slope: compiled (vector, data) -> (potential, gradient).
+    """
+
+    def __init__(
+        self, space: Space, length: int, *, separate: bool = False, tree_depth: int = TREE_DEPTH
+    ) -> None:
+        self.space, self.length = space, length
+        self._tree_depth, self._separate = tree_depth, separate
+        self.slope = jax.jit(jax.value_and_grad(space.potential))
+        self._alone = space.dimension > MOST_SIDE_BY_SIDE and not separate
+        own = 0 if separate else None
+        beside = jax.vmap(self._advance_one, in_axes=(0, own, own, None))
+        self._program = Program(self._advance_one if self._alone else beside)
+
+    def prepare(self, chains: int, factor: Values, data: Arrays) -> None:
+        """Begin to compile the program for so many chains, and a factor and data of these shapes."""
+        zero = np.zeros((chains, self.space.dimension))
+        state = _resting(zero, zero[:, 0], zero, jax.random.split(jax.random.key(0), chains))
+        state = parts_of(state)[0] if self._alone else state
+        self._program.prepare(state, factor, data, jnp.asarray(True))
+
+    def slope_at(self, data: Arrays) -> Slope:
+        """The slope for searches in NumPy."""
+        return finite(lambda vector: self.slope(vector, data))
+
+    def begin(self, vectors: Values, keys: Array, factor: Values, data: Arrays) -> State:
+        """Chains at vectors (chains, d), with a step size yet to be found."""
+        datas, factors = [data] * len(vectors), [factor] * len(vectors)
+        if self._separate:
+            datas, factors = parts_of(data), list(factor)
+        found = [self.slope(vector, one) for vector, one in zip(vectors, datas, strict=True)]
+        potentials = np.asarray([float(potential) for potential, _ in found])
+        white = [_back(np.asarray(slope), one) for (_, slope), one in zip(found, factors, strict=True)]
+        return _resting(np.asarray(vectors), potentials, np.asarray(white), keys)
+
+    def run(
+        self, state: State, factor: Values, data: Arrays, count: int, adapt: bool = False
+    ) -> tuple[State, Moved]:
+        """`count` transitions of each chain, and what each did: (chains, count, …).
+
+        count: a multiple of `length`. adapt: whether step sizes are still being found.
+        """
+        program = in_threads(self._program) if self._alone else self._program
+        parts = []
+        for _ in range(count // self.length):
+            state, moved = program(state, factor, data, jnp.asarray(adapt))
+            parts.append(jax.tree.map(np.asarray, moved))
+        return state, Moved(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
+
+    def _advance_one(self, state: State, factor: Array, data: Arrays, adapt: Array) -> tuple[State, Moved]:
+        def step(state: State, _: None) -> tuple[State, Moved]:
+            return self._transition(state, factor, data, adapt)
+
+        return jax.lax.scan(step, state, length=self.length)
+
+    def _transition(self, state: State, factor: Array, data: Arrays, adapt: Array) -> tuple[State, Moved]:
+        key, momentum_key, tree_key = jax.random.split(state.key, 3)
+        momentum = jax.random.normal(momentum_key, state.vector.shape)
+        tree = build_tree(
+            self._leapfrog(factor, data),
+            lambda _, momentum: momentum @ momentum / 2,
+            IntegratorState(state.vector, momentum, state.potential, state.gradient),
+            jnp.ones_like(momentum),
+            jnp.exp(state.log_step),
+            tree_key,
+            max_tree_depth=self._tree_depth,
+        )
+        short = TARGET_ACCEPTANCE - tree.sum_accept_probs / tree.num_proposals
+        adapted = _next_step(short, state.averaging)
+        averaging = jax.tree.map(lambda new, old: jnp.where(adapt, new, old), adapted, state.averaging)
+        log_step = jnp.where(adapt, adapted[0], state.log_step)
+        place = (tree.z_proposal, tree.z_proposal_pe, tree.z_proposal_grad)
+        moved = Moved(tree.z_proposal, tree.diverging, tree.num_proposals)
+        return State(*place, key, log_step, averaging), moved
+
+    def _leapfrog(self, factor: Array, data: Arrays) -> Callable[..., IntegratorState]:
+        def step(size: Array, _: Array, state: IntegratorState) -> IntegratorState:
+            vector, momentum, _, gradient = state
+            momentum = momentum - size / 2 * gradient
+            vector = vector + size * _forth(momentum, factor)
+            # Compiled on its own, so that loops inside loops trace it once.
+            potential, slope = self.slope(vector, data)
+            gradient = _back(slope, factor)
+            return IntegratorState(vector, momentum - size / 2 * gradient, potential, gradient)
+
+        return step
+
+
+def _resting(vectors: Values, potentials: Values, gradients: Values, keys: Array) -> State:
+    log_step = np.full(len(vectors), np.log(FIRST_STEP))
+    averaging = [np.full(len(vectors), part) for part in _start_step(np.log(2 * FIRST_STEP))]
+    return State(vectors, potentials, gradients, keys, log_step, tuple(averaging))
+
+
+def settled(state: State) -> State:
+    """The same chains with the step sizes that adaptation averaged."""
+    return state._replace(log_step=state.averaging[1])
+
+
+def starts(slope: Slope, shape: Shape, random: np.random.Generator, chains: int) -> Values:
+    """Vectors (chains, d) about the centre, wider than the posterior but nowhere lost."""
+    # Chains that start at one point could not show that there are two modes.
+    white = random.uniform(-SPREAD, SPREAD, (chains, len(shape.centre)))
+    lost = slope(shape.centre)[0] + 10.0 * (10 + len(shape.centre))
+    for one in white:
+        for _ in range(20):
+            if slope(shape.centre + shape.stretch(one))[0] < lost:
+                break
+            one /= 2
+    return shape.centre + shape.stretch(white)
+
+
+def _forth(white: Array, factor: Any) -> Any:
+    return factor @ white if factor.ndim == 2 else factor * white
+
+
+def _back(gradient: Any, factor: Any) -> Any:
+    return gradient @ factor if factor.ndim == 2 else gradient * factor
+
+
+def stacked(parts: Any) -> Any:
+    """Equal trees of arrays as one, along a new first axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts)
+
+
+def in_threads(one: Program) -> Callable[..., Any]:
+    """`one` for each part along its first argument's first axis, on all processors."""
+
+    def call(part: Any, *shared: Any) -> Any:
+        # Precision is a setting of each thread.
+        with jax.enable_x64(True):
+            return jax.block_until_ready(one(part, *shared))
+
+    def run(first: Any, *shared: Any) -> Any:
+        parts = parts_of(first)
+        one.prepare(parts[0], *shared)
+        with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
+            return stacked(list(pool.map(lambda part: call(part, *shared), parts)))
+
+    return run
+
+
+def parts_of(whole: Any) -> list[Any]:
+    """The trees of which `stacked` makes the whole."""
+    count = len(jax.tree.leaves(whole)[0])
+    return [jax.tree.map(lambda leaf, i=i: leaf[i], whole) for i in range(count)]
