@@ -139,7 +139,8 @@ class Chains:
     def _about_mode(self, key: Array) -> Array:
         assert self._mode is not None
         white = jax.random.normal(key, self._mode.at.shape)
-        return self._mode.at + AROUND * solve_triangular(self._mode.factor, white, lower=True, trans="T")
+        factor = jnp.asarray(self._mode.factor)
+        return jnp.asarray(self._mode.at) + AROUND * solve_triangular(factor, white, lower=True, trans="T")
 
     @property
     def _metric(self) -> Array | None:
