@@ -29,6 +29,8 @@ MOST_ROUNDS = 4
 TARGET_ACCEPTANCE = 0.9
 # About a known mode only the step size is to be found, and little curvature is left to be careful of.
 SHORT_WARMUP, ACCEPTANCE_ABOUT_MODE = 300, 0.8
+# The mode's metric is dense: beyond these dimensions it costs more than it saves.
+MOST_WITH_MODE = 512
 # How far chains start from a known mode, in sds of the Gaussian there.
 AROUND = 2.0
 # Models of more dimensions have a diagonal mass matrix, and a processor for each chain: side by side, all
@@ -62,7 +64,8 @@ def sample(
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        mode = _mode(model, space, data) if model.peaked else None
+        peaked = model.peaked and space.dimension <= MOST_WITH_MODE
+        mode = _mode(model, space, data) if peaked else None
         warmup = warmup if mode is None else min(warmup, SHORT_WARMUP)
         chains = Chains(space, warmup, length=gcd(warmup, kept), mode=mode)
         keys = jax.random.split(jax.random.key(seed), CHAINS)
