@@ -93,8 +93,8 @@ def check_method(method: str, study: Study) -> None:
     if method in METHODS:
         return
     if method not in NAMES:
-        known = ", ".join([*sorted(METHODS), *NAMES])
-        raise InputError(f"{method!r} is no method; {known} are")
+        known = [*sorted(METHODS), *(NAMES if study.unit == "holder" else ())]
+        raise InputError(f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are")
     if study.unit != "holder":
         raise InputError(f"the method {method!r} is for data holders' tables: use nuts or laplace")
 

@@ -14,6 +14,7 @@ from inference import priors
 from inference.likelihoods.holders import second_moments
 from inference.methods.statistics import HolderStatistics
 from inference.models.base import Draws, Model
+from inference.models.holder_notes import small_holders_note
 from inference.models.holder_start import Start, moment_start
 from inference.models.holders import observe, observed, refusal, rows_of
 from inference.models.regression import Scale, draw_sites
@@ -41,7 +42,13 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
     n = round(float(rows.sum()) * average)
     start = moment_start(statistics, rows)
     initial = {**_initial(start, constant), **found.initial}
-    return Model(program, {"n": n, **found.data}, initial, parameters_of(question, constant))
+    return Model(
+        program,
+        {"n": n, **found.data},
+        initial,
+        parameters_of(question, constant),
+        small_holders_note(statistics, rows),
+    )
 
 
 def _check(question: Question, statistics: HolderStatistics) -> None:

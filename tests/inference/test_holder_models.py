@@ -16,6 +16,7 @@ from inference.methods.base import Run
 from inference.methods.conjugate import default_prior
 from inference.methods.from_reports import holder_statistics
 from inference.methods.statistics import exact
+from inference.models.holder_notes import small_holders_note
 from inference.models.holder_regression import holder_regression
 from inference.models.holders import rows_of
 from inference.results.page import render_page
@@ -292,3 +293,17 @@ def test_marginal_draws_under_the_published_priors():
     np.testing.assert_allclose(theta.mean(axis=(0, 1)), slopes, atol=2 * theta.std(axis=(0, 1)).max())
     residual = (total[2, 2] - slopes @ total[:2, 2]) / 8000
     assert variance.mean() == pytest.approx(residual, abs=3 * variance.std())
+
+
+def test_small_holders_with_little_noise_are_noted():
+    few, many = tables_of([30] * 3), tables_of([300] * 3)
+    loud, quiet = (study_of({**COUNTED, "epsilon": epsilon}) for epsilon in ("1", "64"))
+    release = statistics_of(loud, few)
+    notes = {}
+    for name, study, tables in (("loud", loud, few), ("quiet", quiet, few), ("many", quiet, many)):
+        statistics = replace(statistics_of(study, tables), counts=np.full(3, float(len(tables[0]["age"]))))
+        if name != "loud":
+            statistics = replace(statistics, noise=release.noise / 1000)
+        notes[name] = small_holders_note(statistics, rows_of(statistics).expected)
+    assert notes["loud"] == notes["many"] == ()
+    assert "skewed" in notes["quiet"][0]

@@ -1,0 +1,31 @@
+"""What the normal approximation of a holder's sums leaves out, and when a reader must know."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.methods.statistics import HolderStatistics, Matrix
+
+# From so many rows on, intervals are at most 6 % too narrow even without noise.
+MANY_ROWS = 100
+
+
+def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str, ...]:
+    """A note where most holders have few rows, and less noise than their own sums' spread.
+
+    The likelihood's mean and covariance are exact for any number of rows, so its estimates are unbiased; but
+    sums over few rows are skewed, and where noise does not hide that, stated sds are too small: measured
+    for records in the middle of their bounds, by a third at 5 rows, a sixth at 20, a twentieth at 100.
+    """
+    first = int(statistics.intercept)
+    d = statistics.features
+    noise = np.diag(statistics.noise)[first : first + d]
+    squares = np.diagonal(statistics.sums, axis1=1, axis2=2)[:, first : first + d]
+    own = np.sqrt(2 / rows[:, None]) * np.maximum(squares, 0)
+    skewed = (rows < MANY_ROWS) & np.any(own > noise, axis=1)
+    if 2 * int(skewed.sum()) <= len(rows):
+        return ()
+    return (
+        f"most holders have fewer than {MANY_ROWS} rows and little noise: their sums are skewed, and "
+        "intervals may be a third too narrow at 5 rows, a sixth at 20",
+    )
