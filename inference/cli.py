@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from inference import design_cli
 from inference.design_cli import tell
+from inference.methods import NAMES
 from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     fit.add_argument("--seed", type=int, default=0, metavar="N")
     fit.add_argument(
         "--method",
-        choices=["nuts", "laplace"],
+        choices=["nuts", "laplace", *NAMES],
+        metavar="NAME",
         default="nuts",
-        help="nuts (default), or a fast Gaussian approximation that says when it is poor",
+        help="nuts (default), or laplace: a fast Gaussian approximation that says when it is poor; for data "
+        f"holders' tables also {', '.join(NAMES)}",
     )
     fit.set_defaults(run=run_fit)
 
@@ -93,7 +96,7 @@ def print_verdicts(posteriors: dict[str, Posterior]) -> None:
     """One line a parameter, and what was found wrong."""
     for name, posterior in posteriors.items():
         verdict = "ok" if posterior.diagnostics.ok else "NOT OK"
-        print(f"{name} ({posterior.model}, {posterior.n} reports): {verdict}")
+        print(f"{name} ({posterior.model}, {posterior.size_in_words()}): {verdict}")
         for row_name, row in posterior.summary().items():
             print(f"  {row_name:28} {row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}")
         for line in (*posterior.diagnostics.reasons, *posterior.diagnostics.notes):

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-from zlib import crc32
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
 from inference.compile_cache import use_compile_cache
+from inference.judging import Drawing, judged, seed_of
 from inference.laplace import approximate
+from inference.methods import NAMES
+from inference.methods.from_reports import holder_statistics
+from inference.methods.posteriors import draw_published
 from inference.models import model_for
 from inference.models.base import Model
+from inference.models.holder_regression import holder_regression
 from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
 from inference.priors import priors_of, with_priors
-from inference.results.diagnostics import diagnose, mixing
+from inference.results.diagnostics import mixing
 from inference.results.posterior import Posterior
 from inference.sampling import Sampled, sample, sample_prior
+from ldp_client import mechanism_for
+from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Report, Study
 from schemas.errors import InputError, SummaryError
-from summaries import Summary, summarize
+from summaries import QuestionSummary, Summary, summarize
 
 Progress = Callable[[str], None]
 
@@ -38,15 +45,16 @@ def fit(
 
     reports: reports, or a Summary of them. seed: the same seed, machine and versions give the same
     draws. progress: told what is being fitted. method: "nuts", or "laplace" for a fast Gaussian
-    approximation that says when it is poor. priors: {question id: {parameter: distribution}}, in the shape
+    approximation that says when it is poor; for data holders' tables also a name of inference.methods,
+    "marginal" being what "nuts" does for them. priors: {question id: {parameter: distribution}}, in the shape
     of a study, in place of those that the study states.
 
     Raises ReportError or SummaryError when the reports do not belong to the study, StudyError for a prior
-    that does not fit, InputError for a seed that is not a whole number from 0 to 2**32 − 1, or an unknown
-    method.
+    that does not fit, InputError for a seed that is not a whole number from 0 to 2**32 − 1, an unknown
+    method, or one that is not for these statistics or priors.
     """
     check_seed(seed)
-    check_method(method)
+    check_method(method, study)
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few = SmallSamples(study)
@@ -58,6 +66,9 @@ def fit(
         part = summary.questions[question.id]
         if progress:
             progress(f"fitting {question.id}: {question.model.name} from {part.n} reports")
+        if question.ask == "table":
+            posteriors[question.id] = fit_table(study, question, part, seed, method)
+            continue
         model = model_for(question, part, few.rows(question.id))
         posteriors[question.id] = draw_posterior(study, question, model, part.n, seed, method)
     return posteriors
@@ -77,36 +88,41 @@ def check_seed(seed: int) -> None:
         raise InputError("the seed must be a whole number from 0 to 4294967295")
 
 
-def check_method(method: str) -> None:
-    """Raises InputError for a method that is not known."""
-    if method not in METHODS:
-        raise InputError(f"{method!r} is no method; {' and '.join(sorted(METHODS))} are")
+def check_method(method: str, study: Study) -> None:
+    """Raises InputError for a method that is not known, or not for this study."""
+    if method in METHODS:
+        return
+    if method not in NAMES:
+        known = ", ".join([*sorted(METHODS), *NAMES])
+        raise InputError(f"{method!r} is no method; {known} are")
+    if study.unit != "holder":
+        raise InputError(f"the method {method!r} is for data holders' tables: use nuts or laplace")
+
+
+def fit_table(study: Study, question: Question, part: QuestionSummary, seed: int, method: str) -> Posterior:
+    """The posterior of a regression from data holders' reports, by any method."""
+    statistics = holder_statistics(question, cast(TableMechanism, mechanism_for(question)), part)
+    if method in ("nuts", "laplace", "marginal"):
+        model = holder_regression(question, statistics)
+        sampler = "nuts" if method == "marginal" else method
+        found = draw_posterior(study, question, model, int(np.asarray(model.data["n"])), seed, sampler)
+    else:
+        found = draw_published(study, question, statistics, seed, method)
+    return replace(found, method=method, holders=part.n)
 
 
 def draw_posterior(
     study: Study, question: Question, model: Model, n: int, seed: int, method: str = "nuts"
 ) -> Posterior:
     """Draw from one model's posterior and judge the draws."""
-    own_seed = crc32(f"{seed} {question.id}".encode())
+    own_seed = seed_of(question, seed)
     drawn = METHODS[method](model, own_seed)
-    parameters = model.parameters(drawn.sites)
     prior_sites = sample_prior(model, own_seed)
-    prior = model.parameters(prior_sites)
-    prior_sd = {name: float(np.std(draws)) for name, draws in prior.items()}
-    return Posterior(
-        question=question.id,
-        model=question.model.name,
-        n=n,
-        draws=parameters,
-        prior_sd=prior_sd,
-        diagnostics=diagnose(parameters, drawn.diverging, prior_sd, n, model.notes, drawn.reasons),
-        study=study.digest,
-        seed=seed,
-        method=method,
-        prior=priors_of(question),
-        prior_draws=prior,
-        predictive=predict(model, prior_sites, drawn.sites, own_seed),
+    drawing = Drawing(
+        drawn, model.parameters(drawn.sites), model.parameters(prior_sites), priors_of(question), model.notes
     )
+    found = judged(study, question, drawing, n, seed, method)
+    return replace(found, predictive=predict(model, prior_sites, drawn.sites, own_seed))
 
 
 def _sample_well(model: Model, seed: int) -> Sampled:

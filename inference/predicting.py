@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from numpyro import handlers
 
 from inference.likelihoods.counts import CellCounts
+from inference.likelihoods.holders import HolderLaw
 from inference.models.base import Draws, Model
 from inference.results.predictive import Predictive
 from inference.space import Arrays, as_arrays
@@ -54,6 +55,8 @@ def _expected(model: Model, key: Array, sites: Arrays, data: Arrays) -> dict[str
     placed = handlers.substitute(handlers.seed(model.program, key), dict(sites))
     site = handlers.trace(placed).get_trace(**data)["reports"]
     law, found = site["fn"], {"observed": site["value"]}
+    if isinstance(law, HolderLaw):
+        return {"observed": law.observed_total, "sample": law.draw_total(key)}
     # NumPy draws counts without a program to compile.
     if isinstance(law, CellCounts):
         return {**found, "cells": law.cell_probs}

@@ -8,8 +8,9 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.ddplr.constants import Constants
-from benchmarks.ddplr.estimates import METHODS, PUBLISHED, Setting, draws_of, paper_prior, split_r_hat
+from benchmarks.ddplr.estimates import METHODS, PUBLISHED, draws_of, split_r_hat
 from benchmarks.ddplr.published import INTERVALS, MEANS
+from benchmarks.ddplr.releases import Setting, paper_prior
 from benchmarks.ddplr.tables import FILES, real
 from benchmarks.ldpbi.showing import headline, show_table, verdict
 
@@ -31,20 +32,29 @@ class Scored(NamedTuple):
         return float(self.errors.mean() - reach), float(self.errors.mean() + reach)
 
 
-def run(number: str, constants: Constants, runs: int, quick: bool, datasets: list[str]) -> None:
-    """Print Table 1 (means) or 2 (intervals), ours beside theirs."""
+class Asked(NamedTuple):
+    """Which cells, how often each table is released, and whether chains are short."""
+
+    datasets: list[str]
+    holders: tuple[int, ...]
+    runs: int
+    quick: bool
+
+
+def run(numbers: list[str], constants: Constants, asked: Asked) -> None:
+    """Print Table 1 (means), 2 (intervals) or both, ours beside theirs."""
     headline(
-        f"Table {number}: prediction error, ε = 1, {runs} runs, {constants} constants",
-        "MCMC-fixedS and Bayes-fixedS-fast are the most stable, and better than adaSSP and MCMC-B&S for J > 1",
+        f"Table {' and '.join(numbers)}: prediction error, ε = 1, {asked.runs} runs, {constants} constants",
+        "MCMC-fixedS and Bayes-fixedS-fast are the most stable, and better than the last two for J > 1",
     )
     at_least_as_good = []
-    for dataset in datasets:
-        rows = []
-        for holders in HOLDERS:
-            cell = score(dataset, holders, constants, runs, quick)
-            rows += rows_of(number, dataset, holders, cell)
+    for dataset in asked.datasets:
+        for holders in asked.holders:
+            cell = score(dataset, holders, constants, asked.runs, asked.quick)
+            rows = [row for number in numbers for row in rows_of(number, dataset, holders, cell)]
+            stuck = [f"{found.stuck:.0%}" if found.stuck else "" for found in cell.values()]
+            show_table([f"{dataset}, J = {holders}", *METHODS], [*rows, ["not converged", *stuck]])
             at_least_as_good.append(as_good(cell))
-        show_table([dataset, *METHODS], rows)
     verdict(
         f"marginal predicts at least as well as the best published method in {sum(at_least_as_good)} of "
         f"{len(at_least_as_good)} cells"
@@ -77,20 +87,15 @@ def score(
 
 
 def rows_of(number: str, dataset: str, holders: int, cell: dict[str, Scored]) -> list[list[object]]:
-    """Published and found figures, and which chains had not converged."""
+    """What the paper prints, and what was found here."""
     nothing = [""] * (len(METHODS) - len(PUBLISHED))
     key = dataset, holders
-    stuck = [f"{found.stuck:.0%}" if found.stuck else "" for found in cell.values()]
     if number == "1":
-        return [
-            [f"J = {holders}, published", *MEANS[key], *nothing],
-            ["here", *(float(found.errors.mean()) for found in cell.values())],
-            ["not converged", *stuck],
-        ]
+        means = [float(found.errors.mean()) for found in cell.values()]
+        return [["published", *MEANS[key], *nothing], ["here", *means]]
     return [
-        [f"J = {holders}, published", *(interval(pair) for pair in INTERVALS[key]), *nothing],
+        ["published", *(interval(pair) for pair in INTERVALS[key]), *nothing],
         ["here", *(interval(found.interval) for found in cell.values())],
-        ["not converged", *stuck],
     ]
 
 

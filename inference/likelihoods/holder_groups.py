@@ -26,7 +26,7 @@ RATES = np.logspace(-7, 7, 281)
 
 
 class HolderGroups(NamedTuple):
-    """Sums (k, e, p, p) of n `records` (k, e) with `weights` (k, e), whose precision is that of `at` (k,) records.
+    """Of sums (k, e, p, p): `records` n and `weights` (k, e); all e have the precision of `at` (k,) records.
 
     holders: (k,) weights of the log-determinants; they sum to the number of holders.
     """

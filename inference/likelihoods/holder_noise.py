@@ -29,7 +29,7 @@ def noise_shape(noise: Matrix, constant: bool) -> NoiseShape | None:
 
     constant: whether entry (0, 0) is the number of records, which the likelihood conditions on.
     """
-    scale = _factors(noise, constant)
+    scale = _factors(noise)
     if scale is None:
         return None
     excess = np.square(np.diag(noise) / scale**2) - 1
@@ -41,7 +41,7 @@ def noise_shape(noise: Matrix, constant: bool) -> NoiseShape | None:
     return NoiseShape(scale, places, tuple(float(excess[i]) for i in places))
 
 
-def _factors(noise: Matrix, constant: bool) -> Matrix | None:
+def _factors(noise: Matrix) -> Matrix | None:
     """scale (p,) with noise_ij = scale_i scale_j / sqrt 2 for i < j."""
     p = len(noise)
     rows, columns = np.triu_indices(p, 1)

@@ -48,7 +48,7 @@ def second_moments(
 
 
 class Total(NamedTuple):
-    """Of all holders: released sums (p, p), else 0; rows and their variance; noise variances (p, p)."""
+    """Of all holders: sums and noise variances (p, p), 0 where not released; rows and their variance."""
 
     sums: Array
     rows: Array
@@ -73,8 +73,14 @@ class HolderLaw(Distribution):
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
         raise NotImplementedError("where groups stand for holders there are no draws of one: use draw_total")
 
+    @property
+    def observed_total(self) -> Array:
+        """The upper triangle of the sum over all holders, (D,), 0 where it is not released."""
+        assert self.total is not None
+        return self.total.sums[np.triu_indices(len(self.second))]
+
     def draw_total(self, key: Array) -> Array:
-        """The sum over all holders (p, p), its noise taken as normal, 0 where it is not released."""
+        """What `observed_total` would be, the noise taken as normal."""
         total = self.total
         assert total is not None
         white, noise = jax.random.normal(key, (2, *self.second.shape))
@@ -87,7 +93,7 @@ class HolderLaw(Distribution):
         noise = jnp.triu(noise) + jnp.triu(noise, 1).T
         count = jnp.sqrt(total.count_variance) * jax.random.normal(jax.random.fold_in(key, 1))
         drawn = (total.rows + count) * self.second + spread + jnp.sqrt(total.noise_variance) * noise
-        return jnp.where(total.noise_variance > 0, drawn, 0.0)
+        return jnp.where(total.noise_variance > 0, drawn, 0.0)[np.triu_indices(len(drawn))]
 
 
 class HolderSums(HolderLaw):
@@ -157,6 +163,8 @@ class HolderSums(HolderLaw):
         seen = jnp.einsum("kbij,keij->keb", solved, sums.statistics)
         seen = seen - sums.records[..., None] * jnp.einsum("kbij,ij->kb", solved, second)[:, None]
         products = jnp.einsum("ke,kea,keb->kab", sums.weights, seen, seen)
+        if len(basis) == 1:
+            return jnp.log(jnp.abs(small[:, 0, 0])), jnp.sum(products / small)
         return jnp.linalg.slogdet(small)[1], jnp.sum(jnp.linalg.inv(small) * products)
 
 

@@ -14,7 +14,7 @@ from jax import Array
 
 
 class WeightedSums(NamedTuple):
-    """Sums X (k, e, p, p) of n (k, e) records each, e of them under every ratio r (k,), with weights (k, e)."""
+    """Sums X (k, e, p, p) of n (k, e) records, e of them under each ratio r (k,), with weights (k, e)."""
 
     ratios: Array
     statistics: Array
@@ -23,7 +23,7 @@ class WeightedSums(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """log_determinants (k,); quadratic (): sum of weight * <R, A_k^-1 R> over R = X - n M; basis (k, b, p, p)."""
+    """log_determinants (k,); quadratic (): sum of weight <R, A_k^-1 R>, R = X - n M; basis (k, b, p, p)."""
 
     log_determinants: Array
     quadratic: Array

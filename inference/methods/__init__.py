@@ -6,9 +6,12 @@ To add one: a file here that defines METHOD, and its name in NAMES.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from inference.methods.base import Method
 from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from inference.methods.base import Method
 
 NAMES = (
     "ada_ssp",

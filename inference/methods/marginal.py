@@ -58,12 +58,12 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         observe(found.law(second, data), statistics)
 
     start = moment_start(statistics, rows_of(statistics).expected)
-    covariance = start.feature_covariance
     initial = {
         "theta": np.concatenate([np.full(int(constant), start.intercept), start.coefficients]),
         "variance": start.sd**2,
-        "precision_factor": np.linalg.cholesky(np.linalg.inv(covariance)),
-        "feature_mean": start.feature_mean,
+        "precision_factor": np.linalg.cholesky(np.linalg.inv(start.feature_covariance)),
+        **({"feature_mean": start.feature_mean} if constant else {}),
+        **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
     return Model(program, data, initial, dict)

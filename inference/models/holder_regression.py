@@ -40,7 +40,8 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
     rows = rows_of(statistics).expected
     n = round(float(rows.sum()) * average)
     start = moment_start(statistics, rows)
-    return Model(program, {"n": n, **found.data}, _initial(start), parameters_of(question, constant))
+    initial = {**_initial(start, constant), **found.initial}
+    return Model(program, {"n": n, **found.data}, initial, parameters_of(question, constant))
 
 
 def _check(question: Question, statistics: HolderStatistics) -> None:
@@ -61,19 +62,17 @@ def _central_sites(question: Question) -> dict[str, Any]:
     }
 
 
-def _initial(start: Start) -> dict[str, object]:
+def _initial(start: Start, constant: bool) -> dict[str, object]:
     spread = np.sqrt(np.diag(start.feature_covariance))
     correlation = start.feature_covariance / np.outer(spread, spread)
     # A little less than found: the edge of what is possible is no place to start from.
     correlation = 0.9 * correlation + 0.1 * np.eye(len(spread))
-    return {
-        "intercept": start.intercept,
-        "coefficients": start.coefficients,
-        "sd": start.sd,
-        "feature_mean": start.feature_mean,
-        "feature_sd": spread,
-        "feature_correlation": np.linalg.cholesky(correlation),
-    }
+    initial: dict[str, object] = {"coefficients": start.coefficients, "sd": start.sd, "feature_sd": spread}
+    if len(spread) > 1:
+        initial["feature_correlation"] = np.linalg.cholesky(correlation)
+    if constant:
+        initial |= {"intercept": start.intercept, "feature_mean": start.feature_mean}
+    return initial
 
 
 def parameters_of(question: Question, constant: bool) -> Callable[[Draws], dict[str, NDArray[np.float64]]]:

@@ -24,10 +24,11 @@ MOST_ENTRIES, MOST_SCALES = 120, 1000
 
 
 class Observed(NamedTuple):
-    """data: arrays for a program. law: (M, data) -> the law of data["statistics"]; may draw sites itself."""
+    """data: a program's arrays. law: (M, data) -> that of data["statistics"]. initial: of its own sites."""
 
     data: Mapping[str, Matrix]
     law: Callable[[Array, Mapping[str, Array]], HolderLaw]
+    initial: Mapping[str, object]
 
 
 class Rows(NamedTuple):
@@ -83,7 +84,7 @@ def _shape(statistics: HolderStatistics) -> NoiseShape | None:
     return noise_shape(statistics.noise, statistics.intercept)
 
 
-def _pairs(statistics: HolderStatistics) -> Matrix:
+def _pairs(statistics: HolderStatistics) -> Any:
     """Which entries were released, (D, 2); the first is the number of records where there is a constant."""
     return np.argwhere(_released(statistics))
 
@@ -108,7 +109,9 @@ def _total(statistics: HolderStatistics, rows: Rows) -> Mapping[str, Matrix]:
 def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
     constant, counted = statistics.intercept, statistics.count_sd > 0
     rows = rows_of(statistics)
-    scaled = np.where(np.isfinite(statistics.noise), statistics.sums, 0.0) / np.outer(shape.scale, shape.scale)
+    scaled = np.where(np.isfinite(statistics.noise), statistics.sums, 0.0) / np.outer(
+        shape.scale, shape.scale
+    )
     if constant:
         scaled[:, 0, 0] = rows.expected * statistics.average / shape.scale[0] ** 2
     alike = bool(np.all(rows.variance == rows.variance[:1]))
@@ -123,7 +126,7 @@ def _fast(statistics: HolderStatistics, shape: NoiseShape) -> Observed:
             second, found, data["count_variance"], shape, constant=constant, counted=counted, total=total
         )
 
-    return Observed(data, law)
+    return Observed(data, law, {})
 
 
 def _dense(statistics: HolderStatistics) -> Observed:
@@ -155,7 +158,7 @@ def _dense(statistics: HolderStatistics) -> Observed:
             total=_total_of(data),
         )
 
-    return Observed(data, law)
+    return Observed(data, law, {"noise_scale": np.ones(data["variances"].shape)} if laplace else {})
 
 
 def _total_of(data: Mapping[str, Array]) -> Total:

@@ -77,13 +77,14 @@ def _model(
 
 def first_values(d: int) -> dict[str, object]:
     """Where chains start: no slope, features about the middle of their bounds."""
-    return {
+    start: dict[str, object] = {
         "intercept": 0.0,
         "coefficients": np.zeros(d),
         "feature_mean": np.zeros(d),
         "feature_sd": np.full(d, 0.5),
-        "feature_correlation": np.eye(d),
     }
+    # One feature has no such site, and a value without a site would be drawn without a law.
+    return {**start, "feature_correlation": np.eye(d)} if d > 1 else start
 
 
 def draw_sites(question: Question, with_sd: bool) -> dict[str, Any]:

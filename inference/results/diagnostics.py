@@ -75,7 +75,9 @@ def diagnose(
     notes are the model's own; reasons those for which the method itself does not trust its draws.
     """
     found = mixing(parameters)
-    reasons = [*reasons, *found.reasons()]
+    # What a method takes as known does not vary, and no longer run would change that.
+    moving = {name: draws for name, draws in parameters.items() if not np.all(draws == draws.flat[0])}
+    reasons = [*reasons, *(found if len(moving) == len(parameters) else mixing(moving)).reasons()]
     divergences = int(diverging.sum())
     if divergences:
         reasons.append(f"{divergences} transitions diverged: {REMEDY}")
@@ -88,6 +90,8 @@ def diagnose(
 
 
 def _over_chains(statistic: Callable[..., float], draws: NDArray[np.float64], **options: object) -> float:
+    if np.all(draws == draws.flat[0]):
+        return float("nan")
     return float(statistic(draws, chain_axis=0, draw_axis=1, **options))
 
 

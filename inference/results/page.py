@@ -18,7 +18,11 @@ from ldp_client import mechanism_for
 from ldp_client.wording import odds
 from schemas import Study
 
-METHODS = {"nuts": "NUTS", "laplace": "Gaussian approximation at the mode, importance-resampled"}
+METHODS = {
+    "nuts": "NUTS",
+    "marginal": "NUTS",
+    "laplace": "Gaussian approximation at the mode, importance-resampled",
+}
 _ENVIRONMENT = Environment(
     loader=PackageLoader("inference.results"),
     autoescape=select_autoescape(default=True, default_for_string=True),
@@ -39,6 +43,8 @@ def render_page(
         study=study,
         items=items,
         n=max(posterior.n for posterior in posteriors.values()),
+        holders=max(posterior.holders or 0 for posterior in posteriors.values()),
+        unit="holders" if study.unit == "holder" else "devices",
         epsilon=float(study.epsilon),
         delta=float(study.delta),
         compared=raw is not None,
@@ -54,7 +60,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, An
         "text": question.text or question.id,
         "mechanism": question.mechanism.name,
         "model": question.model.name,
-        "n": posterior.n,
+        "size": posterior.size_in_words(),
         "ok": posterior.diagnostics.ok,
         "reasons": posterior.diagnostics.reasons,
         "notes": posterior.diagnostics.notes,
@@ -64,7 +70,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, An
         "intervals": to_svg(interval_plot(posterior, raw)),
         "densities": to_svg(density_plot(posterior, raw)),
         "traces": _png(trace_plot(posterior)),
-        "method": METHODS[posterior.method],
+        "method": METHODS.get(posterior.method, posterior.method),
         "priors": prior_lines(posterior.prior),
         "expected": to_svg(predictive_plot(posterior.predictive)) if posterior.predictive else "",
         "expected_words": posterior.predictive.in_words() if posterior.predictive else "",

@@ -27,10 +27,11 @@ QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 class Posterior:
     """The posterior of one question.
 
-    draws: {parameter: (chains, draws)} in the question's own units. n: reports used. prior_sd: {parameter:
-    sd before the data}. study: digest of the study document. seed: of the sampler. method: "nuts" or
-    "laplace". prior: as a study states it, with numbers for decimals. prior_draws: {parameter: (draws,)}.
-    predictive: simulated reports beside the observed ones.
+    draws: {parameter: (chains, draws)} in the question's own units. n: reports used, or records of tables'
+    holders. prior_sd: {parameter: sd before the data}. study: digest of the study document. seed: of the
+    sampler. method: "nuts", "laplace" or a name of inference.methods. prior: as a study states it, with
+    numbers for decimals. prior_draws: {parameter: (draws,)}. predictive: simulated reports beside the
+    observed ones. holders: how many, None where people answered.
     """
 
     question: str
@@ -45,6 +46,7 @@ class Posterior:
     prior: Mapping[str, Any] = field(default_factory=dict)
     prior_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     predictive: Predictive | None = None
+    holders: int | None = None
 
     def summary(self) -> dict[str, dict[str, float]]:
         """{parameter: mean, sd, 5 %, 50 % and 95 % quantiles, R-hat, bulk and tail ESS}."""
@@ -62,7 +64,9 @@ class Posterior:
         return row
 
     def devices_to_halve(self) -> dict[str, float]:
-        """{parameter: about how many devices would halve its interval}, inf where reports taught nothing.
+        """{parameter: about how many devices, or holders like these, would halve its interval}.
+
+        inf where reports taught nothing.
 
         Information adds up: 1/sd² = 1/prior_sd² + n·i, so half the sd needs n(1 + 3 share⁻¹) devices,
         where share is the part of 1/sd² that came from the reports.
@@ -70,8 +74,14 @@ class Posterior:
         needed = {}
         for name, draws in self.draws.items():
             share = 1 - draws.var() / self.prior_sd[name] ** 2
-            needed[name] = self.n * (1 + 3 / share) if share > 0.05 else float("inf")
+            needed[name] = (self.holders or self.n) * (1 + 3 / share) if share > 0.05 else float("inf")
         return needed
+
+    def size_in_words(self) -> str:
+        """How much was used: reports, or records of holders."""
+        if self.holders is None:
+            return f"{self.n} reports"
+        return f"{self.n} records of {self.holders} holders"
 
     def to_arviz(self) -> DataTree:
         """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed."""
@@ -88,6 +98,7 @@ class Posterior:
             "method": self.method,
             "prior": self.prior,
             "n": self.n,
+            **({} if self.holders is None else {"holders": self.holders}),
             "ok": found.ok,
             "reasons": list(found.reasons),
             "notes": list(found.notes),

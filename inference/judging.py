@@ -1,0 +1,52 @@
+"""From draws to a judged posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.results.diagnostics import diagnose
+from inference.results.posterior import Posterior
+from inference.sampling import Sampled
+from schemas import Question, Study
+
+Parameters = Mapping[str, NDArray[np.float64]]
+
+
+class Drawing(NamedTuple):
+    """drawn: what was drawn; parameters (chains, draws) of it, prior_draws (draws,); prior: as stated."""
+
+    drawn: Sampled
+    parameters: Parameters
+    prior_draws: Parameters
+    prior: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def seed_of(question: Question, seed: int) -> int:
+    """Each question has random numbers of its own."""
+    return crc32(f"{seed} {question.id}".encode())
+
+
+def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int, method: str) -> Posterior:
+    """The posterior of one question, with its diagnostics and without predictive checks."""
+    prior_sd = {name: float(np.std(draws)) for name, draws in drawing.prior_draws.items()}
+    return Posterior(
+        question=question.id,
+        model=question.model.name,
+        n=n,
+        draws=drawing.parameters,
+        prior_sd=prior_sd,
+        diagnostics=diagnose(
+            drawing.parameters, drawing.drawn.diverging, prior_sd, n, drawing.notes, drawing.drawn.reasons
+        ),
+        study=study.digest,
+        seed=seed,
+        method=method,
+        prior=drawing.prior,
+        prior_draws=drawing.prior_draws,
+    )

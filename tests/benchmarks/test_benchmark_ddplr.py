@@ -1,0 +1,104 @@
+"""DDPLR's experiments rest on the right constants, and run on a tiny case."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from benchmarks.ddplr import constants, discrepancy, prediction, ridges
+from benchmarks.ddplr.constants import Bounds
+from benchmarks.ddplr.estimates import draws_of, split_r_hat
+from benchmarks.ddplr.published import COLUMNS, INTERVALS, MEANS
+from benchmarks.ddplr.releases import Setting, paper_prior, releases
+from benchmarks.ddplr.tables import simulated
+
+RANDOM = np.random.default_rng(20261123)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "published", "right"),
+    [(0.1, 5.04, 24.51), (0.5, 2.15, 5.89), (1, 1.49, 3.19), (2, 1.03, 1.73)],
+)
+def test_noise_of_the_analytic_gaussian_mechanism(epsilon, published, right):
+    assert constants.published_sigma(epsilon, 1e-4) == pytest.approx(published, abs=0.006)
+    assert constants.right_sigma(epsilon, 1e-4) == pytest.approx(right, abs=0.006)
+
+
+def records(bounds, many):
+    """Extreme records (many, 3): x of the largest norm, y at its bound or anywhere."""
+    x = RANDOM.normal(size=(many, 2))
+    x *= bounds.x / np.linalg.norm(x, axis=1, keepdims=True) * RANDOM.choice([1, 1, 0], (many, 1))
+    return np.column_stack([x, bounds.y * RANDOM.choice([-1.0, -0.5, 0.3, 1.0], many)])
+
+
+@pytest.mark.parametrize("bounds", [Bounds(1, 1), Bounds(1, 2), Bounds(2, 0.5)])
+def test_right_noise_covers_every_exchange_of_records_and_published_does_not(bounds):
+    first, second = records(bounds, 20_000), records(bounds, 20_000)
+    apart = first[:, :, None] * first[:, None] - second[:, :, None] * second[:, None]
+    upper = np.triu(np.ones((3, 3)))
+    budget = 1.0, 1e-4
+    for noise_of in (constants.cross_noise, constants.squares_noise, constants.svec_noise):
+        noise = noise_of(bounds, 2, budget, "right")
+        worst = np.sqrt((upper * (apart / noise) ** 2).sum((1, 2)).max()) * constants.right_sigma(*budget)
+        assert 0.9 < worst <= 1 + 1e-9
+    published = constants.cross_noise(bounds, 2, budget, "published")
+    worst = np.sqrt((upper * (apart / published) ** 2).sum((1, 2)).max()) * constants.right_sigma(*budget)
+    assert worst > 2
+
+
+def test_published_figures_are_whole():
+    assert {key[0] for key in MEANS} == {"PowerPlant", "BikeSharing", "AirQuality", "3droad"}
+    for key, means in MEANS.items():
+        assert len(means) == len(INTERVALS[key]) == len(COLUMNS)
+        assert all(
+            low - 1e-4 <= mean <= high + 1e-4 for mean, (low, high) in zip(means, INTERVALS[key], strict=True)
+        )
+
+
+@pytest.fixture(scope="module")
+def setting():
+    made = simulated(600, 2, seed=1)
+    return Setting(
+        made.table, 3, 50.0, "right", paper_prior(made.scatter), runs=3, iterations=400, nuts=(50, 50)
+    )
+
+
+def test_releases_hold_all_records_and_the_stated_noise(setting):
+    loud = setting._replace(epsilon=1.0, runs=400)
+    every = releases(loud, constants.svec_noise)
+    truth = loud.table.x.T @ loud.table.x
+    found = np.stack([one.sums.sum(0)[:2, :2] for one in every])
+    sd = sqrt(3) * every[0].noise[:2, :2]
+    assert (found.mean(0) - truth) / sd == pytest.approx(0, abs=5 / np.sqrt(400))
+    assert found.std(0) / sd == pytest.approx(1, abs=0.2)
+    assert sum(one.counts.sum() for one in every) == 400 * 600
+
+
+@pytest.mark.parametrize("method", ["mcmc_fixeds", "bayes_fixeds_fast", "ada_ssp"])
+def test_estimates_come_near_least_squares_where_noise_is_small(setting, method):
+    x, y = setting.table.x, setting.table.y
+    quiet = setting._replace(epsilon=1e5)
+    found = draws_of(method, quiet).mean(1)
+    assert found.shape == (3, 2)
+    assert found == pytest.approx(np.broadcast_to(np.linalg.lstsq(x, y)[0], (3, 2)), abs=0.1)
+
+
+def test_published_ridges_stay_between_none_and_the_noise(setting):
+    bound = 1.0
+    for smallest in (0.0, 1e9):
+        found = ridges.published_ridges(np.full(1000, smallest), 2, setting, RANDOM)
+        bound = found.max() if smallest == 0 else bound
+        assert found.min() >= 0
+    assert found.max() == 0 < bound
+
+
+def test_r_hat_tells_a_drifting_chain_from_a_still_one():
+    still = RANDOM.normal(size=(2, 1000, 3))
+    assert split_r_hat(still) == pytest.approx(1, abs=0.03)
+    assert (split_r_hat(still + np.linspace(0, 3, 1000)[:, None]) > prediction.MOST_R_HAT).all()
+
+
+def test_mmd_is_about_zero_for_one_law_and_not_for_two():
+    first, second = RANDOM.normal(size=(2, 500, 2))
+    assert discrepancy.mmd(first, second) == pytest.approx(0, abs=0.01)
+    assert discrepancy.mmd(first, second + 2) > 0.05

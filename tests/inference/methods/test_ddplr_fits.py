@@ -1,0 +1,50 @@
+"""`fit` with DDPLR's methods, from holders' tables to the posterior of a line in its own units."""
+
+import numpy as np
+import pytest
+
+from inference.fitting import fit
+from schemas import Study
+from schemas.errors import InputError
+from tests.inference.simulation import collected
+from tests.studies import HOLDER, TABLE, document
+
+RANDOM = np.random.default_rng(20261124)
+STUDY = Study(document(TABLE, **HOLDER))
+
+
+@pytest.fixture(scope="module")
+def summary():
+    """Three holders' tables with slopes −1.2 and −0.2."""
+    tables = []
+    for _ in range(3):
+        t, v = RANDOM.uniform(0, 40, 4000), RANDOM.uniform(20, 80, 4000)
+        pe = np.clip(480 - 1.2 * (t - 20) - 0.2 * (v - 50) + RANDOM.normal(0, 5, 4000), 420, 500)
+        tables.append({"t": t, "v": v, "pe": pe})
+    return collected(STUDY, tables)
+
+
+def test_fast_and_fixed_s_find_the_line(summary):
+    fast = fit(STUDY, summary, method="bayes_fixeds_fast")["power"]
+    chains = fit(STUDY, summary, method="mcmc_fixeds")["power"]
+    for found in (fast, chains):
+        assert found.draws["coefficient[t]"].mean() == pytest.approx(-1.2, abs=0.15)
+        assert found.draws["coefficient[v]"].mean() == pytest.approx(-0.2, abs=0.15)
+    assert chains.diagnostics.ok
+    assert fast.diagnostics.reasons == (
+        "bayes_fixeds_fast does not estimate the residual sd: it takes a third of the response's bound",
+    )
+
+
+def test_a_point_estimate_is_not_trusted_as_a_posterior(summary):
+    found = fit(STUDY, summary, method="ada_ssp")["power"]
+    assert found.draws["coefficient[t]"].mean() == pytest.approx(-1.2, abs=0.15)
+    assert found.draws["coefficient[t]"].std() < 1e-9
+    assert not found.diagnostics.ok
+    assert len(found.diagnostics.reasons) == 1
+    assert "point estimate" in found.diagnostics.reasons[0]
+
+
+def test_a_method_that_is_not_for_the_statistics_says_why(summary):
+    with pytest.raises(InputError, match="mcmc_bs does not take these statistics: is for centred tables"):
+        fit(STUDY, summary, method="mcmc_bs")
