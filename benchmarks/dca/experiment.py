@@ -79,12 +79,12 @@ def projected_line(total: Matrix) -> Matrix:
 
 
 def svec_release(rows: Matrix, bounds: Matrix, budget: Budget, random: Generator) -> HolderStatistics:
-    """What `table_statistics` would release: noise on products as right here, √2 as much on squares, and y².
+    """What `table_statistics` would release: noise on products as for Σ c_j², √2 as much on squares, and y².
 
     ‖vvᵀ − wwᵀ‖ ≤ √2 Σ c_j².
     """
     columns = rows.shape[1]
-    sd = scale(budget, "right") * sums_sensitivity(bounds, "right")
+    sd = scale(budget, "right") * float(np.sum(bounds**2))
     scales = np.where(np.eye(columns) > 0, np.sqrt(2), 1.0) * sd
     noise = np.triu(scales * random.normal(size=scales.shape))
     noisy = sums(rows) + noise + np.triu(noise, 1).T
