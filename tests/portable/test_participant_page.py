@@ -266,7 +266,11 @@ def test_every_kind_of_question_can_be_answered(meet):
 NEWER = {
     "olh": (TOWN, {"town": "123456"}, "which stands for many choices"),
     "gaussian": (HEIGHT, {"height": "171.5"}, "How tall are you, in cm?"),
-    "gaussian_record": (WAGE, {"wage/age": "30", "wage/years": "4", "wage/rate": "4"}, "a noisy number for each of age, years, rate"),
+    "gaussian_record": (
+        WAGE,
+        {"wage/age": "30", "wage/years": "4", "wage/rate": "4"},
+        "a noisy number for each of age, years, rate",
+    ),
     "memoized": (HABIT, {"habit": "yes"}, "Did you ride a bicycle this week?"),
 }
 
