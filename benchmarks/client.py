@@ -152,8 +152,8 @@ def wheel() -> list[str]:
         device = sizes["ldp_client"] + sizes["schemas"]
         beside = sum(sizes[f"ldp_client/{name}"] for name in NOT_ON_DEVICES)
         return [
-            f"device library in the wheel: {device / 1000:.0f} kB (target 150), and {beside / 1000:.0f} kB which "
-            f"no Python device loads: {', '.join(NOT_ON_DEVICES)}",
+            f"device library in the wheel: {device / 1000:.0f} kB (target 150), and {beside / 1000:.0f} kB "
+            f"that no Python device loads: {', '.join(NOT_ON_DEVICES)}",
             f"  whole wheel {built.stat().st_size / 1000:.0f} kB: {parts}",
         ]
 
