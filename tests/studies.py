@@ -63,7 +63,6 @@ MEMOIZED_BITS = {**CHOICE, "id": "brand", "mechanism": {**KEPT, "of": "sue"}}
 NOISY_RECORD = {"name": "gaussian_record", "epsilon": "1", "delta": "1e-6", "response_share": "0.25"}
 RECORD = {**LINEAR, "id": "wage", "mechanism": NOISY_RECORD}
 YES_NO_RECORD = {**LOGISTIC, "id": "chance", "mechanism": NOISY_RECORD}
-# What the browser's port does not know yet.
 NEWER = [
     NORMAL,
     *[

@@ -15,7 +15,12 @@ const ID_BYTES = 16;
  * drawn whatever the answers are; then spaces behind it hide which by its size. All answers are checked
  * before any noise is drawn.
  */
-export function perturbAnswers(study, answers, random = systemRandom, mechanisms = study.questions.map(mechanismFor)) {
+export function perturbAnswers(
+  study,
+  answers,
+  random = systemRandom,
+  mechanisms = study.questions.map(mechanismFor),
+) {
   const ids = study.questions.map((asked) => asked.id);
   for (const id of ids) if (!hasOwn(answers, id)) fail("answer", "has no answer", id);
   for (const id in answers) if (!ids.includes(id)) fail("answer", "is not a question of this study", id);

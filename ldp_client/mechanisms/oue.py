@@ -1,7 +1,7 @@
 """Optimized unary encoding (Wang et al. 2017): one noisy bit for each choice."""
 
 from ldp_client.core.calibration import unary_threshold
-from ldp_client.mechanisms.unary import UnaryMechanism, biased_bits
+from ldp_client.mechanisms.unary import UnaryMechanism, bits_below, read_parts
 from schemas.rational import Rational
 
 TYPE_CHECKING = False
@@ -25,10 +25,10 @@ class Oue(UnaryMechanism):
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """The noisy bits, with a fair coin in the true place. The time does not depend on the answer."""
-        noisy = biased_bits(self.threshold, self.payload_size, random)
-        coin = int.from_bytes(random(self.payload_size), "little")
-        place = 1 << quantised
-        return self.pack((noisy & ~place) | (coin & place))
+        parts = read_parts(self.bits + 1, self.payload_size, random)
+        noisy = bits_below(self.threshold, parts)
+        coin = int.from_bytes(parts[-1], "little")
+        return self.pack(noisy ^ ((noisy ^ coin) & (1 << quantised)))
 
     def in_words(self) -> str:
         """The two bit probabilities."""

@@ -1,5 +1,7 @@
 """What mechanisms that send one bit for each choice share."""
 
+import struct
+
 from ldp_client.core.calibration import CHOICE_BITS
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas.errors import StudyError
@@ -30,10 +32,11 @@ class UnaryMechanism(ChoiceMechanism):
                 "'olh' or 'hadamard' would fit",
             )
         self.payload_size = (self.choices + 7) // 8
+        self._all = (1 << self.choices) - 1
 
     def pack(self, bits: int) -> bytes:
         """The payload of an integer's lowest k bits."""
-        return (bits & ((1 << self.choices) - 1)).to_bytes(self.payload_size, "little")
+        return (bits & self._all).to_bytes(self.payload_size, "little")
 
     def supported(self, payload: bytes, index: int) -> bool:
         """Whether the choice's bit is 1."""
@@ -47,20 +50,27 @@ class UnaryMechanism(ChoiceMechanism):
 
 
 def biased_bits(threshold: int, size: int, random: "Source") -> int:
-    """8 × size independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly.
+    """8 × size independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly."""
+    return bits_below(threshold, read_parts(CHOICE_BITS, size, random))
+
+
+def read_parts(count: int, size: int, random: "Source") -> "tuple[bytes, ...]":
+    """So many random strings of `size` bytes, in one read."""
+    return struct.unpack(f"{size}s" * count, random(size * count))
+
+
+def bits_below(threshold: int, parts: "tuple[bytes, ...]") -> int:
+    """The bits that CHOICE_BITS random strings decide.
 
     Bit-sliced: compares as many random fractions with the threshold at once, lowest digit first, in
     a time that depends on nothing but size and threshold.
     """
-    buffer = random(size * CHOICE_BITS)
     read = int.from_bytes
-    below = start = 0
-    for digit in reversed(DIGITS.format(threshold)):
-        end = start + size
+    below = 0
+    for digit, fresh in zip(reversed(DIGITS.format(threshold)), parts):
         if digit == "1":
-            below |= read(buffer[start:end], "little")
+            below |= read(fresh, "little")
         else:
-            below &= read(buffer[start:end], "little")
-        start = end
+            below &= read(fresh, "little")
     # What was read holds the complements of the fractions' digits, so `below` says fraction < threshold.
     return below

@@ -50,9 +50,14 @@ def words(m) -> Read:
     ]
 
 
+def joined(first: Read, second: Read) -> Read:
+    """Two independent values that are read at once."""
+    return [(start + end, chance * other) for start, chance in first for end, other in second]
+
+
 READS: dict[str, Callable[..., list[Read]]] = {
     "randomized_response": lambda m: [coin(m.threshold), uniform(m.choices - 1)],
-    "oue": lambda m: [biased(m), [(bytes([byte]), Fraction(1, 256)) for byte in range(256)]],
+    "oue": lambda m: [joined(biased(m), [(bytes([byte]), Fraction(1, 256)) for byte in range(256)])],
     "sue": lambda m: [biased(m)],
     "subset_selection": lambda m: [coin(m.threshold), words(m)],
     # `prime` is the prime that the test has put in the place of the real one.

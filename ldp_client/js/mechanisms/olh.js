@@ -8,7 +8,10 @@ import { bytesBelow, checkOdds, choice, choiceIndex, packBelow } from "./choice.
 const PRIME = 2 ** 31 - 1;
 const MOST_HASHES = 65536n;
 
-/** The payload is a, b and c, drawn below PRIME, then ((a·x² + b·x + c) mod PRIME) mod hashes by randomized response. */
+/**
+ * The payload is a, b and c, drawn below PRIME, then ((a·x² + b·x + c) mod PRIME) mod hashes by randomized
+ * response.
+ */
 export const mechanism = { kinds: [choice], parameters: {}, build };
 
 function build(question) {

@@ -2,7 +2,9 @@
 
 import { fail } from "../errors.js";
 import { signedUnits } from "../quantise.js";
-import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record as object } from "../shapes.js";
+import {
+  bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record as object,
+} from "../shapes.js";
 
 const NUMBER_FIELD = object({ id: identifier, bounds });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
