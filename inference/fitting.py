@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
@@ -11,11 +12,11 @@ import numpy as np
 from inference.compile_cache import use_compile_cache
 from inference.laplace import approximate
 from inference.models import model_for
-from inference.models.base import Model
+from inference.models.base import Draws, Model
 from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
 from inference.priors import priors_of, with_priors
-from inference.results.diagnostics import diagnose, mixing
+from inference.results.diagnostics import Mixing, diagnose, mixing
 from inference.results.posterior import Posterior
 from inference.sampling import Sampled, sample, sample_prior
 from schemas import Question, Report, Study
@@ -99,7 +100,9 @@ def draw_posterior(
         n=n,
         draws=parameters,
         prior_sd=prior_sd,
-        diagnostics=diagnose(parameters, drawn.diverging, prior_sd, n, model.notes, drawn.reasons),
+        diagnostics=diagnose(
+            parameters, drawn.diverging, prior_sd, n, model.notes, drawn.reasons, drawn.mixing
+        ),
         study=study.digest,
         seed=seed,
         method=method,
@@ -110,7 +113,14 @@ def draw_posterior(
 
 
 def _sample_well(model: Model, seed: int) -> Sampled:
-    return sample(model, seed, enough=lambda sites: not mixing(model.parameters(sites)).reasons())
+    measured: list[Mixing] = []
+
+    def enough(sites: Draws) -> bool:
+        measured.append(mixing(model.parameters(sites)))
+        return not measured[-1].reasons()
+
+    drawn = sample(model, seed, enough=enough)
+    return replace(drawn, mixing=measured[-1])
 
 
 METHODS: dict[str, Callable[[Model, int], Sampled]] = {"nuts": _sample_well, "laplace": approximate}

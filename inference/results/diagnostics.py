@@ -69,12 +69,14 @@ def diagnose(
     n: int = 1,
     notes: tuple[str, ...] = (),
     reasons: Sequence[str] = (),
+    found: Mixing | None = None,
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
     notes are the model's own; reasons those for which the method itself does not trust its draws.
+    found: how they mix, where that was measured already.
     """
-    found = mixing(parameters)
+    found = found or mixing(parameters)
     reasons = [*reasons, *found.reasons()]
     divergences = int(diverging.sum())
     if divergences:

@@ -40,7 +40,7 @@ def test_wide_models_have_a_width_for_each_coordinate(monkeypatch):
 def test_flat_directions_saddles_and_walls_have_a_shape():
     def slope(vector):
         """Flat in the first direction, a ridge in the second, and nothing beyond 5 in the third."""
-        x, y, z = vector
+        _, y, z = vector
         value = np.nan if z > 5 else np.cos(y) * 2 + z**2 / 2
         return value, np.array([0.0, -2 * np.sin(y), z])
 
@@ -102,7 +102,9 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
 
 def test_a_wrong_gradient_of_the_shape_does_not_change_the_law(monkeypatch):
     """The shape sets the pace only: with one that is far off the draws are the same in law."""
-    monkeypatch.setattr(sampling, "shape_of", lambda _slope, start: Shape(start, np.diag([0.1, 3.0, 1.0, 5.0])))
+    monkeypatch.setattr(
+        sampling, "shape_of", lambda _slope, start: Shape(start, np.diag([0.1, 3.0, 1.0, 5.0]))
+    )
     monkeypatch.setattr(sampling, "WARMUP", (100, 100))
     found = known_model().parameters(sample(known_model(), seed=3, warmup=(100, 100)).sites)
     assert found["x0"].mean() == pytest.approx(MIDDLE[0] + 1, abs=0.15)
