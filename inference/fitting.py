@@ -15,12 +15,12 @@ from inference.methods import NAMES
 from inference.methods.from_reports import holder_statistics
 from inference.methods.posteriors import draw_published
 from inference.models import model_for
-from inference.models.base import Model
+from inference.models.base import Draws, Model
 from inference.models.holder_regression import holder_regression
 from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
 from inference.priors import priors_of, with_priors
-from inference.results.diagnostics import mixing
+from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
 from inference.sampling import Sampled, sample, sample_prior
 from ldp_client import mechanism_for
@@ -126,7 +126,14 @@ def draw_posterior(
 
 
 def _sample_well(model: Model, seed: int) -> Sampled:
-    return sample(model, seed, enough=lambda sites: not mixing(model.parameters(sites)).reasons())
+    measured: list[Mixing] = []
+
+    def enough(sites: Draws) -> bool:
+        measured.append(mixing(model.parameters(sites)))
+        return not measured[-1].reasons()
+
+    drawn = sample(model, seed, enough=enough)
+    return replace(drawn, mixing=measured[-1])
 
 
 METHODS: dict[str, Callable[[Model, int], Sampled]] = {"nuts": _sample_well, "laplace": approximate}

@@ -42,7 +42,13 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         draws=drawing.parameters,
         prior_sd=prior_sd,
         diagnostics=diagnose(
-            drawing.parameters, drawing.drawn.diverging, prior_sd, n, drawing.notes, drawing.drawn.reasons
+            drawing.parameters,
+            drawing.drawn.diverging,
+            prior_sd,
+            n,
+            drawing.notes,
+            drawing.drawn.reasons,
+            drawing.drawn.mixing,
         ),
         study=study.digest,
         seed=seed,

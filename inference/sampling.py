@@ -15,6 +15,7 @@ from numpyro import handlers
 from inference.chains import Chains, State, settled, starts
 from inference.models.base import Draws, Model
 from inference.programs import Program
+from inference.results.diagnostics import Mixing
 from inference.space import Arrays, Space, as_arrays, space_of
 from inference.whitening import MOST_DENSE, Shape, reshaped, shape_of
 
@@ -30,11 +31,15 @@ PRIOR_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Sampled:
-    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them."""
+    """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them.
+
+    mixing: of the parameters, where it was measured already.
+    """
 
     sites: Draws
     diverging: NDArray[np.bool_]
     reasons: tuple[str, ...] = ()
+    mixing: Mixing | None = None
 
 
 def sample(
@@ -58,9 +63,11 @@ def sample(
         start = np.asarray(jax.jit(space.start)(as_arrays(model.initial, float), data))
         state, shape = _warmed(chains, start, data, seed, warmup)
         rounds: list[Sampled] = []
-        while not rounds or (len(rounds) < MOST_ROUNDS and not enough(_joined(rounds).sites)):
+        for _ in range(MOST_ROUNDS):
             state, moved = chains.run(state, shape.factor, data, kept)
             rounds.append(Sampled(_arrays(sites_of(moved.vectors, data)), moved.diverging))
+            if enough(_joined(rounds).sites):
+                break
     return _joined(rounds)
 
 

@@ -19,10 +19,11 @@ from benchmarks.compiling import timed
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_model, unary_model
 from benchmarks.ldpbi.surveys import choice_study, number_study
+from inference.chains import TARGET_ACCEPTANCE
 from inference.models import model_for
 from inference.models.base import Model
 from inference.results.diagnostics import mixing
-from inference.sampling import KEPT, TARGET_ACCEPTANCE, WARMUP, sample
+from inference.sampling import KEPT, sample
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.laplace import Laplace
@@ -32,6 +33,8 @@ from summaries.reductions import REDUCTIONS
 
 PEOPLE = 100_000
 SHORT = 30
+# Of NumPyro's own sampler, which begins without knowing the posterior's shape.
+WARMUP = 1000
 CHOICES = 8
 
 

@@ -12,15 +12,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.ldpbi.many_fits import posteriors_of
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from inference.baselines.noise_naive import noise_naive_model_for
 from inference.models import model_for
 from inference.models.base import Draws, Model
 from inference.sampling import sample_prior
+from inference.simulated.posteriors import posterior_draws
 from schemas import Question, Study
 from summaries import QuestionSummary, Summary
 
+# Of each posterior.
+DRAWS = 300
 LEVELS = np.linspace(0.1, 0.9, 9)
 BINS = 10
 # Each check alone would be called false with this probability; there is one for each ε and parameter.
@@ -70,10 +72,10 @@ def ranks(
         experiment.collect(question, truth, people, random)
         for truth, random in zip(truths, randoms, strict=True)
     ]
-    posteriors = posteriors_of([build(question, part) for part in parts])
+    posteriors = posterior_draws([build(question, part) for part in parts], seed=0, draws=DRAWS)
     true_values = [empty.parameters(truth) for truth in truths]
     return {
-        name: np.array([np.mean(p[name] < t[name]) for p, t in zip(posteriors, true_values, strict=True)])
+        name: np.array([np.mean(p < t[name]) for p, t in zip(posteriors[name], true_values, strict=True)])
         for name in experiment.shown
     }
 

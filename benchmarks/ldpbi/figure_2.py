@@ -56,7 +56,7 @@ def _one(occurring: NDArray[np.int64], epsilon: float, people: int, seed: int) -
     made = random.multinomial(people, occurring / occurring.sum())
     part = choice_summary(question, made, random)
     model = model_for(question, part)
-    draws = sample(model, seed, warmup=500, kept=500).sites["p"].reshape(-1, len(occurring))
+    draws = sample(model, seed, kept=500).sites["p"].reshape(-1, len(occurring))
     private = np.cumsum(draws, axis=1)
     exact = np.cumsum(random.dirichlet(1 + made, 1000), axis=1)
     middle = exact.mean(0)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ldpbi.many_fits import posteriors_of
 from benchmarks.ldpbi.surveys import DELTA, record_study, record_summary
 from inference.baselines.ldp_sgd import Gradient, gradient_noise_sd, group_size, ldp_sgd
 from inference.models import model_for
+from inference.simulated.posteriors import posterior_draws
 from schemas.rational import Rational
 
 Matrix = NDArray[np.float64]
@@ -22,6 +22,9 @@ GROUPS = (1, 4, 16)
 TEST_SHARE = 0.2
 # The norm that so many records stay within becomes 1.
 KEPT_WHOLE = 0.9
+
+# Of each posterior.
+DRAWS = 300
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ def posterior_lines(model: str, epsilon: float, parts: Sequence[Split]) -> list[
         for seed, part in enumerate(parts)
     ]
     names = ["intercept", *(f"coefficient[x{i}]" for i in range(d))]
-    return [np.array([draws[name].mean() for name in names]) for draws in posteriors_of(models)]
+    found = posterior_draws(models, seed=0, draws=DRAWS)
+    return list(np.stack([found[name].mean(axis=1) for name in names], axis=1))
 
 
 def best_sgd(

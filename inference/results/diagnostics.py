@@ -69,12 +69,14 @@ def diagnose(
     n: int = 1,
     notes: tuple[str, ...] = (),
     reasons: Sequence[str] = (),
+    found: Mixing | None = None,
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
     notes are the model's own; reasons those for which the method itself does not trust its draws.
+    found: how they mix, where that was measured already.
     """
-    found = mixing(parameters)
+    found = found or mixing(parameters)
     # What a method takes as known does not vary, and no longer run would change that.
     moving = {name: draws for name, draws in parameters.items() if not np.all(draws == draws.flat[0])}
     reasons = [*reasons, *(found if len(moving) == len(parameters) else mixing(moving)).reasons()]

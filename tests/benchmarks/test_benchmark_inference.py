@@ -14,7 +14,6 @@ from benchmarks.inference_rows import gradients, summarising
 from benchmarks.inference_rows.cases import CASES
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
-from benchmarks.ldpbi.many_fits import posteriors_of
 from benchmarks.ldpbi.surveys import number_study
 from inference.likelihoods import (
     BinnedPerturbed,
@@ -25,6 +24,7 @@ from inference.likelihoods import (
 )
 from inference.likelihoods.baselines import DenseLinearStatistics
 from inference.models import model_for
+from inference.simulated.posteriors import posterior_draws
 from summaries.reductions.choice import pattern_bits
 
 
@@ -71,11 +71,11 @@ def test_many_posteriors_are_those_of_the_data():
     """At ε = 1 the truth is told with probability 0.7311: the posterior is near the unbiased estimate."""
     case = CASES["bernoulli"]
     models = [model_for(case.question, case.summary(2000, seed)) for seed in range(3)]
-    found = posteriors_of(models, warmup=200, kept=400)
+    found = posterior_draws(models, seed=0, draws=400)["p"]
     for model, draws in zip(models, found, strict=True):
         share = (model.data["yes"] / 2000 - 0.2689) / 0.4621
-        assert draws["p"].mean() == pytest.approx(share, abs=0.02)
-        assert draws["p"].std() == pytest.approx(np.sqrt(0.2689 * 0.7311 / 2000) / 0.4621, rel=0.5)
+        assert draws.mean() == pytest.approx(share, abs=0.02)
+        assert draws.std() == pytest.approx(np.sqrt(0.2689 * 0.7311 / 2000) / 0.4621, rel=0.5)
 
 
 def test_time_without_compilation_leaves_compilation_out():

@@ -40,7 +40,7 @@ def test_wide_models_have_a_width_for_each_coordinate(monkeypatch):
 def test_flat_directions_saddles_and_walls_have_a_shape():
     def slope(vector):
         """Flat in the first direction, a ridge in the second, and nothing beyond 5 in the third."""
-        x, y, z = vector
+        _, y, z = vector
         value = np.nan if z > 5 else np.cos(y) * 2 + z**2 / 2
         return value, np.array([0.0, -2 * np.sin(y), z])
 

@@ -189,3 +189,36 @@ def test_density_and_slope_are_finite_however_steep_the_line(size):
     value, slope = jax.value_and_grad(log_prob)(size * jnp.asarray(SLOPES))
     assert np.isfinite(value)
     assert np.all(np.isfinite(slope))
+
+
+def test_float32_is_finite_far_out_in_the_tails():
+    """Steep and flat lines, narrow and wide noise, records far outside what the law expects."""
+    with jax.enable_x64(False):
+        records = jnp.asarray(np.vstack([REPORTS, 1e3 * REPORTS, 0 * REPORTS]), jnp.float32)
+        total = jnp.asarray(moments(np.asarray(records)), jnp.float32)
+
+        def both(slopes, sd, noise):
+            arguments = (INTERCEPT, jnp.float32(MEAN), jnp.float32(COVARIANCE))
+            line = PerturbedLogisticRecords(
+                slopes, *arguments, feature_noise_sd=noise, p=0.51, q=0.49, validate_args=False
+            )
+            sums = PerturbedLinearRecords(
+                slopes,
+                INTERCEPT,
+                sd,
+                *arguments[1:],
+                feature_noise_sd=noise,
+                response_noise_sd=noise,
+                total_count=len(records),
+                validate_args=False,
+            )
+            return jnp.stack([line.log_prob(records).sum(), sums.log_prob(total)])
+
+        one = jax.jit(lambda *at: (both(*at), jax.jacrev(both, (0, 1))(*at)))
+        for size in (1e-6, 1.0, 1e3):
+            for sd in (1e-3, 1.0, 1e3):
+                for noise in (0.05, 30.0, 3e3):
+                    value, slopes = one(jnp.asarray(size * SLOPES, jnp.float32), *jnp.float32([sd, noise]))
+                    assert value.dtype == jnp.float32
+                    assert np.isfinite(value).all(), (size, sd, noise)
+                    assert all(np.isfinite(slope).all() for slope in slopes), (size, sd, noise)
