@@ -19,7 +19,7 @@ from inference.methods.base import Kernel, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import one_chain
 from inference.methods.marginal import conjugate_model
-from inference.methods.released import Released, released
+from inference.methods.parts.released import Released, released
 from inference.methods.statistics import HolderStatistics
 
 Matrix = NDArray[np.float64]

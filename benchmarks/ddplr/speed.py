@@ -20,7 +20,7 @@ from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdic
 from inference.methods.base import Run
 from inference.methods.driver import one_chain
 from inference.methods.marginal import conjugate_model
-from inference.methods.released import released
+from inference.methods.parts.released import released
 from inference.sampling import Chains
 from inference.space import as_arrays, space_of
 

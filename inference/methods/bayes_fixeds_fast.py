@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from inference.methods import requirements
 from inference.methods.base import Method, Run
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.given_grams import nearest_semidefinite, theta_posterior
-from inference.methods.released import released
+from inference.methods.parts.given_grams import nearest_semidefinite, theta_posterior
+from inference.methods.parts.released import released
 from inference.methods.statistics import HolderStatistics
 from inference.sampling import Sampled
 

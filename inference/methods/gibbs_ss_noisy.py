@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.methods import gibbs_ss, requirements
+from inference.methods import requirements
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.gibbs_ss import Observed
+from inference.methods.parts import gibbs_ss
+from inference.methods.parts.gibbs_ss import Observed
 from inference.methods.statistics import HolderStatistics, Matrix
 
 KERNEL = gibbs_ss.GIVEN_MOMENTS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.methods import gibbs_ss
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.gibbs_ss import Observed
+from inference.methods.parts import gibbs_ss
+from inference.methods.parts.gibbs_ss import Observed
+from inference.methods.parts.summed_moments import normal_moments
 from inference.methods.statistics import HolderStatistics
-from inference.methods.summed_moments import normal_moments
 
 KERNEL = gibbs_ss.GIVEN_MOMENTS
 

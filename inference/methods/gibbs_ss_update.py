@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from jax import Array
 
-from inference.methods import gibbs_ss
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.gibbs_ss import Observed
-from inference.methods.normal_inverse_wishart import draw_features
+from inference.methods.parts import gibbs_ss
+from inference.methods.parts.gibbs_ss import Observed
+from inference.methods.parts.normal_inverse_wishart import draw_features
+from inference.methods.parts.summed_moments import normal_moments
 from inference.methods.statistics import HolderStatistics
-from inference.methods.summed_moments import normal_moments
 
 
 def _moments(key: Array, sums: Array, data: Observed) -> tuple[Array, Array]:

@@ -18,10 +18,10 @@ from inference.methods import requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import run_kernel
-from inference.methods.given_grams import nearest_semidefinite
-from inference.methods.released import Released, released
+from inference.methods.parts.given_grams import nearest_semidefinite
+from inference.methods.parts.released import Released, released
+from inference.methods.parts.wishart_draws import inverse_wishart
 from inference.methods.statistics import HolderStatistics
-from inference.methods.wishart_draws import inverse_wishart
 from inference.sampling import Sampled
 
 # Neighbouring states are so alike that only every tenth is kept.

@@ -12,7 +12,7 @@ from inference.methods import requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import run_kernel
-from inference.methods.given_grams import (
+from inference.methods.parts.given_grams import (
     WALK_ACCEPTANCE,
     adapted,
     draw_theta,
@@ -20,7 +20,7 @@ from inference.methods.given_grams import (
     starting_variance,
     walk_variance,
 )
-from inference.methods.released import Released, released
+from inference.methods.parts.released import Released, released
 from inference.methods.statistics import HolderStatistics
 from inference.sampling import Sampled
 

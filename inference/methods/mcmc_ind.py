@@ -20,10 +20,10 @@ from inference.methods import requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.driver import run_kernel
-from inference.methods.given_grams import nearest_semidefinite
-from inference.methods.normal_inverse_gamma import draw_regression
-from inference.methods.normal_inverse_wishart import draw_features
-from inference.methods.standard_records import (
+from inference.methods.parts.given_grams import nearest_semidefinite
+from inference.methods.parts.normal_inverse_gamma import draw_regression
+from inference.methods.parts.normal_inverse_wishart import draw_features
+from inference.methods.parts.standard_records import (
     Parameters,
     Standard,
     log_prior,

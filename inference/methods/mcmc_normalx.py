@@ -13,7 +13,7 @@ from inference.methods import requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import run_kernel
-from inference.methods.given_grams import (
+from inference.methods.parts.given_grams import (
     WALK_ACCEPTANCE,
     acceptance,
     adapted,
@@ -23,9 +23,9 @@ from inference.methods.given_grams import (
     starting_variance,
     walk_variance,
 )
-from inference.methods.released import Released, released
+from inference.methods.parts.released import Released, released
+from inference.methods.parts.wishart_draws import bartlett, inverse_wishart, log_determinant
 from inference.methods.statistics import HolderStatistics
-from inference.methods.wishart_draws import bartlett, inverse_wishart, log_determinant
 from inference.sampling import Sampled
 
 SCATTER_ACCEPTANCE = 0.2

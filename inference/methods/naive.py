@@ -10,10 +10,11 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from inference.methods import independent, non_private, requirements
-from inference.methods.given_grams import nearest_semidefinite
+from inference.methods import non_private, requirements
 from inference.methods.non_private import Summed
-from inference.methods.normal_inverse_gamma import draw_regression
+from inference.methods.parts import independent
+from inference.methods.parts.given_grams import nearest_semidefinite
+from inference.methods.parts.normal_inverse_gamma import draw_regression
 
 
 def _draw(key: Array, data: Summed) -> dict[str, Array]:

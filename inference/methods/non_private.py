@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jax import Array
 
-from inference.methods import independent, requirements
+from inference.methods import requirements
 from inference.methods.conjugate import ConjugatePrior, Values
-from inference.methods.normal_inverse_gamma import draw_regression
+from inference.methods.parts import independent
+from inference.methods.parts.normal_inverse_gamma import draw_regression
 from inference.methods.statistics import HolderStatistics
 
 Summed = tuple[Values, Values, ConjugatePrior]

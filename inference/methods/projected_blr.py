@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from inference.methods import independent, non_private, requirements
+from inference.methods import non_private, requirements
 from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.non_private import Summed
-from inference.methods.semidefinite import with_absolute_eigenvalues
+from inference.methods.parts import independent
+from inference.methods.parts.semidefinite import with_absolute_eigenvalues
 
 
 def posterior(sums: Values, prior: ConjugatePrior) -> tuple[Array, Array, Array]:

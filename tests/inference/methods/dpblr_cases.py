@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.gibbs_ss import Observed
+from inference.methods.parts.gibbs_ss import Observed
 from inference.methods.statistics import HolderStatistics
 
 FILE = json.loads((Path(__file__).parents[2] / "golden" / "methods" / "dpblr.json").read_text())

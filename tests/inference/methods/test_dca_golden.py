@@ -12,7 +12,7 @@ import pytest
 from inference.methods import method_named
 from inference.methods.base import Run
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.given_grams import nearest_semidefinite
+from inference.methods.parts.given_grams import nearest_semidefinite
 from inference.methods.projected_blr import posterior
 from inference.methods.statistics import HolderStatistics
 

@@ -10,10 +10,10 @@ from scipy import stats
 from inference.methods import ada_ssp, mcmc_bs, mcmc_normalx, method_named
 from inference.methods.base import Run
 from inference.methods.conjugate import default_prior
-from inference.methods.given_grams import log_cross, nearest_semidefinite
-from inference.methods.released import released
+from inference.methods.parts.given_grams import log_cross, nearest_semidefinite
+from inference.methods.parts.released import released
+from inference.methods.parts.wishart_draws import bartlett, inverse_wishart
 from inference.methods.statistics import HolderStatistics, exact
-from inference.methods.wishart_draws import bartlett, inverse_wishart
 
 RANDOM = np.random.default_rng(20261122)
 METHODS = ("ada_ssp", "bayes_fixeds_fast", "mcmc_bs", "mcmc_fixeds", "mcmc_normalx")

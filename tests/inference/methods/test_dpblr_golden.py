@@ -8,7 +8,7 @@ import numpy as np
 
 from inference.methods import gibbs_ss_noisy, gibbs_ss_update
 from inference.methods.base import Run
-from inference.methods.gibbs_ss import Observed
+from inference.methods.parts.gibbs_ss import Observed
 from tests.inference.methods import dpblr_cases as golden
 from tests.inference.methods.agreement import ERRORS, away, posteriors
 

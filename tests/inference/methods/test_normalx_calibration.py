@@ -13,7 +13,7 @@ from inference.methods.base import Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import one_chain
 from inference.methods.mcmc_normalx import KERNEL
-from inference.methods.released import Released
+from inference.methods.parts.released import Released
 from tests.statistics import follows
 
 STUDIES, ROWS, NOISE = 120, np.array([14.0, 10.0]), 2.0

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from inference.methods.conjugate import ConjugatePrior, Values
-from inference.methods.wishart_draws import inverse_wishart
+from inference.methods.parts.wishart_draws import inverse_wishart
 
 
 def draw_features(key: Array, gram: Array, count: Values, prior: ConjugatePrior) -> tuple[Array, Array]:

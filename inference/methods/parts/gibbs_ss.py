@@ -14,12 +14,12 @@ from inference.methods import requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.driver import run_kernel
-from inference.methods.given_grams import nearest_semidefinite
-from inference.methods.laplace_mixture import draw_first_variances, draw_variances
-from inference.methods.normal_inverse_gamma import draw_regression
-from inference.methods.semidefinite import root
+from inference.methods.parts.given_grams import nearest_semidefinite
+from inference.methods.parts.laplace_mixture import draw_first_variances, draw_variances
+from inference.methods.parts.normal_inverse_gamma import draw_regression
+from inference.methods.parts.semidefinite import root
+from inference.methods.parts.summed_moments import record_moments
 from inference.methods.statistics import HolderStatistics
-from inference.methods.summed_moments import record_moments
 from inference.sampling import Sampled
 
 # How often sums are drawn while one of squares is negative.

@@ -11,8 +11,8 @@ from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 from inference.methods.conjugate import ConjugatePrior
-from inference.methods.released import Released
-from inference.methods.wishart_draws import log_determinant
+from inference.methods.parts.released import Released
+from inference.methods.parts.wishart_draws import log_determinant
 
 WALK_ACCEPTANCE = 0.44
 
