@@ -1,1 +1,1 @@
-"""What published methods are made of: draws, conditionals, moments. Methods are the files beside this folder."""
+"""What published methods are made of: draws, conditionals, moments. The methods are beside this folder."""
