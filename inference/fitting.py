@@ -10,7 +10,6 @@ import numpy as np
 
 from inference.compile_cache import use_compile_cache
 from inference.judging import Drawing, judged, seed_of
-from inference.laplace import approximate
 from inference.methods import NAMES
 from inference.methods.from_reports import holder_statistics
 from inference.methods.posteriors import draw_published
@@ -23,6 +22,7 @@ from inference.priors import priors_of, with_priors
 from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
 from inference.sampling import Sampled, sample, sample_prior
+from inference.sampling.laplace import approximate
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Report, Study

@@ -16,7 +16,7 @@ from inference.likelihoods.counts import CellCounts
 from inference.likelihoods.holders import HolderLaw
 from inference.models.base import Draws, Model
 from inference.results.predictive import Predictive
-from inference.space import Arrays, as_arrays
+from inference.sampling.space import Arrays, as_arrays
 
 SIMULATED = 60
 # Neighbouring entries of a summary are added up to so many groups.

@@ -20,11 +20,11 @@ from benchmarks.dca.noise import (
     sums_sensitivity,
 )
 from benchmarks.dca.thresholds import thresholds
-from benchmarks.ldpbi.many_fits import posteriors_of
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.marginal import conjugate_model
 from inference.methods.projected_blr import posterior
 from inference.methods.statistics import HolderStatistics
+from inference.simulated.posteriors import posterior_draws
 
 # Where a noisy variance is not positive.
 SMALL = 0.5
@@ -94,4 +94,4 @@ def svec_release(rows: Matrix, bounds: Matrix, budget: Budget, random: Generator
 def marginal_lines(every: Sequence[HolderStatistics]) -> list[Matrix]:
     """marginal's posterior means."""
     models = [conjugate_model(one, prior(one.features)) for one in every]
-    return [found["theta"].mean(axis=0) for found in posteriors_of(models, 300, 300)]
+    return list(posterior_draws(models, seed=0, draws=300)["theta"].mean(axis=1))

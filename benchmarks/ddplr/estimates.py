@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from benchmarks.ddplr.constants import NoiseOf, cross_noise, squares_noise, svec_noise
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.ddplr.ridges import ridge_points
-from benchmarks.ldpbi.many_fits import posteriors_of
 from inference.methods import bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
 from inference.methods.base import Kernel, Run
 from inference.methods.conjugate import ConjugatePrior
@@ -21,6 +20,7 @@ from inference.methods.driver import one_chain
 from inference.methods.marginal import conjugate_model
 from inference.methods.parts.released import Released, released
 from inference.methods.statistics import HolderStatistics
+from inference.simulated.posteriors import posterior_draws
 
 Matrix = NDArray[np.float64]
 KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {
@@ -42,7 +42,7 @@ def draws_of(method: str, setting: Setting) -> Matrix:
     if method in OURS:
         every = releases(setting, OURS[method])
         models = [conjugate_model(one, setting.prior) for one in every]
-        return np.stack([found["theta"] for found in posteriors_of(models, *setting.nuts)])
+        return posterior_draws(models, seed=0, draws=setting.nuts)["theta"]
     if method == "ada_ssp":
         return np.stack([point[None] for point in ridge_points(setting)])
     third = setting.table.bounds.y / 3

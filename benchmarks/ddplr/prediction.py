@@ -75,7 +75,7 @@ def score(
     setting = Setting(
         *(trained, holders, 1.0, constants, paper_prior(root.T @ root), runs),
         iterations=2000 if quick else 10_000,
-        nuts=(200, 200) if quick else (500, 500),
+        nuts=200 if quick else 500,
     )
     cell = {}
     for method in methods:

@@ -26,7 +26,7 @@ class Setting(NamedTuple):
     prior: ConjugatePrior
     runs: int
     iterations: int = 10_000
-    nuts: tuple[int, int] = (300, 300)
+    nuts: int = 300
     seed: int = 0
 
     @property

@@ -18,11 +18,11 @@ from benchmarks.ddplr.releases import Setting, paper_prior, releases
 from benchmarks.ddplr.tables import simulated
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from inference.methods.base import Run
-from inference.methods.driver import one_chain
+from inference.methods.driver import run_kernel
 from inference.methods.marginal import conjugate_model
 from inference.methods.parts.released import released
-from inference.sampling import Chains
-from inference.space import as_arrays, space_of
+from inference.sampling import Sampled, sample
+from inference.sampling.space import as_arrays, space_of
 
 ENOUGH, REPEATS = 0.1, 9
 METHODS = ("mcmc_normalx", "mcmc_fixeds", "mcmc_bs", "marginal")
@@ -107,21 +107,15 @@ def loop_seconds(step: Callable[[Any, Any], Any], state: Any) -> float:
 
 
 def effective(quick: bool) -> None:
-    """Effective draws of θ per second, J = 10, d = 10: one chain each, compilation left out."""
+    """Effective draws of θ per second, J = 10, d = 10: whole runs of four chains, compilation included."""
     setting = tiny(10, holders=10)
-    warm, kept = (500, 500) if quick else (1000, 2000)
-    model = conjugate_model(releases(setting, svec_noise)[0], setting.prior)
+    steps = 5_000 if quick else 30_000
     kernel, noise_of = KERNELS["mcmc_normalx"]
-    steps = 10 * (warm + kept)
     data = released(releases(setting, noise_of)[0], setting.prior, steps // 2)
-    run_normalx = Run(0, steps // 2, steps // 20, 1, 10)
-    normalx = jax.jit(lambda key, data: one_chain(kernel, key, data, run_normalx)["theta"])
-    rate = timed(normalx, jax.random.key(0), jax.tree.map(np.asarray, data))
-    space = space_of(model)
-    ours = Chains(space, warm, kept)
-    nuts = jax.jit(lambda key, start, data: ours.whole(key, start, data)["theta"])
-    start, arrays = as_arrays(model.initial, float), as_arrays(model.data)
-    our_rate = timed(nuts, jax.random.key(0), start, arrays)
+    arrays = jax.tree.map(np.asarray, data)
+    rate = rate_of(lambda: run_kernel(kernel, arrays, Run(0, steps // 2, steps // 20, thin=10)))
+    model = conjugate_model(releases(setting, svec_noise)[0], setting.prior)
+    our_rate = rate_of(lambda: sample(model, seed=0))
     show_table(
         ["J = 10, d = 10", "effective draws of θ a second"],
         [["mcmc_normalx", rate], ["marginal", our_rate]],
@@ -129,14 +123,12 @@ def effective(quick: bool) -> None:
     verdict(f"marginal makes {our_rate / rate:.1f} times as many effective draws a second (target: 5)")
 
 
-def timed(program: Any, *arguments: Any) -> float:
-    """Effective draws a second of the worst coordinate, warm-up's time counted."""
-    compiled = program.lower(*arguments).compile()
+def rate_of(draw: Callable[[], Sampled]) -> float:
+    """Effective draws a second of the worst coordinate of θ."""
     start = time.perf_counter()
-    draws = np.asarray(compiled(*arguments))
+    theta = draw().sites["theta"]
     taken = time.perf_counter() - start
-    least = min(float(effective_sample_size(draws[None, :, k])) for k in range(draws.shape[-1]))
-    return least / taken
+    return min(float(effective_sample_size(theta[..., k])) for k in range(theta.shape[-1])) / taken
 
 
 def draw(rows: list[list[float]]) -> Figure:

@@ -10,7 +10,6 @@ import jax
 import numpy as np
 
 from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
-from benchmarks.ldpbi.many_fits import posteriors_of
 from inference.methods import (
     bayes_fixeds_fast,
     gibbs_ss_noisy,
@@ -25,6 +24,7 @@ from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import one_chain
 from inference.methods.marginal import conjugate_model
 from inference.methods.statistics import HolderStatistics
+from inference.simulated.posteriors import posterior_draws
 
 DataOf = Callable[[HolderStatistics, ConjugatePrior], Any]
 KERNELS: dict[str, tuple[Kernel, DataOf]] = {
@@ -70,8 +70,8 @@ def draws_of(method: str, releases: Sequence[Release], lengths: Lengths) -> Draw
     every = [statistics_for(method, one) for one in releases]
     if method == "marginal":
         models = [conjugate_model(one, PRIOR, in_sds=True) for one in every]
-        found = posteriors_of(models, *lengths.exact)
-        return Drawn(np.stack([f["theta"] for f in found]), np.stack([f["variance"] for f in found]))
+        found = posterior_draws(models, seed=0, draws=lengths.exact[1])
+        return Drawn(found["theta"], found["variance"])
     if method == "bayes_fixeds_fast":
         return _fixed(every)
     kernel, data_of = KERNELS[method]

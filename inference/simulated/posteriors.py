@@ -9,10 +9,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.chains import Chains, settled, stacked, starts
 from inference.models.base import Draws, Model
-from inference.space import Arrays, as_arrays, space_of
-from inference.whitening import Shape, reshaped, shape_of
+from inference.sampling.chains import Chains, settled, stacked, starts
+from inference.sampling.space import Arrays, as_arrays, space_of
+from inference.sampling.whitening import Shape, reshaped, shape_of
 
 Parameters = dict[str, NDArray[np.float64]]
 

@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from inference import fit, laplace
-from inference.importance import resample, weigh
-from inference.laplace import approximate
 from inference.models import model_for
+from inference.sampling.importance import resample, weigh
+from inference.sampling.laplace import approximate
 from ldp_client import mechanism_for
 from schemas import Study
 from schemas.errors import InputError

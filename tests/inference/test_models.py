@@ -9,7 +9,7 @@ from inference.models import MODELS, READS, model_for
 from inference.models.raw import raw_model_for
 from inference.models.regression import second_moments
 from inference.sampling import sample
-from inference.space import as_arrays
+from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.base import unpack_signed
 from schemas import Study

@@ -9,12 +9,12 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from inference import sampling
-from inference.chains import starts
 from inference.models.base import Model
 from inference.results.diagnostics import mixing
+from inference.sampling import nuts as sampling
 from inference.sampling import sample
-from inference.whitening import WIDEST, Shape, finite, reshaped, shape_of
+from inference.sampling.chains import starts
+from inference.sampling.whitening import WIDEST, Shape, finite, reshaped, shape_of
 
 PRECISION = np.array([[4.0, -3.0, 0.0], [-3.0, 9.0, 1.0], [0.0, 1.0, 400.0]])
 MIDDLE = np.array([1.0, -2.0, 30.0])
@@ -32,7 +32,7 @@ def test_the_shape_of_a_gaussian_is_its_own():
 
 
 def test_wide_models_have_a_width_for_each_coordinate(monkeypatch):
-    monkeypatch.setattr("inference.whitening.MOST_DENSE", 2)
+    monkeypatch.setattr("inference.sampling.whitening.MOST_DENSE", 2)
     widths = shape_of(finite(gaussian), np.zeros(3)).factor
     assert widths == pytest.approx(1 / np.sqrt(np.diag(PRECISION)), rel=0.5)
 
@@ -85,8 +85,8 @@ def known_model():
 @pytest.mark.parametrize("alone", [False, True], ids=["side by side", "in threads"])
 def test_chains_draw_from_a_known_law(monkeypatch, alone):
     if alone:
-        monkeypatch.setattr("inference.chains.MOST_SIDE_BY_SIDE", 1)
-        monkeypatch.setattr("inference.whitening.MOST_DENSE", 1)
+        monkeypatch.setattr("inference.sampling.chains.MOST_SIDE_BY_SIDE", 1)
+        monkeypatch.setattr("inference.sampling.whitening.MOST_DENSE", 1)
         monkeypatch.setattr(sampling, "MOST_DENSE", 1)
     model = known_model()
     drawn = sample(model, seed=3)
@@ -113,8 +113,8 @@ def test_a_wrong_gradient_of_the_shape_does_not_change_the_law(monkeypatch):
 
 def test_the_step_of_the_sampler_is_symplectic_in_white_coordinates():
     """A leapfrog step there and back ends where it began."""
-    from inference.chains import Chains, IntegratorState
-    from inference.space import Space
+    from inference.sampling.chains import Chains, IntegratorState
+    from inference.sampling.space import Space
 
     with jax.enable_x64(True):
         space = Space(lambda v, _: jnp.sum(v**4), lambda v, _: {"x": v}, lambda first, _: first["x"], 3)

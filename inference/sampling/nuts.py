@@ -12,12 +12,12 @@ from jax import Array
 from numpy.typing import NDArray
 from numpyro import handlers
 
-from inference.chains import Chains, State, settled, starts
 from inference.models.base import Draws, Model
-from inference.programs import Program
 from inference.results.diagnostics import Mixing
-from inference.space import Arrays, Space, as_arrays, space_of
-from inference.whitening import MOST_DENSE, Shape, reshaped, shape_of
+from inference.sampling.chains import Chains, State, settled, starts
+from inference.sampling.programs import Program
+from inference.sampling.space import Arrays, Space, as_arrays, space_of
+from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
 
 CHAINS = 4
 # Draws of each warm-up phase: after each but the last, the chains' own draws say what shape they move in.

@@ -19,9 +19,9 @@ from jax import Array
 from numpy.typing import NDArray
 from numpyro.infer.hmc_util import IntegratorState, build_tree, dual_averaging
 
-from inference.programs import Program
-from inference.space import Arrays, Space
-from inference.whitening import Shape, Slope, finite
+from inference.sampling.programs import Program
+from inference.sampling.space import Arrays, Space
+from inference.sampling.whitening import Shape, Slope, finite
 
 TARGET_ACCEPTANCE = 0.9
 TREE_DEPTH = 10

@@ -12,8 +12,8 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
-from inference.space import Arrays, Space
-from inference.whitening import Slope, descend, finite
+from inference.sampling.space import Arrays, Space
+from inference.sampling.whitening import Slope, descend, finite
 
 Vector = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from inference.importance import resample, weigh
-from inference.mode import find_mode
 from inference.models.base import Model
-from inference.sampling import CHAINS, KEPT, Sampled
-from inference.space import Arrays, Space, as_arrays, space_of
+from inference.sampling.importance import resample, weigh
+from inference.sampling.mode import find_mode
+from inference.sampling.nuts import CHAINS, KEPT, Sampled
+from inference.sampling.space import Arrays, Space, as_arrays, space_of
 from schemas.errors import InputError
 
 Vector = NDArray[np.float64]
