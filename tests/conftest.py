@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,3 +14,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.cache is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forgotten_programs() -> Iterator[None]:
+    """What a file's tests compiled does not stay in memory; the folder above has it."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
