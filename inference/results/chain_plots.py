@@ -67,8 +67,8 @@ def chains_in_words(posterior: Posterior) -> str:
     return (
         f"{which}, the worst mixing first. Left, every chain's draws in order: all should look like one "
         "band. Right, the ranks of every chain's draws among all draws: flat where the chains agree. Of "
-        f"independent draws {100 * INSIDE:.0f} % of the bars end in the grey band, of draws that resemble the "
-        "one before fewer; a slope or a hump is a chain that was elsewhere."
+        f"independent draws {100 * INSIDE:.0f} % of the bars end in the grey band, of draws that resemble "
+        "the one before fewer; a slope or a hump is a chain that was elsewhere."
     )
 
 
