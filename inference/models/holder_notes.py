@@ -28,6 +28,6 @@ def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str,
         return ()
     return (
         f"most holders have fewer than {MANY_ROWS} rows and little noise: their sums are skewed, and "
-        "intervals may be too narrow: errors of 1.5 times the stated sd were measured at 5 rows, 1.2 at 20, with two "
-        "features, and larger ones with more",
+        "intervals may be too narrow: errors of 1.5 times the stated sd were measured at 5 rows, 1.2 at 20, "
+        "with two features, and larger ones with more",
     )
