@@ -72,12 +72,12 @@ def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR --seed N"""
     study = load_study(arguments.study)
     from inference.fitting import fit
-    from inference.reading import load_summary
+    from inference.reading import load_evidence
     from inference.results.folder import save_report, whole_folder
 
     with whole_folder(Path(arguments.out)) as folder:
-        summary = load_summary(study, arguments.reports)
-        posteriors = fit(study, summary, arguments.seed, tell, method=arguments.method)
+        evidence = load_evidence(study, arguments.reports)
+        posteriors = fit(study, evidence, arguments.seed, tell, method=arguments.method)
         save_report(study, posteriors, folder)
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")

@@ -28,12 +28,18 @@ def summarize_files(study: Study, paths: Iterable[str]) -> Summary:
 
 def load_summary(study: Study, path: str) -> Summary:
     """A summary from a summary file, or from a file of reports. Raises InputError, SummaryError."""
-    if path.endswith(".parquet"):
-        return summarize_files(study, [path])
-    text = _read_head(path)
-    if '"ldpkit.summary/' in text:
+    found = load_evidence(study, path)
+    return found if isinstance(found, Summary) else summarize(study, found)
+
+
+def load_evidence(study: Study, path: str) -> Summary | Iterator[Report]:
+    """What `fit` takes: a summary file's summary, or a file's reports, read once and as they are asked for.
+
+    Raises InputError, SummaryError; for bad reports only when the last one was asked for.
+    """
+    if not path.endswith(".parquet") and '"ldpkit.summary/' in _read_head(path):
         return Summary.from_json(Path(path).read_bytes(), study)
-    return summarize_files(study, [path])
+    return _checked(study, [path])
 
 
 def _read_head(path: str) -> str:

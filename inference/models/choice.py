@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.models.base import Draws, Model
 from inference.models.choice_forms import Form, form_of
+from inference.models.prior_weight import answers_worth, prior_note
 from inference.ordered_simplex import breaking_order
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
-
-# From so many choices on, a flat prior on shares says much about the largest.
-MANY_CHOICES = 32
 
 
 def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -55,20 +53,8 @@ def multinomial_of(question: Question, mechanism: Mechanism, form: Form, n: int)
 
     start = _inside(form.estimate)
     data = {"order": breaking_order(start), **form.data}
-    notes = (*form.notes, *_prior_weighs(question, cast(ChoiceMechanism, mechanism), n))
+    notes = (*form.notes, *prior_note(question, answers_worth(mechanism, n)))
     return Model(program, data, {"p": start}, parameters, notes)
-
-
-def _prior_weighs(question: Question, choice: ChoiceMechanism, n: int) -> tuple[str, ...]:
-    """A warning where most shares are below the noise: then the prior says how large they are together."""
-    k, p, q = len(question.choices), float(choice.p), float(choice.q)
-    noise = np.sqrt(q * (1 - q) / max(n, 1)) / (p - q)
-    if k < MANY_CHOICES or noise < 1 / k:
-        return ()
-    return (
-        f"one share's noise, {noise:.2g}, is more than the mean share 1/{k}: the prior, which expects equal "
-        "shares, pulls large shares down; state a smaller concentration where few choices are common",
-    )
 
 
 def _inside(estimate: NDArray[np.float64]) -> NDArray[np.float64]:

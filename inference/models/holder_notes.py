@@ -6,16 +6,17 @@ import numpy as np
 
 from inference.methods.statistics import HolderStatistics, Matrix
 
-# From so many rows on, intervals are at most 6 % too narrow even without noise.
+# With so many rows, errors were 1.06 times the stated sd: two features, almost no noise.
 MANY_ROWS = 100
 
 
 def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str, ...]:
     """A note where most holders have few rows, and less noise than their own sums' spread.
 
-    The likelihood's mean and covariance are exact for any number of rows, so its estimates are unbiased; but
-    sums over few rows are skewed, and where noise does not hide that, stated sds are too small: measured
-    for records in the middle of their bounds, by a third at 5 rows, a sixth at 20, a twentieth at 100.
+    The likelihood's mean and covariance are exact for any number of rows; but sums over few rows are skewed,
+    and where noise does not hide that, stated sds are too small. Measured for records in the middle of their
+    bounds, two features and almost no noise: errors of 1.5 stated sds at 5 rows, 1.2 at 20, 1.06 at 100; with
+    five features up to 1.65.
     """
     first = int(statistics.intercept)
     d = statistics.features
@@ -27,5 +28,6 @@ def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str,
         return ()
     return (
         f"most holders have fewer than {MANY_ROWS} rows and little noise: their sums are skewed, and "
-        "intervals may be a third too narrow at 5 rows, a sixth at 20",
+        "intervals may be too narrow: errors of 1.5 times the stated sd were measured at 5 rows, 1.2 at 20, "
+        "with two features, and larger ones with more",
     )

@@ -18,6 +18,7 @@ from inference.likelihoods.totals import NoisyCounts, cell_masses
 from inference.models.base import Draws, Model
 from inference.models.number import place_of
 from inference.models.number_laws import LAWS
+from inference.models.prior_weight import prior_note
 from ldp_client import Mechanism
 from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
@@ -76,7 +77,15 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
 
     shares = np.clip(values / max(n, 1), 0.01, 0.99)
     start: Start = {"p": shares / shares.sum()}
-    return Model(program, {"n": n, "total": values}, start, parameters, _approximation(n, noise_sd, values))
+    weighs = prior_note(question, _answers_worth(question, n, noise_sd))
+    notes = (*_approximation(n, noise_sd, values), *weighs)
+    return Model(program, {"n": n, "total": values}, start, parameters, notes)
+
+
+def _answers_worth(question: Question, n: int, noise_sd: float) -> float:
+    """As many answers without noise tell a share of 1/k as well as a noisy total of n does."""
+    one = (1 - 1 / len(question.choices)) / len(question.choices)
+    return n * one / (one + noise_sd**2 / max(n, 1))
 
 
 def total_of(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, NDArray[np.float64]]:

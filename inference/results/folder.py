@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from inference.results.chain_plots import chains_plot
 from inference.results.page import render_page
 from inference.results.plots import Draws, interval_plot, to_png
 from inference.results.posterior import RESULT, Posterior, save_posteriors
@@ -22,8 +23,14 @@ OWN_FILES = (RESULT, PAGE, "*.nc", "*.png")
 def save_report(
     study: Study, posteriors: Mapping[str, Posterior], folder: Path, raw: Mapping[str, Draws] | None = None
 ) -> None:
-    """Write posterior.json, each question's draws (QUESTION.nc) and plot (QUESTION.png), and report.html."""
+    """Write posterior.json, report.html, and of each question draws (QUESTION.nc) and two pictures.
+
+    QUESTION.png has its intervals, QUESTION-chains.png its traces and ranks.
+    """
     save_posteriors(posteriors, folder)
+    # First, so that a question named like another one's chains still has its own picture.
+    for name, posterior in posteriors.items():
+        to_png(chains_plot(posterior), folder / f"{name}-chains.png")
     for name, posterior in posteriors.items():
         to_png(interval_plot(posterior), folder / f"{name}.png")
     (folder / PAGE).write_text(render_page(study, posteriors, raw), encoding="utf-8")

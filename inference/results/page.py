@@ -12,7 +12,8 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib.figure import Figure
 
-from inference.results.plots import Draws, density_plot, interval_plot, predictive_plot, to_svg, trace_plot
+from inference.results.chain_plots import chains_in_words, chains_plot
+from inference.results.plots import Draws, density_plot, interval_plot, predictive_plot, to_svg
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
 from ldp_client.wording import odds
@@ -69,7 +70,8 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, An
         "odds": odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
         "intervals": to_svg(interval_plot(posterior, raw)),
         "densities": to_svg(density_plot(posterior, raw)),
-        "traces": _png(trace_plot(posterior)),
+        "chains": _png(chains_plot(posterior)),
+        "chains_words": chains_in_words(posterior),
         "method": METHODS.get(posterior.method, posterior.method),
         "priors": prior_lines(posterior.prior),
         "expected": to_svg(predictive_plot(posterior.predictive)) if posterior.predictive else "",
@@ -128,5 +130,5 @@ def _round_up(devices: float) -> int:
 
 def _png(figure: Figure) -> str:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=100)
+    figure.savefig(buffer, format="png", dpi=150)
     return base64.b64encode(buffer.getvalue()).decode()

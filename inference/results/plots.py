@@ -24,7 +24,7 @@ INCHES_WIDE = 4.8
 INCHES_A_ROW = 0.42
 LABEL_WIDTH = 26
 # More rows than these would make the page slow, and nobody would read them.
-MOST_ROWS, MOST_TRACES = 30, 8
+MOST_ROWS = 30
 
 Draws = Mapping[str, NDArray[np.float64]]
 
@@ -125,22 +125,6 @@ def predictive_plot(found: Predictive) -> Figure:
         axis.tick_params(labelsize=6, which="both")
         axis.spines[["right", "top"]].set_visible(False)
     axis.set_xlabel("groups of reports, in the summary's order", fontsize=7)
-    return figure
-
-
-def trace_plot(posterior: Posterior) -> Figure:
-    """The chains of the parameters that mix worst, one line a chain: they should look like one band."""
-    r_hat = posterior.diagnostics.r_hat
-    names = sorted(posterior.draws, key=lambda name: -r_hat[name])[:MOST_TRACES]
-    figure = Figure(figsize=(INCHES_WIDE, 0.5 + 0.8 * len(names)), layout="constrained")
-    axes = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
-    for axis, name in zip(axes, names, strict=True):
-        for chain in posterior.draws[name]:
-            axis.plot(chain, linewidth=0.3)
-        axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=6)
-        axis.tick_params(labelsize=6)
-        axis.spines[["right", "top"]].set_visible(False)
-    axes[-1].set_xlabel("draw")
     return figure
 
 

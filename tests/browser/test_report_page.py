@@ -77,7 +77,13 @@ def test_every_question_shows_verdict_interval_noise_and_devices(browser, page):
 def test_details_open(browser, page):
     set_width(browser, 360)
     browser.get(page)
-    details = browser.find_element("css selector", "#ever details")
-    details.find_element("tag name", "summary").click()
-    assert "bulk ESS" in details.text
+    diagnostics, chains = browser.find_elements("css selector", "#ever details")
+    picture = chains.find_element("tag name", "img")
+    assert not picture.is_displayed()
+    for details in (diagnostics, chains):
+        details.find_element("tag name", "summary").click()
+    assert "bulk ESS" in diagnostics.text
+    assert "Every parameter, the worst mixing first" in chains.text
+    assert picture.is_displayed()
+    assert picture.size["width"] <= 360
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 360

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpyro.infer.util import log_density
 
+from inference import fit
 from inference.models import model_for
 from inference.models.small_samples import MOST_BITS, SmallSamples
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
 from schemas import Study
 from summaries import QuestionSummary, summarize
 from summaries.reductions import REDUCTIONS
@@ -100,6 +105,33 @@ def test_many_reports_are_not_kept() -> None:
     assert few.rows("occupation") is None
 
 
+def fitted(arguments: list[str], out) -> dict:
+    assert main(["fit", *arguments, "--out", str(out), "--seed", "3", "--method", "laplace"]) == 0
+    return json.loads((out / "posterior.json").read_text())["questions"]["occupation"]
+
+
+def test_the_command_line_keeps_few_reports_as_python_does(tmp_path) -> None:
+    """Of one file of reports both have the exact posterior; its summary gives the normal form."""
+    study = study_of("oue", 14)
+    reports = reports_of(study, np.arange(60) % 5)
+    paths = {name: str(tmp_path / name) for name in ("study.json", "reports.ndjson", "summary.json")}
+    texts = [
+        study.to_json(),
+        "".join(f"{one.to_json()}\n" for one in reports),
+        summarize(study, reports).to_json(),
+    ]
+    for path, text in zip(paths.values(), texts, strict=True):
+        Path(path).write_text(text)
+    python = fit(study, reports, 3, method="laplace")["occupation"].to_document()
+    command = fitted([paths["study.json"], paths["reports.ndjson"]], tmp_path / "reports")
+    assert "each of the 60 reports" in command["notes"][0]
+    assert command["notes"] == python["notes"]
+    assert command["parameters"] == python["parameters"]
+    summarized = fitted([paths["study.json"], paths["summary.json"]], tmp_path / "summary")
+    assert "normal" in summarized["notes"][0]
+    assert summarized["parameters"] != python["parameters"]
+
+
 @pytest.mark.parametrize(
     ("choices", "epsilon"), [(2, "0.05"), (2, "20"), (13, "0.05"), (13, "20"), (10_000, "1")]
 )
@@ -122,13 +154,3 @@ def test_odd_studies_have_a_posterior(name: str, choices: int, epsilon: str) -> 
             )(start)
         assert np.isfinite(value)
         assert np.isfinite(slope).all()
-
-
-def test_a_prior_that_outweighs_the_reports_is_said() -> None:
-    def notes(choices: int, n: int) -> str:
-        study = study_of("oue", choices, "1")
-        return " ".join(model_for(study.questions[0], QuestionSummary(n, np.full(choices, n // 4))).notes)
-
-    assert "pulls large shares down" in notes(1024, 100_000)
-    assert "pulls" not in notes(1024, 10**8)
-    assert "pulls" not in notes(20, 300)

@@ -63,7 +63,8 @@ def test_saved_results_read_back(posteriors, tmp_path):
     data = xarray.open_datatree(tmp_path / "colour.nc", engine="h5netcdf")
     assert np.array_equal(data["posterior/p[worker]"].values, posteriors["colour"].draws["p[worker]"])
     assert data.attrs["study"] == STUDY.digest
-    assert (tmp_path / "ever.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("ever.png", "ever-chains.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_page_escapes_the_study_and_needs_no_network(posteriors, tmp_path):
