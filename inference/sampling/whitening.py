@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky
 from scipy.optimize import minimize
 
 Vector = NDArray[np.float64]
@@ -24,6 +23,8 @@ WIDEST = 10.0
 # The step of difference quotients, in unbounded coordinates.
 NUDGE = 1e-4
 PROBES = 32
+# Of the largest variance: what is smaller is rounding.
+ROUNDING = 1e-15
 # L-BFGS ends here; a whitened sampler needs no better centre.
 MOST_STEPS = 300
 
@@ -101,4 +102,6 @@ def reshaped(shape: Shape, vectors: Vector) -> Shape:
     weight = count / (count + 5 * dimension)
     seen = np.atleast_2d(np.cov(flat, rowvar=False))
     mixed = weight * seen + (1 - weight) * shape.factor @ shape.factor.T
-    return Shape(flat.mean(axis=0), cholesky(mixed, lower=True))
+    values, vectors = np.linalg.eigh(mixed)
+    # A shape of very unequal widths may be indefinite by rounding alone.
+    return Shape(flat.mean(axis=0), vectors * np.sqrt(np.maximum(values, ROUNDING * values[-1])))
