@@ -47,10 +47,11 @@ def _model(name: str, *asks: str, **priors: "Any") -> Entry:
     return entry
 
 
-def _table(name: str, **parameters: "Any") -> Entry:
-    """A mechanism for a data holder's table, and the options that all of them have."""
-    options = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
-    return Entry(name, ("table",), options, epsilon=EPSILON, **parameters)
+def _table(name: str, options: "Optional[dict[str, Any]]" = None, **parameters: "Any") -> Entry:
+    """A mechanism for a data holder's table, and the options that all of them have beside its own."""
+    optional = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
+    optional.update(options or {})
+    return Entry(name, ("table",), optional, epsilon=EPSILON, **parameters)
 
 
 def _by_name(*entries: Entry) -> "dict[str, Entry]":
@@ -89,7 +90,7 @@ MECHANISMS = _by_name(
     Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
     _table("table_statistics", delta=DELTA),
     _table("table_statistics_ddplr", delta=DELTA),
-    _table("table_statistics_laplace"),
+    _table("table_statistics_laplace", {"fourth_moments": Boolean()}),
 )
 
 _FEATURES: "dict[str, Any]" = {

@@ -8,6 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# Of four features there are some 9000 products then, in one report.
+MOST_FEATURES_OF_POWERS = 20
+
 
 def check_together(parsed: "dict[str, Any]") -> None:
     """Raises StudyError for a parsed study whose fields do not go together."""
@@ -55,8 +58,17 @@ def _check_table(question: "dict[str, Any]", path: str) -> None:
         raise StudyError(
             f"{path}.mechanism.count_share", "does not go with average, which needs a public count"
         )
+    if mechanism.get("fourth_moments"):
+        _check_fourth_moments(question, f"{path}.mechanism.fourth_moments")
     if mechanism["intercept"] is False and "centre" in given_priors(question["model"]):
         raise StudyError(f"{path}.model.prior.centre", "needs statistics with an intercept")
+
+
+def _check_fourth_moments(question: "dict[str, Any]", path: str) -> None:
+    if question["mechanism"]["average"] is not None:
+        raise StudyError(path, "are those of records: average does not go with it")
+    if len(question["features"]) > MOST_FEATURES_OF_POWERS:
+        raise StudyError(path, f"are for at most {MOST_FEATURES_OF_POWERS} features")
 
 
 def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
