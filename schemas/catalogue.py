@@ -16,6 +16,7 @@ ASKS = ("number", "choice", "yes_no", "record", "table")
 PERSON_ASKS = ASKS[:-1]
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
+# As `share`: which part of a whole budget epsilon and delta are; a second study spends the rest.
 SHARE_OF_BUDGET = Decimal(above="0", below="1")
 
 
@@ -81,14 +82,13 @@ MECHANISMS = _by_name(
         {
             "cells": Integer(2, 4096),
             "statistic": OneOf(("marginals",)),
-            # Which part of a whole budget epsilon and delta are; a second study spends the rest.
             "share": SHARE_OF_BUDGET,
         },
         epsilon=EPSILON,
         delta=DELTA,
     ),
     Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
-    _table("table_statistics", delta=DELTA),
+    _table("table_statistics", {"share": SHARE_OF_BUDGET}, delta=DELTA),
     _table("table_statistics_ddplr", delta=DELTA),
     _table("table_statistics_laplace", {"fourth_moments": Boolean()}),
 )

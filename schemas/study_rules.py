@@ -58,10 +58,16 @@ def _check_table(question: "dict[str, Any]", path: str) -> None:
         raise StudyError(
             f"{path}.mechanism.count_share", "does not go with average, which needs a public count"
         )
+    if mechanism.get("share") is not None and not _tells_moments(mechanism):
+        raise StudyError(f"{path}.mechanism.share", "needs the fields' means: an intercept, and no average")
     if mechanism.get("fourth_moments"):
         _check_fourth_moments(question, f"{path}.mechanism.fourth_moments")
     if mechanism["intercept"] is False and "centre" in given_priors(question["model"]):
         raise StudyError(f"{path}.model.prior.centre", "needs statistics with an intercept")
+
+
+def _tells_moments(mechanism: "dict[str, Any]") -> bool:
+    return mechanism["intercept"] is not False and mechanism["average"] is None
 
 
 def _check_fourth_moments(question: "dict[str, Any]", path: str) -> None:
@@ -82,7 +88,9 @@ def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
         raise StudyError(f"{path}.cells", "is for questions that ask a number")
     if question["mechanism"].get("statistic") is not None and question["ask"] != "record":
         raise StudyError(f"{path}.statistic", "is for questions that ask a record")
-    if (question["mechanism"].get("statistic") is None) != (question["mechanism"].get("share") is None):
+    if summed and (question["mechanism"].get("statistic") is None) != (
+        question["mechanism"].get("share") is None
+    ):
         raise StudyError(f"{path}.share", 'goes with "statistic": "marginals", and that with it')
 
 
