@@ -16,6 +16,7 @@ ASKS = ("number", "choice", "yes_no", "record", "table")
 PERSON_ASKS = ASKS[:-1]
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
+# As `share`: which part of a whole budget epsilon and delta are; a second study spends the rest.
 SHARE_OF_BUDGET = Decimal(above="0", below="1")
 
 
@@ -47,10 +48,11 @@ def _model(name: str, *asks: str, **priors: "Any") -> Entry:
     return entry
 
 
-def _table(name: str, **parameters: "Any") -> Entry:
-    """A mechanism for a data holder's table, and the options that all of them have."""
-    options = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
-    return Entry(name, ("table",), options, epsilon=EPSILON, **parameters)
+def _table(name: str, options: "Optional[dict[str, Any]]" = None, **parameters: "Any") -> Entry:
+    """A mechanism for a data holder's table, and the options that all of them have beside its own."""
+    optional = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
+    optional.update(options or {})
+    return Entry(name, ("table",), optional, epsilon=EPSILON, **parameters)
 
 
 def _by_name(*entries: Entry) -> "dict[str, Entry]":
@@ -80,16 +82,15 @@ MECHANISMS = _by_name(
         {
             "cells": Integer(2, 4096),
             "statistic": OneOf(("marginals",)),
-            # Which part of a whole budget epsilon and delta are; a second study spends the rest.
             "share": SHARE_OF_BUDGET,
         },
         epsilon=EPSILON,
         delta=DELTA,
     ),
     Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
-    _table("table_statistics", delta=DELTA),
+    _table("table_statistics", {"share": SHARE_OF_BUDGET}, delta=DELTA),
     _table("table_statistics_ddplr", delta=DELTA),
-    _table("table_statistics_laplace"),
+    _table("table_statistics_laplace", {"fourth_moments": Boolean()}),
 )
 
 _FEATURES: "dict[str, Any]" = {

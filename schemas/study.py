@@ -134,7 +134,8 @@ class Field:
 class Mechanism:
     """A mechanism's name and stated parameters, as the study gives them.
 
-    Of tables: count_share (None: the number of records is public), average (1: none) and intercept.
+    Of tables: count_share (None: the number of records is public), average (1: none), intercept and
+    fourth_moments.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
@@ -150,6 +151,7 @@ class Mechanism:
         self.count_share: "Optional[Rational]" = parsed.get("count_share")
         self.average: int = parsed.get("average") or 1
         self.intercept: bool = parsed.get("intercept") is not False
+        self.fourth_moments: bool = parsed.get("fourth_moments") is True
 
 
 class Model:

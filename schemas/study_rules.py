@@ -8,6 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# Of four features there are some 9000 products then, in one report.
+MOST_FEATURES_OF_POWERS = 20
+
 
 def check_together(parsed: "dict[str, Any]") -> None:
     """Raises StudyError for a parsed study whose fields do not go together."""
@@ -55,8 +58,23 @@ def _check_table(question: "dict[str, Any]", path: str) -> None:
         raise StudyError(
             f"{path}.mechanism.count_share", "does not go with average, which needs a public count"
         )
+    if mechanism.get("share") is not None and not _tells_moments(mechanism):
+        raise StudyError(f"{path}.mechanism.share", "needs the fields' means: an intercept, and no average")
+    if mechanism.get("fourth_moments"):
+        _check_fourth_moments(question, f"{path}.mechanism.fourth_moments")
     if mechanism["intercept"] is False and "centre" in given_priors(question["model"]):
         raise StudyError(f"{path}.model.prior.centre", "needs statistics with an intercept")
+
+
+def _tells_moments(mechanism: "dict[str, Any]") -> bool:
+    return mechanism["intercept"] is not False and mechanism["average"] is None
+
+
+def _check_fourth_moments(question: "dict[str, Any]", path: str) -> None:
+    if question["mechanism"]["average"] is not None:
+        raise StudyError(path, "are those of records: average does not go with it")
+    if len(question["features"]) > MOST_FEATURES_OF_POWERS:
+        raise StudyError(path, f"are for at most {MOST_FEATURES_OF_POWERS} features")
 
 
 def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
@@ -70,7 +88,9 @@ def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
         raise StudyError(f"{path}.cells", "is for questions that ask a number")
     if question["mechanism"].get("statistic") is not None and question["ask"] != "record":
         raise StudyError(f"{path}.statistic", "is for questions that ask a record")
-    if (question["mechanism"].get("statistic") is None) != (question["mechanism"].get("share") is None):
+    if summed and (question["mechanism"].get("statistic") is None) != (
+        question["mechanism"].get("share") is None
+    ):
         raise StudyError(f"{path}.share", 'goes with "statistic": "marginals", and that with it')
 
 

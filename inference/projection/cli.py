@@ -1,4 +1,4 @@
-"""The subcommand between the two rounds of a secure sum: project."""
+"""The subcommand between two rounds, of a secure sum or of data holders: project."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
 def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register project."""
-    project = subparsers.add_parser("project", help="write the second study, from the first one's posterior")
-    project.add_argument("study", metavar="STUDY.json", help="the first, of marginals")
-    project.add_argument("posterior", metavar="POSTERIOR_DIR", help="what ldpkit fit wrote about it")
+    project = subparsers.add_parser("project", help="write the second study, from what the first one found")
+    project.add_argument("study", metavar="STUDY.json", help="the first, that states its share of the budget")
+    project.add_argument(
+        "found",
+        metavar="POSTERIOR_DIR_OR_REPORTS",
+        help="what ldpkit fit wrote about its marginals, or its data holders' reports",
+    )
     project.add_argument("--out", required=True, metavar="STUDY2.json")
     project.add_argument("--id", metavar="ID", help="of the second study (default: the first one's, and -2)")
     project.add_argument("--seed", type=int, default=0, metavar="N", help="of the auxiliary data")
@@ -24,7 +28,7 @@ def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def run_project(arguments: argparse.Namespace) -> int:
-    """ldpkit project STUDY.json POSTERIOR_DIR --out STUDY2.json [--id ID] [--seed N]"""
+    """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--seed N]"""
     study = load_study(arguments.study)
     from inference.fitting import check_seed
     from inference.projection.second_study import second_study
@@ -32,7 +36,7 @@ def run_project(arguments: argparse.Namespace) -> int:
 
     check_seed(arguments.seed)
     new_id = arguments.id or f"{study.id}-2"
-    second, projected = second_study(study, Path(arguments.posterior), new_id, arguments.seed)
+    second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)
     with replacing(arguments.out) as file:
         file.write(second.to_json() + "\n")
     print("\n".join(line for one in projected for line in projection_lines(one)))

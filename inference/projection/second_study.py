@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,19 +12,18 @@ from typing import Any
 import numpy as np
 
 from inference.projection.auxiliary import Projection
+from inference.projection.rounds import FirstRound, Rows, first_rounds
 from inference.projection.thresholds import Thresholds, expected_error, find_thresholds
-from inference.results.posterior import RESULT
 from inference.units import field_units, fields_of
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
 from schemas.errors import InputError
 from schemas.study import Field
 
-MARGINALS = "marginals"
 # Of decimals that are written down; never above the exact value.
 PLACES = 12
-Rows = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -41,19 +39,13 @@ class Projected:
     assumed_error: float
 
 
-def second_study(study: Study, folder: Path, new_id: str, seed: int = 0) -> tuple[Study, list[Projected]]:
-    """The study that spends the rest of the budget on the projected records of a secure sum.
+def second_study(study: Study, path: Path, new_id: str, seed: int = 0) -> tuple[Study, list[Projected]]:
+    """The study that spends the rest of the budget on the projected records of a secure sum or of holders.
 
-    folder: what `ldpkit fit` wrote about the first. Every question of marginals is asked again, under a new
-    id: nodes sum one version of a study alone. Raises InputError, StudyError.
+    path: what `ldpkit fit` wrote about the first; holders' reports. Every question that states a share is
+    asked again, under a new id: nodes sum one version of a study alone. Raises InputError, StudyError.
     """
-    asked = [question for question in study.questions if question.mechanism.statistic == MARGINALS]
-    if not asked:
-        raise InputError(f"study {study.id} has no question with the statistic {MARGINALS!r}")
-    found = [
-        _projected(study, question, rows, seed)
-        for question, rows in zip(asked, _rows(study, asked, folder), strict=True)
-    ]
+    found = [_projected(study, first, seed) for first in first_rounds(study, path)]
     document = {name: value for name, value in study.document.items() if name not in ("opens", "closes")}
     document |= {"id": new_id, "version": 1, "questions": [one.document for one in found]}
     return Study(document), found
@@ -96,15 +88,15 @@ def projected_bounds(field: Field, rows: Rows, threshold: float) -> tuple[str, s
     return texts[0], texts[1]
 
 
-def _projected(study: Study, question: Question, rows: Rows, seed: int) -> Projected:
-    assert study.route is not None
-    d, n = len(question.features), study.route.clients
+def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
+    question, rows = first.question, first.rows
+    d, n = len(question.features), first.records
     rest, whole = rest_of_budget(question), _whole_budget(question)
-    found = find_thresholds(d, n, lambda norm: _total_noise(study, question, rest, norm), seed)
+    found = find_thresholds(d, n, lambda norm: _total_noise(study, first, rest, norm), seed)
     assumed = expected_error(
-        d, n, lambda norm: _total_noise(study, question, whole, norm), _assumed(question, rows), seed
+        d, n, lambda norm: _total_noise(study, first, whole, norm), _assumed(question, rows), seed
     )
-    document = _regression(question, rest, str(found.projection.norm))
+    document = _regression(first, rest, str(found.projection.norm))
     for field, item in zip(question.features, document["features"], strict=True):
         item["bounds"] = list(projected_bounds(field, rows, found.projection.feature))
     response = fields_of(question)[-1]
@@ -131,32 +123,38 @@ def _fitting_norm(
     return min(projection.norm * longer, sqrt(len(question.features)))
 
 
-def _regression(question: Question, budget: tuple[str, str], norm: str) -> dict[str, Any]:
+def _regression(first: FirstRound, budget: tuple[str, str], norm: str) -> dict[str, Any]:
     """The question again, with the assumed bounds, as a regression under this budget."""
+    question, stated = first.question, first.question.mechanism
+    prior = {"prior": first.prior} if first.prior else {}
     fields = [
         {"id": field.id, "bounds": [str(bound) for bound in field.bounds or ()]}
         for field in fields_of(question)
     ]
     text = {"text": question.text} if question.text else {}
+    count = {} if stated.count_share is None else {"count_share": str(stated.count_share)}
     return {
         "id": question.id,
         **text,
-        "ask": "record",
+        "ask": question.ask,
         "features": fields[:-1],
         "norm": norm,
         "response": fields[-1],
-        "mechanism": {"name": "summed_gaussian", "epsilon": budget[0], "delta": budget[1]},
-        "model": {"name": "linear_regression"},
+        "mechanism": {"name": stated.name, "epsilon": budget[0], "delta": budget[1], **count},
+        "model": {"name": "linear_regression", **prior},
     }
 
 
-def _total_noise(study: Study, question: Question, budget: tuple[str, str], norm: float) -> float:
-    """sd of the total's noise on each svec coordinate, from the integers that devices would use."""
-    document = {**study.document, "questions": [_regression(question, budget, f"{norm:.6f}")]}
+def _total_noise(study: Study, first: FirstRound, budget: tuple[str, str], norm: float) -> float:
+    """sd of the total's noise on each svec coordinate, from the integers that devices or holders use."""
+    document = {**study.document, "questions": [_regression(first, budget, f"{norm:.6f}")]}
     mechanism = mechanism_for(Study(document).questions[0])
-    assert isinstance(mechanism, GaussianStatistics)
-    assert study.route is not None
-    return mechanism.noise_sd * sqrt(study.route.clients)
+    if isinstance(mechanism, TableMechanism):
+        noise_sd = mechanism.noise_scale[mechanism.coordinates.index((1, 1))]
+    else:
+        assert isinstance(mechanism, GaussianStatistics)
+        noise_sd = mechanism.noise_sd
+    return noise_sd * sqrt(first.noises)
 
 
 def _whole_budget(question: Question) -> tuple[str, str]:
@@ -180,18 +178,3 @@ def _decimal(value: Fraction) -> str:
 def _plain(digits: int, places: int) -> str:
     text = str(digits).rjust(places + 1, "0")
     return f"{text[:-places]}.{text[-places:]}".rstrip("0").rstrip(".") if places else text
-
-
-def _rows(study: Study, asked: list[Question], folder: Path) -> list[Rows]:
-    path = folder / RESULT
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        posteriors = [found["questions"][question.id]["parameters"] for question in asked]
-        digest = found["study"]
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it") from None
-    if digest != study.digest:
-        raise InputError(f"{path} is about another study document")
-    return posteriors

@@ -105,6 +105,43 @@ def test_statistics_are_what_the_holders_released(mechanism):
     assert found.has_squares == ("ddplr" not in mechanism["name"])
 
 
+FOURTH = {"name": "table_statistics_laplace", "epsilon": "60", "fourth_moments": True}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_released_fourth_moments_are_those_of_all_holders_records(intercept):
+    study = study_of({**FOURTH, "intercept": intercept})
+    tables = tables_of([3000, 9000])
+    found = statistics_of(study, tables)
+    x = np.column_stack([np.concatenate([one[name] for one in tables]) for name in ("age", "years")])
+    x = (x - [29.75, 11.5]) / [12.25, 11.5]
+    x = x / np.maximum(np.linalg.norm(x, axis=1), 1)[:, None]
+    w = np.column_stack([np.ones((len(x), int(intercept))), x])
+    expected = np.einsum("ni,nj,nk,nl->ijkl", w, w, w, w) / len(w)
+    assert found.fourth_moments is not None
+    # Two holders' noise, of a scale below 0.5 each.
+    np.testing.assert_allclose(found.fourth_moments, expected, atol=30 / len(w))
+    assert np.ptp(found.fourth_moments - expected) > 0
+    assert statistics_of(study_of(LAPLACE), tables).fourth_moments is None
+
+
+def test_the_method_of_noisy_fourth_moments_fits_real_reports():
+    study = study_of(FOURTH)
+    posterior = fit(study, reports_of(study, tables_of([2000, 4000])), seed=3, method="gibbs_ss_noisy")[
+        "wage"
+    ]
+    truth = {"intercept": INTERCEPT, "coefficient[age]": 0.02, "coefficient[years]": -0.05, "sd": SD}
+    for name, value in truth.items():
+        draws = posterior.draws[name]
+        assert np.isfinite(draws).all()
+        assert draws.mean() == pytest.approx(value, abs=5 * draws.std() + 0.01 * abs(value)), name
+        assert draws.std() < 0.2 * abs(value), name
+    assert (posterior.method, posterior.n, posterior.holders) == ("gibbs_ss_noisy", 6000, 2)
+    without = study_of(LAPLACE)
+    with pytest.raises(InputError, match=r"gibbs_ss_noisy does not take these statistics: .*fourth moments"):
+        fit(without, reports_of(without, tables_of([50])), method="gibbs_ss_noisy")
+
+
 def collinear(random, n):
     one = table(random, n)
     return {**one, "years": (one["age"] - 17.5) * 23 / 24.5}

@@ -28,6 +28,14 @@ def test_the_real_mechanisms_pass(question, options):
     assert failures(study_question, mechanism_for(study_question)) == set()
 
 
+def test_fourth_moments_pass_and_a_budget_that_is_not_shared_is_found():
+    question = asked(studies.LAPLACE_TABLE, fourth_moments=True)
+    mechanism = mechanism_for(question)
+    assert failures(question, mechanism) == set()
+    mechanism.multipliers = [2 * multiplier for multiplier in mechanism.multipliers]
+    assert "no two answers are further apart than the noise hides" in failures(question, mechanism)
+
+
 def test_small_noise_is_found(monkeypatch):
     question = asked(studies.TABLE)
     mechanism = mechanism_for(question)

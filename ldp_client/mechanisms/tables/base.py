@@ -13,6 +13,7 @@ from ldp_client.core.randomness import urandom
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.gram import Gram
+from ldp_client.mechanisms.tables.powers import PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
 from ldp_client.mechanisms.tables.sentences import table_sentences
 from schemas.errors import AnswerError, StudyError
@@ -35,7 +36,10 @@ ONE = Rational(1)
 
 
 class TableSums:
-    """count: the records that were summed. sums: of each released coordinate, in units of UNIT⁻² (× k)."""
+    """count: the records that were summed. sums: of each released coordinate, in units of UNIT⁻² (× k).
+
+    After those of pairs come those of products of k features, in units of UNIT⁻ᵏ.
+    """
 
     def __init__(self, count: int, sums: "list[int]") -> None:
         self.count = count
@@ -50,8 +54,9 @@ class TableMechanism(Mechanism):
     records over √k, so that the constant is √k and (0, j) still a sum over records. intercept: whether
     there are pairs with i = 0. radius: the norm that features are clipped to, in units of 1/UNIT.
     multipliers: what exact sums are multiplied by, in units of 2**−MULTIPLIER_BITS; the noise is 2**20
-    grid units wide. count_step: grid units of one record where the count has noise, else 0. A payload
-    has 8 signed bytes for the count and for each coordinate.
+    grid units wide. count_step: grid units of one record where the count has noise, else 0. products: of
+    three and four features that are released too (powers.py), if any. A payload has 8 signed bytes for the
+    count, for each coordinate and each product.
 
     A subclass sets name, law and has_squares (whether Σy² is released), and implements `_distance`,
     `_rounding`, `_multipliers` and `_noise`.
@@ -72,7 +77,8 @@ class TableMechanism(Mechanism):
         self.radius = min(question.norm.floor_scaled(UNIT), longest)
         self.columns = Columns(self.field, [*self.features, self.response], self.radius)
         self.coordinates = self._released_pairs()
-        self.payload_size = WORD_BYTES * (1 + len(self.coordinates))
+        self.products = products_of(len(self.features), self.intercept) if stated.fourth_moments else []
+        self.payload_size = WORD_BYTES * (1 + len(self.coordinates) + len(self.products))
         self.count_step = 0
         self._calibrate(Privacy(stated.epsilon, stated.delta), stated.count_share)
 
@@ -80,18 +86,25 @@ class TableMechanism(Mechanism):
         """The integers that follow from ε and δ, and the privacy that follows from them."""
         spent = Privacy(Rational(0), Rational(0))
         if share is not None:
-            self.count_step, spent = self._distance(_part(budget, share), 1)
-            budget = _part(budget, ONE - share)
+            self.count_step, spent = self._distance(part(budget, share), 1)
+            budget = part(budget, ONE - share)
             if self.count_step < 1:
                 raise StudyError(
                     f"{self.where}.count_share", "leaves too little epsilon or delta for a count"
                 )
-        distance, rest = self._distance(budget, len(self.coordinates))
-        room = distance - self._rounding()
-        if room < 1:
-            raise StudyError(self.where, "epsilon or delta is too small for a table with so many columns")
-        self.multipliers = self._multipliers(room)
+        rest = self._calibrate_sums(budget)
         self.privacy = Privacy(spent.epsilon + rest.epsilon, spent.delta + rest.delta)
+
+    def _calibrate_sums(self, budget: Privacy) -> Privacy:
+        """The multipliers of all sums, and the privacy that follows from them."""
+        distance, spent = self._distance(budget, len(self.coordinates))
+        self.multipliers = self._multipliers(self._room(distance, self._rounding()))
+        return spent
+
+    def _room(self, distance: int, rounding: int) -> int:
+        if distance <= rounding:
+            raise StudyError(self.where, "epsilon or delta is too small for a table with so many columns")
+        return distance - rounding
 
     def _released_pairs(self) -> "list[tuple[int, int]]":
         last = len(self.features) + 1
@@ -120,20 +133,26 @@ class TableMechanism(Mechanism):
         answer: {field: sequence of numbers}, or an object whose `chunks()` yields such parts in order.
         """
         gram = Gram(len(self.features) + 2, self.average)
+        powers = PowerSums(len(self.features)) if self.products else None
         for before, columns in self.columns.parts(answer):
             arrays = as_arrays(columns)
             if arrays is None:
-                gram.add_rows(self.columns.records(columns, before))
+                records = self.columns.records(columns, before)
+                gram.add_rows(powers.add_rows(records) if powers else records)
             else:
-                gram.add_array(self.columns.array(arrays, before))
+                rows = self.columns.array(arrays, before)
+                gram.add_array(rows)
+                if powers:
+                    powers.add_array(rows)
         if gram.groups == 0:
             raise AnswerError(self.field, f"the table has fewer rows than one group of {self.average}")
         sums = [gram.total[i][j] for i, j in self.coordinates]
+        sums += [powers.total(product) for product in self.products] if powers else []
         return TableSums(gram.groups * self.average, sums)
 
     def randomise(self, quantised: TableSums, random: "Source") -> bytes:
         """The count, with noise where it has some, and the rounded sums with noise."""
-        noise = self._noise(len(self.coordinates) + (self.count_step > 0), random)
+        noise = self._noise(len(self.multipliers) + (self.count_step > 0), random)
         half = 1 << (MULTIPLIER_BITS - 1)
         words = [quantised.count]
         if self.count_step:
@@ -149,7 +168,7 @@ class TableMechanism(Mechanism):
         raise AnswerError(self.field, "a table is perturbed by its holder alone: use perturb")
 
     def words(self, payload: bytes) -> "list[int]":
-        """The integers with noise: the count's, where it has some, then the coordinates'."""
+        """The integers with noise: the count's, where it has some, the coordinates', the products'."""
         return self._all_words(payload)[self.count_step == 0 :]
 
     def _all_words(self, payload: bytes) -> "list[int]":
@@ -165,16 +184,38 @@ class TableMechanism(Mechanism):
             count = (2 * count + self.count_step) // (2 * self.count_step)
         return count, [value / grid for value, grid in zip(values, self._grids)]
 
+    def power_sums(self, payload: bytes) -> "list[float]":
+        """The noisy sums of products of features in scaled units, in the order of `products`."""
+        values = self._all_words(payload)[1 + len(self.coordinates) :]
+        return [value / grid for value, grid in zip(values, self._power_grids)]
+
     @property
     def _grids(self) -> "list[float]":
         """Integers for one scaled unit of each coordinate."""
         shift = 2.0 ** (2 * UNIT_BITS - MULTIPLIER_BITS)
-        return [multiplier * self.average * shift for multiplier in self.multipliers]
+        return [multiplier * self.average * shift for multiplier in self._pair_multipliers]
+
+    @property
+    def _pair_multipliers(self) -> "list[int]":
+        return self.multipliers[: len(self.coordinates)]
+
+    @property
+    def _power_grids(self) -> "list[float]":
+        multipliers = self.multipliers[len(self.coordinates) :]
+        return [
+            multiplier * 2.0 ** (len(product) * UNIT_BITS - MULTIPLIER_BITS)
+            for product, multiplier in zip(self.products, multipliers)
+        ]
 
     @property
     def noise_scale(self) -> "list[float]":
         """Each coordinate's noise, sd of Gaussian and scale b of Laplace noise, in scaled units."""
         return [(1 << NOISE_BITS) / grid for grid in self._grids]
+
+    @property
+    def power_noise_scale(self) -> "list[float]":
+        """`noise_scale` of each product's sum."""
+        return [(1 << NOISE_BITS) / grid for grid in self._power_grids]
 
     @property
     def count_noise_sd(self) -> float:
@@ -206,8 +247,8 @@ class TableMechanism(Mechanism):
         side = min(self.radius, UNIT)
         fields = [UNIT, *[side] * len(self.features), UNIT]
         products = [fields[i] * fields[j] * self.average for i, j in self.coordinates]
-        return [(p * m >> MULTIPLIER_BITS) + 1 for p, m in zip(products, self.multipliers)]
+        return [(p * m >> MULTIPLIER_BITS) + 1 for p, m in zip(products, self._pair_multipliers)]
 
 
-def _part(budget: Privacy, share: Rational) -> Privacy:
+def part(budget: Privacy, share: Rational) -> Privacy:
     return Privacy(budget.epsilon * share, budget.delta * share)

@@ -18,11 +18,13 @@ EXACT_ROWS = 1 << (53 - 2 * LIMB_BITS)
 class Gram:
     """Rows are lists (or arrays) of integers; those that do not fill a last group are left out.
 
-    total: the upper triangle's sums, by row. groups: how many vectors u were summed.
+    wide: entries of arrays are up to two limbs long, as those of groups are. total: the upper triangle's
+    sums, by row. groups: how many vectors u were summed.
     """
 
-    def __init__(self, width: int, average: int) -> None:
+    def __init__(self, width: int, average: int, wide: bool = False) -> None:
         self.average = average
+        self.wide = wide or average > 1
         self.groups = 0
         self.total = [[0] * width for _ in range(width)]
         self._open = [0] * width
@@ -47,7 +49,7 @@ class Gram:
                 sums[j] += entry * vector[j]
 
     def add_array(self, rows: "Integers") -> None:
-        """Add the rows of an array, entries of at most 2**LIMB_BITS: the same sums."""
+        """Add the rows of an array, entries of at most 2**LIMB_BITS (its square if wide): the same sums."""
         if self.average > 1:
             head = min(len(rows), (self.average - self._filled) % self.average)
             self.add_rows(rows[:head].tolist())
@@ -60,11 +62,10 @@ class Gram:
             self._add_vectors(rows)
 
     def _add_vectors(self, vectors: "Integers") -> None:
-        """Groups have entries of up to two limbs."""
         self.groups += len(vectors)
         for start in range(0, len(vectors), EXACT_ROWS):
             chunk = vectors[start : start + EXACT_ROWS]
-            high = chunk >> LIMB_BITS if self.average > 1 else 0 * chunk
+            high = chunk >> LIMB_BITS if self.wide else 0 * chunk
             low = chunk - (high << LIMB_BITS)
             self._add_products(low, low, 0)
             if high.any():

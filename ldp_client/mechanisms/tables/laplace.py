@@ -8,11 +8,12 @@ is the smaller of what the box and the norm allow.
 from functools import lru_cache
 
 from ldp_client.core.calibration import NOISE_BITS
-from ldp_client.core.quantise import UNIT
+from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.strips import laplace
 from ldp_client.mechanisms.base import Privacy
 from ldp_client.mechanisms.tables.ball_distance import Ball
-from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism
+from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism, part
+from ldp_client.mechanisms.tables.powers import power_distance
 from ldp_client.mechanisms.tables.sensitivities import box_distance
 from schemas.rational import Rational
 
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
 
 
+HALF = Rational(1, 2)
+
+
 class TableStatisticsLaplace(TableMechanism):
-    """The upper triangle of Σ (x, y)(x, y)ᵀ, and Σx, Σy with an intercept, plus round(2**20 × Laplace(1))."""
+    """The upper triangle of Σ (x, y)(x, y)ᵀ, and Σx, Σy with an intercept, plus round(2**20 × Laplace(1)).
+
+    With fourth moments half of ε is theirs: they and the second moments are two releases.
+    """
 
     name = "table_statistics_laplace"
     law = "laplace"
@@ -31,6 +38,19 @@ class TableStatisticsLaplace(TableMechanism):
         del size
         levels = budget.epsilon.floor_scaled(1 << NOISE_BITS)
         return levels, Privacy(Rational(levels, 1 << NOISE_BITS), Rational(0))
+
+    def _calibrate_sums(self, budget: Privacy) -> Privacy:
+        if not self.products:
+            return super()._calibrate_sums(budget)
+        half = part(budget, HALF)
+        pairs = super()._calibrate_sums(half)
+        levels, powers = self._distance(half, len(self.products))
+        room = self._room(levels, len(self.products))
+        distance = power_distance(self.radius, len(self.features), self.intercept)
+        fourth = (room << MULTIPLIER_BITS) // distance
+        # A sum of three features is counted UNIT times, as the distance is.
+        self.multipliers += [fourth << (UNIT_BITS * (4 - len(product))) for product in self.products]
+        return Privacy(pairs.epsilon + powers.epsilon, pairs.delta)
 
     def _rounding(self) -> int:
         return len(self.coordinates)

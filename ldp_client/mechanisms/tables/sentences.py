@@ -21,6 +21,12 @@ def table_sentences(mechanism: "TableMechanism") -> "list[str]":
         f"{'Gaussian' if gaussian else 'Laplace'} noise of {'standard deviation' if gaussian else 'scale'} "
         f"{_range(mechanism.noise_scale)}."
     ]
+    if mechanism.products:
+        said += [
+            f"{len(mechanism.products)} sums of products of "
+            f"{'three and four' if mechanism.intercept else 'four'} features are sent too, with Laplace "
+            f"noise of scale {_range(mechanism.power_noise_scale)}: half of epsilon is spent on them."
+        ]
     sd = mechanism.count_noise_sd
     counted = f"sent with noise of standard deviation {sd:.4g}" if sd else "public: it is sent as it is"
     return [*said, f"The number of records is {counted}."]

@@ -1,0 +1,129 @@
+"""What a first round says: the moments of every field, of how many records, and how many add noise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import hypot, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inference.methods.from_reports import holder_statistics
+from inference.methods.statistics import HolderStatistics, Matrix
+from inference.models.holders import rows_of
+from inference.reading import load_summary
+from inference.results.posterior import RESULT
+from inference.units import field_units, fields_of
+from ldp_client import mechanism_for
+from ldp_client.mechanisms.tables import TableMechanism
+from schemas import Question, Study
+from schemas.errors import InputError
+
+MARGINALS = "marginals"
+Rows = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class FirstRound:
+    """rows: mean and sd of "mean[field]" and "sd[field]" in own units. noises: of devices or of holders.
+
+    prior: what the document states of the regression that still holds with other bounds: all but `centre`,
+    the response at the middle of the features' bounds.
+    """
+
+    question: Question
+    rows: Rows
+    records: int
+    noises: int
+    prior: Mapping[str, Any]
+
+
+def first_rounds(study: Study, path: Path) -> list[FirstRound]:
+    """Of every question that states its share of a budget. Raises InputError.
+
+    path: the folder that `ldpkit fit` wrote about marginals, or the file of data holders' reports.
+    """
+    if study.unit == "holder":
+        return _of_holders(study, path)
+    asked = [question for question in study.questions if question.mechanism.statistic == MARGINALS]
+    if not asked:
+        raise InputError(f"study {study.id} has no question with the statistic {MARGINALS!r}")
+    assert study.route is not None
+    clients = study.route.clients
+    found = zip(asked, _posteriors(study, asked, path), strict=True)
+    return [FirstRound(question, rows, clients, clients, {}) for question, rows in found]
+
+
+def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]:
+    path = folder / RESULT
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        posteriors = [found["questions"][question.id]["parameters"] for question in asked]
+        digest = found["study"]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it") from None
+    if digest != study.digest:
+        raise InputError(f"{path} is about another study document")
+    return posteriors
+
+
+def _of_holders(study: Study, path: Path) -> list[FirstRound]:
+    asked = [question for question in study.questions if question.mechanism.share is not None]
+    if not asked:
+        raise InputError(f"study {study.id} has no table question that states its share of the budget")
+    summary, rounds = load_summary(study, str(path)), []
+    for question in asked:
+        mechanism = mechanism_for(question)
+        assert isinstance(mechanism, TableMechanism)
+        statistics = holder_statistics(question, mechanism, summary.questions[question.id])
+        if statistics.holders == 0:
+            raise InputError(f"{path} has no report of {question.id}")
+        records = max(1, round(float(rows_of(statistics).expected.sum())))
+        rows = moments_of(question, statistics, records)
+        rounds.append(FirstRound(question, rows, records, statistics.holders, _prior(study, question)))
+    return rounds
+
+
+def _prior(study: Study, question: Question) -> Mapping[str, Any]:
+    (asked,) = [one for one in study.document["questions"] if one["id"] == question.id]
+    return {name: law for name, law in asked["model"].get("prior", {}).items() if name != "centre"}
+
+
+def moments_of(question: Question, statistics: HolderStatistics, records: int) -> Rows:
+    """Mean and sd of every field from all holders' noisy Σv and Σv², with what noise and n leave unknown.
+
+    A variance is never below its noise's sd. Raises InputError where the norm must have cut records: the
+    sums are then of other values than the fields'.
+    """
+    sums, noise = statistics.sums.sum(axis=0) / records, statistics.noise * sqrt(statistics.holders) / records
+    mean, squares = np.clip(sums[0, 1:], -1, 1), np.diag(sums)[1:]
+    _check_norm(question, squares[:-1], np.diag(noise)[1:-1])
+    unsure = np.hypot(np.diag(noise)[1:], 2 * mean * noise[0, 1:])
+    sd = np.sqrt(np.maximum(squares - mean**2, unsure))
+    rows: dict[str, Mapping[str, float]] = {}
+    for index, field in enumerate(fields_of(question)):
+        zero, unit = field_units(field)
+        own, around = unit * float(sd[index]), unit * float(noise[0, index + 1])
+        spread = unit * float(unsure[index] / (2 * sd[index]))
+        rows[f"mean[{field.id}]"] = {
+            "mean": zero + unit * float(mean[index]),
+            "sd": hypot(around, own / sqrt(records)),
+        }
+        rows[f"sd[{field.id}]"] = {"mean": own, "sd": hypot(spread, own / sqrt(2 * records))}
+    return rows
+
+
+def _check_norm(question: Question, squares: Matrix, noise: Matrix) -> None:
+    """Lengths of half the squared norm on average, beyond what noise may feign, are those of cut records."""
+    assert question.norm is not None
+    limit = float(question.norm) ** 2
+    if limit < len(squares) and squares.sum() - 5 * np.linalg.norm(noise) > limit / 2:
+        raise InputError(
+            f"{question.id}: the norm {question.norm} cuts too many records to tell how fields are spread: "
+            "ask again with a larger one; the first study can be fitted by itself"
+        )

@@ -1,0 +1,96 @@
+"""Sums of products of three and four features over a table (DPBLR II-B5): which, exactly, and how far apart.
+
+A product is a tuple of features, counted from 1, in ascending order. Beside an intercept those of three are
+wanted too; those of two and one are among the second moments.
+"""
+
+from itertools import combinations_with_replacement
+from math import comb, factorial
+
+from ldp_client.core.integers import ceil_div
+from ldp_client.core.quantise import UNIT
+from ldp_client.mechanisms.tables.gram import EXACT_ROWS, Gram
+from ldp_client.mechanisms.tables.sensitivities import root_above
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ldp_client.mechanisms.tables.gram import Integers
+
+
+def products_of(features: int, intercept: bool) -> "list[tuple[int, ...]]":
+    """All products of three (beside an intercept) and of four features."""
+    orders = (3, 4) if intercept else (4,)
+    return [one for order in orders for one in combinations_with_replacement(range(1, features + 1), order)]
+
+
+class PowerSums:
+    """Exact sums of products of up to four features: of second moments of x and of all x_i x_j."""
+
+    def __init__(self, features: int) -> None:
+        self.pairs = list(combinations_with_replacement(range(1, features + 1), 2))
+        factors: "list[tuple[int, ...]]" = [*((i,) for i in range(1, features + 1)), *self.pairs]
+        self.places = {factor: place for place, factor in enumerate(factors)}
+        self.features = features
+        self.gram = Gram(len(factors), 1, wide=True)
+
+    def add_rows(self, rows: "Iterable[list[int]]") -> "Iterator[list[int]]":
+        """Add the records (1, x, y) that are read through it."""
+        for row in rows:
+            self.gram.add_rows([[*row[1 : self.features + 1], *(row[i] * row[j] for i, j in self.pairs)]])
+            yield row
+
+    def add_array(self, rows: "Integers") -> None:
+        """`add_rows` of an array: the same sums."""
+        import numpy as np
+
+        first, second = np.asarray(self.pairs).T
+        for start in range(0, len(rows), EXACT_ROWS):
+            part = rows[start : start + EXACT_ROWS]
+            products = part[:, first] * part[:, second]
+            self.gram.add_array(np.column_stack([part[:, 1 : self.features + 1], products]))
+
+    def total(self, product: "tuple[int, ...]") -> int:
+        """The sum of one product of three or four features, in units of UNIT to the −3 or −4."""
+        one, other = sorted((self.places[product[:-2]], self.places[product[-2:]]))
+        return self.gram.total[one][other]
+
+
+def power_distance(radius: int, features: int, intercept: bool) -> int:
+    """The L1 distance of two tables' sums at most, a record replaced: in units of UNIT⁻⁴, rounded up.
+
+    Sums of three features, which have a factor of UNIT less, count UNIT times. Of each order the smaller of
+    two bounds. The box: with |x_i| ≤ r = min(R, 1) a product is within [−r^k, r^k], or within [0, r⁴] if all
+    its exponents are even. The ball, ‖x‖, ‖x′‖ ≤ R: with c_α = k!/α! the multinomial coefficient of x^α,
+    Σ c_α x^α x′^α = (x·x′)^k, so by Cauchy and Schwarz
+
+        Σ|x^α − x′^α| ≤ √(Σ 1/c_α) · √(Σ c_α (x^α − x′^α)²) = √(Σ 1/c_α) · √(‖x‖^2k + ‖x′‖^2k − 2(x·x′)^k),
+
+    where the last root is at most √2·R⁴ for k = 4, as (x·x′)⁴ ≥ 0, and 2R³ for k = 3. Removing a record is
+    replacing it by zeros: the same holds under add/remove.
+    """
+    side = min(radius, UNIT)
+    squares = comb(features + 1, 2)
+    box = (2 * comb(features + 3, 4) - squares) * side**4
+    ball = root_above(ceil_div(2 * _exponents(features, 4) * radius**8, factorial(4)))
+    distance = min(box, ball)
+    if intercept:
+        box = 2 * comb(features + 2, 3) * side**3
+        ball = root_above(ceil_div(4 * _exponents(features, 3) * radius**6, factorial(3)))
+        distance += UNIT * min(box, ball)
+    return distance
+
+
+def _exponents(features: int, order: int) -> int:
+    """Σ α! over all products of this order: by how many features a product has, and how often each."""
+    shapes = {3: ((3,), (2, 1), (1, 1, 1)), 4: ((4,), (3, 1), (2, 2), (2, 1, 1), (1, 1, 1, 1))}[order]
+    total = 0
+    for shape in shapes:
+        arrangements, value = factorial(len(shape)), 1
+        for times in set(shape):
+            arrangements //= factorial(shape.count(times))
+        for times in shape:
+            value *= factorial(times)
+        total += comb(features, len(shape)) * arrangements * value
+    return total

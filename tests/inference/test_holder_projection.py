@@ -1,0 +1,140 @@
+"""Algorithm 2 for data holders: moments from their first reports, and the second study."""
+
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from inference.methods.from_reports import holder_statistics
+from inference.projection import second_study as second
+from inference.projection.rounds import first_rounds, moments_of
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from schemas import Study
+from schemas.errors import InputError, StudyError
+from summaries import summarize
+from tests import studies
+
+# Bounds several times too wide.
+FIELDS = {
+    "age": (40.0, 8.0, ("-100", "200")),
+    "dose": (3.0, 1.0, ("-20", "20")),
+    "rate": (70.0, 9.0, ("-80", "160")),
+}
+
+
+def first_study(epsilon="0.5", delta="1e-7", share="0.25", norm="1", **changes):
+    fields = [{"id": name, "bounds": list(bounds)} for name, (_, _, bounds) in FIELDS.items()]
+    mechanism = {"name": "table_statistics", "epsilon": epsilon, "delta": delta, "share": share}
+    model = {"name": "linear_regression", **changes.pop("model", {})}
+    question = {
+        "id": "stay",
+        "ask": "table",
+        "features": fields[:-1],
+        "norm": norm,
+        "response": fields[-1],
+        "mechanism": {key: value for key, value in {**mechanism, **changes}.items() if value is not None},
+        "model": model,
+    }
+    return Study(studies.document(copy.deepcopy(question), unit="holder"))
+
+
+def tables(sizes, seed=1):
+    random = np.random.default_rng(seed)
+    return [{name: random.normal(mean, sd, n) for name, (mean, sd, _) in FIELDS.items()} for n in sizes]
+
+
+def reports_of(study, some):
+    mechanisms = {"stay": mechanism_for(study.questions[0])}
+    return [perturb_answers(study, mechanisms, {"stay": one}) for one in some]
+
+
+def statistics_of(study, some):
+    question = study.questions[0]
+    part = summarize(study, reports_of(study, some)).questions["stay"]
+    return holder_statistics(question, mechanism_for(question), part)
+
+
+def reports_file(study, some, folder):
+    path = folder / "first.ndjson"
+    path.write_text("".join(report.to_json() + "\n" for report in reports_of(study, some)))
+    return path
+
+
+def test_moments_are_those_of_all_records_within_what_is_not_known():
+    study = first_study()
+    for seed in range(5):
+        rows = moments_of(study.questions[0], statistics_of(study, tables([60_000, 30_000], seed)), 90_000)
+        for name, (mean, sd, _) in FIELDS.items():
+            for found, true in ((rows[f"mean[{name}]"], mean), (rows[f"sd[{name}]"], sd)):
+                assert abs(found["mean"] - true) < 6 * found["sd"]
+                assert 0 < found["sd"] < 0.5 * sd
+
+
+def test_sums_that_are_mostly_noise_leave_wide_spreads():
+    study = first_study("0.01")
+    question = study.questions[0]
+    some = tables([300])
+    for _ in range(5):
+        rows = moments_of(question, statistics_of(study, some), 300)
+        assert rows["sd[age]"]["mean"] + rows["sd[age]"]["sd"] > FIELDS["age"][1]
+
+
+def test_a_norm_that_cuts_most_records_is_refused():
+    study = first_study("8", "1e-3", norm="0.1")
+    with pytest.raises(InputError, match=r"the norm 0\.1 cuts too many records"):
+        moments_of(study.questions[0], statistics_of(study, tables([3000])), 3000)
+
+
+def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
+    prior = {"sd": {"distribution": "half_normal", "scale": "5"}}
+    centre = {"centre": {"distribution": "normal", "loc": "70", "scale": "5"}}
+    study = first_study(count_share="0.1", model={"prior": {**prior, **centre}})
+    path = reports_file(study, tables([200_000, 100_000]), tmp_path)
+    found, (projected,) = second.second_study(study, path, "again", seed=3)
+    question = found.questions[0]
+    assert (found.id, found.version, found.unit, question.ask) == ("again", 1, "holder", "table")
+    assert question.mechanism.name == "table_statistics"
+    assert (str(question.mechanism.epsilon), str(question.mechanism.delta)) == ("1.5", "0.0000003")
+    assert (str(question.mechanism.count_share), question.mechanism.share) == ("0.1", None)
+    assert found.document["questions"][0]["model"]["prior"] == prior
+    feature, response, _ = projected.thresholds.projection
+    for field, threshold in zip((*question.features, question.response), (feature, feature, response)):
+        mean, sd, _ = FIELDS[field.id]
+        low, high = map(float, field.bounds)
+        assert (high - low) / 2 == pytest.approx(threshold * sd, rel=0.2)
+        assert (low + high) / 2 == pytest.approx(mean, abs=0.5 * sd)
+    assert projected.thresholds.error < projected.assumed_error
+    mechanism_for(question)
+    again, _ = second.second_study(study, path, "again", seed=3)
+    assert again.to_json() == found.to_json()
+
+
+def test_all_holders_noise_counts(tmp_path):
+    study = first_study()
+    (one,) = first_rounds(study, reports_file(study, tables([6000]), tmp_path))
+    (six,) = first_rounds(study, reports_file(study, tables([1000] * 6), tmp_path))
+    assert (one.records, one.noises, six.records, six.noises) == (6000, 1, 6000, 6)
+    budget = second.rest_of_budget(study.questions[0])
+    assert Fraction(budget[0]) == Fraction(3, 2)
+    single, summed = (second._total_noise(study, first, budget, 1.0) for first in (one, six))
+    assert summed == pytest.approx(sqrt(6) * single)
+    wide = mechanism_for(first_study("1.5", "3e-7").questions[0])
+    assert single == pytest.approx(wide.noise_scale[wide.coordinates.index((1, 1))])
+
+
+def test_what_cannot_be_projected_is_refused(tmp_path):
+    for changes in ({"intercept": False}, {"average": 3}):
+        with pytest.raises(StudyError, match="an intercept, and no average") as caught:
+            first_study(**changes)
+        assert caught.value.field == "questions[0].mechanism.share"
+    with pytest.raises(StudyError):
+        first_study(name="table_statistics_ddplr")
+    study = first_study()
+    path = reports_file(study, tables([100]), tmp_path)
+    with pytest.raises(InputError, match="no table question that states its share"):
+        second.second_study(first_study(share=None), path, "again")
