@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 Slope = Callable[[Vector], tuple[float, Vector]]
 
 # Up to so many dimensions a shape has correlations, beyond them a width for each coordinate.
-MOST_DENSE = 1500
+MOST_DENSE = 256
 # Of the unbounded coordinates: no direction is taken as wider than this before draws have shown it.
 WIDEST = 10.0
 # The step of difference quotients, in unbounded coordinates.
