@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference import fit, laplace
+from inference import fit
 from inference.models import model_for
+from inference.sampling import laplace
 from inference.sampling.importance import resample, weigh
 from inference.sampling.laplace import approximate
 from ldp_client import mechanism_for

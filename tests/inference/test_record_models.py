@@ -58,7 +58,8 @@ def test_a_linear_model_finds_the_line():
     model = model_for(study.questions[0], summary.questions["wage"])
     drawn = model.parameters(sample(model, seed=1, kept=200).sites)
     near(drawn, {"coefficient[age]": 0.02, "coefficient[years]": -0.05, "sd": SD})
-    assert drawn["coefficient[years]"].mean() < -3 * drawn["coefficient[years]"].std()
+    # A ninth of the prior's: the noise is another in each run, its size is not.
+    assert drawn["coefficient[years]"].std() < 0.02
 
 
 def test_a_logistic_model_finds_the_line_from_a_file_of_reports(tmp_path):
