@@ -21,7 +21,7 @@ from inference.predicting import predict
 from inference.priors import priors_of, with_priors
 from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
-from inference.sampling import Sampled, sample, sample_prior
+from inference.sampling import PriorDraws, Sampled, sample
 from inference.sampling.laplace import approximate
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.tables import TableMechanism
@@ -116,8 +116,9 @@ def draw_posterior(
 ) -> Posterior:
     """Draw from one model's posterior and judge the draws."""
     own_seed = seed_of(question, seed)
+    prior = PriorDraws(model, own_seed)
     drawn = METHODS[method](model, own_seed)
-    prior_sites = sample_prior(model, own_seed)
+    prior_sites = prior.sites()
     drawing = Drawing(
         drawn, model.parameters(drawn.sites), model.parameters(prior_sites), priors_of(question), model.notes
     )

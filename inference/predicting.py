@@ -16,6 +16,7 @@ from inference.likelihoods.counts import CellCounts
 from inference.likelihoods.holders import HolderLaw
 from inference.models.base import Draws, Model
 from inference.results.predictive import Predictive
+from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, as_arrays
 
 SIMULATED = 60
@@ -34,7 +35,7 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
     flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in posterior.items()}
     with jax.enable_x64(True):
         data = as_arrays(model.data)
-        program = jax.jit(jax.vmap(partial(_expected, model), (0, 0, None)))
+        program = Program(jax.vmap(partial(_expected, model), (0, 0, None)), runs_once=True)
         keys = jax.random.split(jax.random.key(seed), SIMULATED)
         found = [program(keys, _some(sites), data) for sites in (prior, flat)]
     random = np.random.default_rng(seed)

@@ -1,7 +1,8 @@
-"""Drawing from a model's posterior and prior: NUTS (nuts.py), or a Gaussian approximation (laplace.py)."""
+"""Drawing from a model: its posterior with NUTS (nuts.py) or nearly (laplace.py), its prior (prior.py)."""
 
 from __future__ import annotations
 
-from inference.sampling.nuts import CHAINS, KEPT, PRIOR_DRAWS, Sampled, prior_sites, sample, sample_prior
+from inference.sampling.nuts import CHAINS, KEPT, Sampled, sample
+from inference.sampling.prior import PRIOR_DRAWS, PriorDraws, prior_sites, sample_prior
 
-__all__ = ["CHAINS", "KEPT", "PRIOR_DRAWS", "Sampled", "prior_sites", "sample", "sample_prior"]
+__all__ = ["CHAINS", "KEPT", "PRIOR_DRAWS", "PriorDraws", "Sampled", "prior_sites", "sample", "sample_prior"]

@@ -1,22 +1,20 @@
-"""Drawing from a model with NUTS, and from its prior."""
+"""Drawing from a model's posterior with NUTS."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from numpyro import handlers
 
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing
 from inference.sampling.chains import Chains, State, settled, starts
 from inference.sampling.programs import Program
-from inference.sampling.space import Arrays, Space, as_arrays, space_of
+from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
 
 CHAINS = 4
@@ -26,7 +24,6 @@ KEPT = 1000
 # Draws of one call of the compiled program: it divides every phase.
 LENGTH = 100
 MOST_ROUNDS = 4
-PRIOR_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -58,14 +55,14 @@ def sample(
         space, data = space_of(model), as_arrays(model.data)
         chains = Chains(space, LENGTH)
         chains.prepare(CHAINS, _blank_factor(space.dimension), data)
-        sites_of = Program(_sites_of(space))
+        sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((CHAINS, kept, space.dimension)), data)
-        start = np.asarray(jax.jit(space.start)(as_arrays(model.initial, float), data))
-        state, shape = _warmed(chains, start, data, seed, warmup)
+        start = Program(space.start, runs_once=True)(as_arrays(model.initial, float), data)
+        state, shape = _warmed(chains, np.asarray(start), data, seed, warmup)
         rounds: list[Sampled] = []
         for _ in range(MOST_ROUNDS):
             state, moved = chains.run(state, shape.factor, data, kept)
-            rounds.append(Sampled(_arrays(sites_of(moved.vectors, data)), moved.diverging))
+            rounds.append(Sampled(as_draws(sites_of(moved.vectors, data)), moved.diverging))
             if enough(_joined(rounds).sites):
                 break
     return _joined(rounds)
@@ -99,25 +96,3 @@ def _sites_of(space: Space) -> Callable[[Array, Arrays], dict[str, Array]]:
 def _joined(rounds: list[Sampled]) -> Sampled:
     sites = {name: np.concatenate([part.sites[name] for part in rounds], axis=1) for name in rounds[0].sites}
     return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
-
-
-def sample_prior(model: Model, seed: int, draws: int = PRIOR_DRAWS) -> Draws:
-    """Independent draws of a model's parameters before any data: {site: (draws, …)}."""
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(seed), draws)
-        program = jax.jit(jax.vmap(lambda key, data: prior_sites(model, key, data), in_axes=(0, None)))
-        return _arrays(program(keys, as_arrays(model.data)))
-
-
-def prior_sites(model: Model, key: Array, data: Arrays) -> dict[str, Array]:
-    """One draw of every site from the prior."""
-    trace: dict[str, Any] = handlers.trace(handlers.seed(model.program, key)).get_trace(**data)
-    return {
-        name: site["value"]
-        for name, site in trace.items()
-        if site["type"] == "sample" and not site["is_observed"]
-    }
-
-
-def _arrays(sites: Mapping[str, Array]) -> Draws:
-    return {name: np.asarray(value, dtype=np.float64) for name, value in sites.items()}

@@ -12,7 +12,7 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 
-from inference.models.base import Model
+from inference.models.base import Draws, Model
 
 Arrays = Mapping[str, Array]
 
@@ -58,3 +58,8 @@ def space_of(model: Model) -> Space:
 def as_arrays(values: Mapping[str, object], dtype: type | None = None) -> dict[str, Array]:
     """A model's data or initial values as what compiled programs take."""
     return {name: jnp.asarray(np.asarray(value), dtype=dtype) for name, value in values.items()}
+
+
+def as_draws(values: Mapping[str, Array]) -> Draws:
+    """What compiled programs gave, as a model's draws."""
+    return {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
