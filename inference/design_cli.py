@@ -7,18 +7,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.documents import load_study
+from ldp_client.commands import add_command
+from ldp_client.documents import chosen_questions, load_study
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
     from inference.calibration.job import Calibration
     from inference.planning.job import Plan
-    from schemas import Study
+
+SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register plan and calibrate."""
-    plan = subparsers.add_parser("plan", help="expected posterior widths by devices and epsilon")
+    text = "simulate how wide posteriors will be, by devices and epsilon"
+    plan = add_command(subparsers, "plan", text, "plan study.json --question age --width 0.5 --out plan")
     _add_common(plan)
     plan.add_argument("--devices", type=_whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
@@ -29,8 +32,9 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     plan.set_defaults(run=run_plan)
 
-    calibrate = subparsers.add_parser(
-        "calibrate", help="do intervals contain the truth as often as they say?"
+    text = "simulate whether intervals contain the truth as often as they say"
+    calibrate = add_command(
+        subparsers, "calibrate", text, "calibrate study.json --question age --out calibration"
     )
     _add_common(calibrate)
     calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")
@@ -45,7 +49,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument("study", metavar="STUDY.json")
     command.add_argument("--question", metavar="ID", help="default: every question")
     command.add_argument("--out", required=True, metavar="DIR")
-    command.add_argument("--seed", type=int, default=0, metavar="N")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
 
 
 def _whole_numbers(text: str) -> list[int]:
@@ -66,8 +70,8 @@ def run_plan(arguments: argparse.Namespace) -> int:
     epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
     with whole_folder(Path(arguments.out), OWN_FILES) as folder:
         found = [
-            plan(study, name, arguments.devices or DEVICES, epsilons, truth, arguments.seed, tell)
-            for name in _asked(study, arguments.question)
+            plan(study, question.id, arguments.devices or DEVICES, epsilons, truth, arguments.seed, tell)
+            for question in chosen_questions(study, arguments.question)
         ]
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
         save_plans(study, found, folder, arguments.width)
@@ -109,8 +113,8 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     devices = DEVICES if arguments.n is None else arguments.n
     with whole_folder(Path(arguments.out), OWN_FILES) as folder:
         found = [
-            calibrate(study.question(name), studies, devices, arguments.seed, arguments.device, tell)
-            for name in _asked(study, arguments.question)
+            calibrate(question, studies, devices, arguments.seed, arguments.device, tell)
+            for question in chosen_questions(study, arguments.question)
         ]
         save_calibrations(study, found, folder)
     print("\n".join(line for one in found for line in calibration_lines(one)))
@@ -131,15 +135,6 @@ def calibration_lines(found: Calibration) -> list[str]:
             f"{row['covered_90']:.0%} of the studies; ranks: chi-square p = {row['chi_square_p']:.2g}"
         )
     return [*lines, *(f"  {line}" for line in (*found.reasons, *found.notes))]
-
-
-def _asked(study: Study, question: str | None) -> list[str]:
-    names = [one.id for one in study.questions]
-    if question is None:
-        return names
-    if question not in names:
-        raise InputError(f"the study has no question {question!r}: {', '.join(names)} are there")
-    return [question]
 
 
 def tell(message: str) -> None:

@@ -1,6 +1,9 @@
 """The command line: exit codes, one clear line for bad input, help without the extras."""
 
+import argparse
 import json
+import re
+import shlex
 import subprocess
 import sys
 
@@ -127,6 +130,22 @@ def test_help_lists_every_command():
     assert done.returncode == 0
     for command in ("study", "perturb", "answer", "withdraw", "serve", "export", "summarize", "fit", "demo"):
         assert command in done.stdout
+
+
+def leaves(parser):
+    """Every command that does something, below a parser."""
+    groups = [item for item in parser._actions if isinstance(item, argparse._SubParsersAction)]
+    return [leaf for group in groups for child in group.choices.values() for leaf in leaves(child)] or [
+        parser
+    ]
+
+
+@pytest.mark.parametrize("command", leaves(cli.build_parser()), ids=lambda command: command.prog)
+def test_every_command_says_what_it_does_and_shows_a_call_of_itself(command):
+    assert command.description
+    (example,) = re.findall("^  ldpkit (.*)$", command.epilog, flags=re.M)
+    parsed = cli.build_parser().parse_args(shlex.split(example))
+    assert parsed.run is command.get_default("run")
 
 
 def test_an_answer_without_anybody_to_consent_is_refused(tmp_path):
