@@ -12,7 +12,7 @@ from ldp_client.cli import build_parser
 from ldp_client.mechanisms import mechanism_for
 from schemas import Study
 from schemas.catalogue import ASKS, MECHANISMS, MODELS
-from schemas.study import STUDY
+from schemas.study_shape import STUDY
 from tests import studies
 
 ROOT = Path(__file__).parent.parent
