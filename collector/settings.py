@@ -15,9 +15,9 @@ from ldp_client.documents import read_bytes
 from schemas.errors import InputError
 
 PREFIX = "LDPKIT_"
-TOKEN_VARIABLE = PREFIX + "TOKEN"
 # prometheus_client's own name: the folder where the counts of several processes meet.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+TOKEN_VARIABLE = PREFIX + "TOKEN"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from schemas.errors import InputError
 if TYPE_CHECKING:
     from inference.calibration.job import Calibration
     from inference.planning.job import Plan
+    from schemas import Study
 
 SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
 
@@ -70,8 +71,8 @@ def run_plan(arguments: argparse.Namespace) -> int:
     epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
     with whole_folder(Path(arguments.out), OWN_FILES) as folder:
         found = [
-            plan(study, question.id, arguments.devices or DEVICES, epsilons, truth, arguments.seed, tell)
-            for question in chosen_questions(study, arguments.question)
+            plan(study, name, arguments.devices or DEVICES, epsilons, truth, arguments.seed, tell)
+            for name in _asked(study, arguments.question)
         ]
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
         save_plans(study, found, folder, arguments.width)
@@ -113,8 +114,8 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     devices = DEVICES if arguments.n is None else arguments.n
     with whole_folder(Path(arguments.out), OWN_FILES) as folder:
         found = [
-            calibrate(question, studies, devices, arguments.seed, arguments.device, tell)
-            for question in chosen_questions(study, arguments.question)
+            calibrate(study.question(name), studies, devices, arguments.seed, arguments.device, tell)
+            for name in _asked(study, arguments.question)
         ]
         save_calibrations(study, found, folder)
     print("\n".join(line for one in found for line in calibration_lines(one)))
@@ -135,6 +136,10 @@ def calibration_lines(found: Calibration) -> list[str]:
             f"{row['covered_90']:.0%} of the studies; ranks: chi-square p = {row['chi_square_p']:.2g}"
         )
     return [*lines, *(f"  {line}" for line in (*found.reasons, *found.notes))]
+
+
+def _asked(study: Study, question: str | None) -> list[str]:
+    return [one.id for one in chosen_questions(study, question)]
 
 
 def tell(message: str) -> None:

@@ -55,7 +55,7 @@ def run_close(arguments: argparse.Namespace) -> int:
     tokens = arguments.token or [os.environ.get(TOKEN_VARIABLE, "")]
     if not all(tokens):
         raise InputError(f"closing needs the nodes' operator keys: --token, or {TOKEN_VARIABLE}")
-    closed = close_study(_load_study(arguments.study), tokens, lambda line: print(line, file=sys.stderr))
+    closed = close_study(_read_study(arguments.study), tokens, lambda line: print(line, file=sys.stderr))
     transcript = f"{arguments.out.removesuffix('.json')}.transcript.json"
     with replacing(transcript) as file:
         file.write(closed.transcript.to_json())
@@ -70,13 +70,13 @@ def run_verify(arguments: argparse.Namespace) -> int:
     from collector.secure_sum.transcript import Transcript
 
     transcript = Transcript.from_json(read_bytes(arguments.transcript))
-    total = transcript.total(_load_study(arguments.study))
+    total = transcript.total(_read_study(arguments.study))
     clients = next(iter(total.questions.values())).n
     print(f"{len(transcript.sums)} nodes signed the same set of {clients} devices, and these sums")
     return 0
 
 
-def _load_study(path: str) -> Study:
+def _read_study(path: str) -> Study:
     study = load_study(path)
     if study.route is None:
         raise InputError(f"study {study.id} has no route 'secure_sum': its reports go to a collector")

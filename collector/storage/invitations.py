@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from sqlalchemy import Table, delete, insert, update
+from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage.models import InvitationRow
@@ -36,3 +36,9 @@ def use_invitations(session: Session, study: int, hashes: Iterable[bytes]) -> se
         statement = delete(INVITATIONS).where(INVITATIONS.c.study == study, some)
         used.update(session.connection().execute(statement.returning(INVITATIONS.c.hash)).scalars())
     return used
+
+
+def count_invitations(session: Session, study: int) -> int:
+    """How many were not used yet."""
+    counted = select(func.count()).select_from(INVITATIONS).where(INVITATIONS.c.study == study)
+    return int(session.connection().execute(counted).scalar_one())

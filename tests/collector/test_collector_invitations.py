@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from sqlalchemy import func, inspect, select, text
+from sqlalchemy import inspect, text
 
 from collector.operator.inviting import invite
 from collector.operator.keys import hash_key
 from collector.reports.writer import Upload
-from collector.storage.invitations import INVITATIONS
+from collector.storage.invitations import count_invitations
 from schemas.errors import InputError
 from tests.collector.conftest import build_report
 from tests.collector.test_collector_admin import run
@@ -38,7 +38,7 @@ def made(harness, count):
 
 def left(harness):
     with harness.collector.database.read() as session:
-        return session.scalar(select(func.count()).select_from(INVITATIONS))
+        return count_invitations(session, 1)
 
 
 def put(harness, report, invitation=None):
