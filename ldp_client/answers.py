@@ -70,7 +70,9 @@ def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
     """Raises InputError unless the header of file `name` is the expected columns, each once."""
     for column in expected:
         if column not in header:
-            raise InputError(f"{name}: column {column} is missing")
+            raise InputError(
+                f"{name}: column {column} is missing; the header must have {', '.join(expected)}"
+            )
     for column in header:
         if column not in expected:
             raise InputError(f"{name}: column {column[:64]!r} is not in the study: leave it out")

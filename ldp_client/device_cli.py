@@ -101,6 +101,8 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
 
     collector, study_id = split_study_url(arguments.study_url)
     device = Device(arguments.folder, "1", collector)
+    if study_id not in [spend.study for spend in device.ledger.spent()]:
+        raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
     print(f"withdrew from {study_id}: {device.withdraw(study_id)} reports to be deleted")
     return _flush(device)
 

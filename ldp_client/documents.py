@@ -1,6 +1,6 @@
 """Study documents in files, and what commands take from them."""
 
-from schemas.errors import InputError
+from schemas.errors import InputError, StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
 
 def load_study(path: str) -> "Study":
-    """Read a study document. Raises InputError, StudyError."""
+    """Read a study document. Raises InputError, which names the file, and the field that is wrong."""
     from schemas.study import Study
 
-    return Study.from_json(read_bytes(path))
+    try:
+        return Study.from_json(read_bytes(path))
+    except StudyError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Question]":

@@ -65,11 +65,30 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, arguments, says):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bad_study_names_its_field(tmp_path):
-    path = tmp_path / "study.json"
-    path.write_text(json.dumps(studies.document(studies.with_epsilon(studies.NUMBER, "0"))))
-    done = run("study", "check", path)
-    assert (done.returncode, "questions[0].mechanism.epsilon" in done.stderr) == (2, True)
+GOOD = json.dumps(studies.document(studies.NUMBER), indent=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            GOOD.replace('"epsilon": "1"', '"epsilon": "0"'),
+            "questions[0].mechanism.epsilon: 0 is out",
+        ),
+        (
+            GOOD.replace('"bounds"', '"bound"'),
+            "questions[0].bound: unknown field; known are ask, bounds,",
+        ),
+        (GOOD.replace('"0",', '"0"'), "line 12, column 1: Expecting ',' delimiter"),
+    ],
+)
+def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
+    path = tmp_path / "my.json"
+    path.write_text(text)
+    assert cli.main(["study", "check", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"ldpkit: {path}: study: ")
+    assert says in error
 
 
 def test_perturb_writes_reports(tmp_path, study_file):
