@@ -81,7 +81,7 @@ def test_a_truth_that_is_none(text):
     ("options", "says"),
     [
         (["--devices", "0,5"], "whole and positive"),
-        (["--question", "never"], "no question 'never'"),
+        (["--question", "never"], "--question: must be one of ever"),
         (["--epsilon", "0"], "epsilon"),
         (["--truth", "q=1"], "no parameter"),
     ],
