@@ -134,7 +134,6 @@ def _announce(url: str, ready_file: str | None) -> None:
 
 
 def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, is {number}")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, is {text}")
+    return int(text)

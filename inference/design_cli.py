@@ -54,7 +54,10 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 
 def _whole_numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be whole numbers, as in 1000,10000, is {text}") from None
 
 
 def run_plan(arguments: argparse.Namespace) -> int:

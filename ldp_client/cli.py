@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMAND_GROUP = "ldpkit.commands"
 COLLECTOR_MODULES = (
     "alembic",
+    "cryptography",
     "flask",
     "granian",
     "gunicorn",

@@ -133,6 +133,7 @@ sys.exit(main(sys.argv[1:]))
         (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
         (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldpkit[signing]"),
+        (["cryptography"], ["secure-sum", "keygen", "--out", "node.key"], "ldpkit[collector]"),
     ],
 )
 def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extra):
@@ -142,6 +143,20 @@ def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extr
     assert done.returncode == 2
     assert extra in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["serve", "--workers", "two"], "--workers: must be a whole number of at least 1, is two"),
+        (["serve", "--threads", "0"], "--threads: must be a whole number of at least 1, is 0"),
+        (["plan", "s.json", "--out", "p", "--devices", "1e3"], "--devices: must be whole numbers, as in"),
+    ],
+)
+def test_an_option_that_is_no_number_is_named(capsys, arguments, says):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(arguments)
+    assert says in capsys.readouterr().err
 
 
 def test_help_lists_every_command():
