@@ -113,7 +113,10 @@ def print_verdicts(posteriors: dict[str, Posterior]) -> None:
     for name, posterior in posteriors.items():
         verdict = "ok" if posterior.diagnostics.ok else "NOT OK"
         print(f"{name} ({posterior.model}, {posterior.size_in_words()}): {verdict}")
-        for row_name, row in posterior.summary().items():
-            print(f"  {row_name:28} {row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}")
+        rows = posterior.summary()
+        width = max(map(len, rows))
+        for row_name, row in rows.items():
+            numbers = f"{row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}"
+            print(f"  {row_name:{width}} {numbers}")
         for line in (*posterior.diagnostics.reasons, *posterior.diagnostics.notes):
             print(f"  {line}")
