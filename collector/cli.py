@@ -14,22 +14,26 @@ from pathlib import Path
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
-from collector.settings import Settings, settings_with
+from collector.settings import TOKEN_VARIABLE, Settings, settings_with
+from ldp_client.commands import add_command
 from schemas.errors import InputError
 
-TOKEN_VARIABLE = "LDPKIT_TOKEN"
 TOKEN_BYTES = 32
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register them."""
-    _add_serve(subparsers.add_parser("serve", help="run the collector"))
-    _add_export(subparsers.add_parser("export", help="fetch a study's reports from a collector"))
-    add_posteriors(subparsers.add_parser("posteriors", help="fit running posteriors for the operator's page"))
-    add_backup(subparsers.add_parser("backup", help="copy the collector's database while it is in use"))
-    add_admin(subparsers.add_parser("admin", help="keys, studies and retention"))
-    add_secure_sum(subparsers.add_parser("secure-sum", help="nodes' keys, and closing a secure sum"))
+    _add_serve(add_command(subparsers, "serve", "run the collector", "serve --port 8000"))
+    text = "fetch a study's reports from a collector"
+    _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
+    text = "fit posteriors for the operator's page, again whenever reports have come"
+    add_posteriors(add_command(subparsers, "posteriors", text, "posteriors --once"))
+    text = "copy the collector's database while it is in use"
+    add_backup(add_command(subparsers, "backup", text, "backup --out backup.sqlite3"))
+    text = "manage keys, invitations, studies and retention, straight on the database"
+    add_admin(add_command(subparsers, "admin", text))
+    add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +55,13 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY_ID")
-    parser.add_argument("--from", dest="collector", metavar="URL", default="http://127.0.0.1:8000")
+    parser.add_argument(
+        "--from",
+        dest="collector",
+        metavar="URL",
+        default="http://127.0.0.1:8000",
+        help="the collector (default %(default)s)",
+    )
     parser.add_argument("--token", help=f"a key that may read; default {TOKEN_VARIABLE}")
     parser.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.csv, or *.parquet"
@@ -124,7 +134,6 @@ def _announce(url: str, ready_file: str | None) -> None:
 
 
 def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, is {number}")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, is {text}")
+    return int(text)

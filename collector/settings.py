@@ -11,11 +11,13 @@ from typing import Any
 
 import tomllib
 
+from ldp_client.documents import read_bytes
 from schemas.errors import InputError
 
 PREFIX = "LDPKIT_"
 # prometheus_client's own name: the folder where the counts of several processes meet.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+TOKEN_VARIABLE = PREFIX + "TOKEN"
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,7 @@ def settings_with(**changes: Any) -> Settings:
 
 def _read_file(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        return tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
 

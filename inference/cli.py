@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inference import design_cli
-from inference.design_cli import tell
+from inference.design_cli import SAME_NUMBERS, tell
 from inference.methods import NAMES
 from inference.projection.cli import add_project
+from ldp_client.commands import add_command
 from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
@@ -18,17 +19,31 @@ if TYPE_CHECKING:
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register summarize, fit, demo, plan, calibrate and project."""
-    summarize = subparsers.add_parser("summarize", help="reduce reports to a fixed-size, mergeable summary")
+    text = "reduce reports to a fixed-size, mergeable summary"
+    example = "summarize study.json reports.ndjson --out summary.json"
+    _add_summarize(add_command(subparsers, "summarize", text, example))
+    text = "fit a posterior to each question, from reports or a summary"
+    _add_fit(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior"))
+    text = "run the whole pipeline on real data; ends with a report page"
+    _add_demo(add_command(subparsers, "demo", text, "demo --out demo --devices 500"))
+    design_cli.add_commands(subparsers)
+    add_project(subparsers)
+
+
+def _add_summarize(summarize: argparse.ArgumentParser) -> None:
     summarize.add_argument("study", metavar="STUDY.json")
     summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
     summarize.add_argument("--out", required=True, metavar="FILE")
     summarize.set_defaults(run=run_summarize)
 
-    fit = subparsers.add_parser("fit", help="posteriors from reports or a summary")
+
+def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("study", metavar="STUDY.json")
-    fit.add_argument("reports", metavar="REPORTS_OR_SUMMARY")
-    fit.add_argument("--out", required=True, metavar="DIR")
-    fit.add_argument("--seed", type=int, default=0, metavar="N")
+    fit.add_argument(
+        "reports", metavar="REPORTS_OR_SUMMARY", help="NDJSON or Parquet, or what summarize wrote"
+    )
+    fit.add_argument("--out", required=True, metavar="DIR", help="gets posterior.json, draws and report.html")
+    fit.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
     fit.add_argument(
         "--method",
         choices=["nuts", "laplace", *NAMES],
@@ -39,7 +54,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     fit.set_defaults(run=run_fit)
 
-    demo = subparsers.add_parser("demo", help="the whole pipeline on real data; ends with a report page")
+
+def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--out", default="demo", metavar="DIR", help="where the results go (default: demo)")
     demo.add_argument("--devices", type=int, default=None, metavar="N", help="default: all 6,366 people")
     demo.add_argument("--epsilon", default="1", metavar="E", help="of each question (default 1)")
@@ -47,8 +63,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         "--seed", type=int, default=0, metavar="N", help="of data split and sampler, not of noise"
     )
     demo.set_defaults(run=run_demo)
-    design_cli.add_commands(subparsers)
-    add_project(subparsers)
 
 
 def run_summarize(arguments: argparse.Namespace) -> int:
@@ -99,7 +113,10 @@ def print_verdicts(posteriors: dict[str, Posterior]) -> None:
     for name, posterior in posteriors.items():
         verdict = "ok" if posterior.diagnostics.ok else "NOT OK"
         print(f"{name} ({posterior.model}, {posterior.size_in_words()}): {verdict}")
-        for row_name, row in posterior.summary().items():
-            print(f"  {row_name:28} {row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}")
+        rows = posterior.summary()
+        width = max(map(len, rows))
+        for row_name, row in rows.items():
+            numbers = f"{row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}"
+            print(f"  {row_name:{width}} {numbers}")
         for line in (*posterior.diagnostics.reasons, *posterior.diagnostics.notes):
             print(f"  {line}")

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.documents import load_study
+from ldp_client.commands import add_command
+from ldp_client.documents import chosen_questions, load_study
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
     from inference.planning.job import Plan
     from schemas import Study
 
+SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
+
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register plan and calibrate."""
-    plan = subparsers.add_parser("plan", help="expected posterior widths by devices and epsilon")
+    text = "simulate how wide posteriors will be, by devices and epsilon"
+    plan = add_command(subparsers, "plan", text, "plan study.json --question age --width 0.5 --out plan")
     _add_common(plan)
     plan.add_argument("--devices", type=_whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
@@ -29,8 +33,9 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     plan.set_defaults(run=run_plan)
 
-    calibrate = subparsers.add_parser(
-        "calibrate", help="do intervals contain the truth as often as they say?"
+    text = "simulate whether intervals contain the truth as often as they say"
+    calibrate = add_command(
+        subparsers, "calibrate", text, "calibrate study.json --question age --out calibration"
     )
     _add_common(calibrate)
     calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")
@@ -45,11 +50,14 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument("study", metavar="STUDY.json")
     command.add_argument("--question", metavar="ID", help="default: every question")
     command.add_argument("--out", required=True, metavar="DIR")
-    command.add_argument("--seed", type=int, default=0, metavar="N")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
 
 
 def _whole_numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be whole numbers, as in 1000,10000, is {text}") from None
 
 
 def run_plan(arguments: argparse.Namespace) -> int:
@@ -134,12 +142,7 @@ def calibration_lines(found: Calibration) -> list[str]:
 
 
 def _asked(study: Study, question: str | None) -> list[str]:
-    names = [one.id for one in study.questions]
-    if question is None:
-        return names
-    if question not in names:
-        raise InputError(f"the study has no question {question!r}: {', '.join(names)} are there")
-    return [question]
+    return [one.id for one in chosen_questions(study, question)]
 
 
 def tell(message: str) -> None:

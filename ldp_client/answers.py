@@ -51,7 +51,8 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         try:
-            _check_header(study, list(reader.fieldnames or []), os.path.basename(path))
+            expected = [column for question in study.questions for column in columns_of(question)]
+            check_header(os.path.basename(path), list(reader.fieldnames or []), expected)
             for row in reader:
                 if None in row or None in row.values():
                     raise InputError(
@@ -65,14 +66,16 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
             raise InputError(f"{where}: {error.field}: {error.problem}") from None
 
 
-def _check_header(study: "Study", header: "list[str]", name: str) -> None:
-    expected = [column for question in study.questions for column in columns_of(question)]
+def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
+    """Raises InputError unless the header of file `name` is the expected columns, each once."""
     for column in expected:
         if column not in header:
-            raise InputError(f"{name}: column {column} is missing")
+            raise InputError(
+                f"{name}: column {column} is missing; the header must have {', '.join(expected)}"
+            )
     for column in header:
         if column not in expected:
-            raise InputError(f"{name}: column {column[:64]} is not in the study")
+            raise InputError(f"{name}: column {column[:64]!r} is not in the study: leave it out")
     if len(header) != len(set(header)):
         raise InputError(f"{name}: a column stands twice")
 

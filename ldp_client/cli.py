@@ -8,6 +8,7 @@ import signal
 import sys
 from importlib.metadata import entry_points, version
 
+from ldp_client.commands import add_command
 from ldp_client.device_cli import add_device
 from ldp_client.documents import load_study
 from ldp_client.signing_cli import add_signing
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 COMMAND_GROUP = "ldpkit.commands"
 COLLECTOR_MODULES = (
     "alembic",
+    "cryptography",
     "flask",
     "granian",
     "gunicorn",
@@ -67,7 +69,11 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every package's subcommands."""
-    parser = argparse.ArgumentParser(prog="ldpkit", description="Local differential privacy, end to end.")
+    parser = argparse.ArgumentParser(
+        prog="ldpkit",
+        description="Ask many people a question, and learn what the answers say without anyone's answer.",
+        epilog="`ldpkit COMMAND --help` shows an example of each. To see it all at work: ldpkit demo",
+    )
     parser.add_argument("--version", action="version", version=f"ldpkit {version('ldpkit')}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
@@ -77,25 +83,26 @@ def build_parser() -> argparse.ArgumentParser:
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register study check, keygen and sign, perturb, audit, answer and withdraw."""
-    study = subparsers.add_parser("study", help="look at study documents, and sign them")
+    study = add_command(subparsers, "study", "look at study documents, and sign them")
     actions = study.add_subparsers(required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="validate; print true epsilon, noise, and what it means")
+    text = "validate a study; print its true epsilon, its noise, and what that means"
+    check = add_command(actions, "check", text, "study check study.json")
     check.add_argument("study", metavar="STUDY.json")
     check.set_defaults(run=run_study_check)
 
-    perturb = subparsers.add_parser(
-        "perturb", help="add device-side noise to a file of answers, or to a table"
-    )
+    text = "add device-side noise to a file of answers, or to a table"
+    perturb = add_command(subparsers, "perturb", text, "perturb study.json answers.csv --out reports.ndjson")
     perturb.add_argument("study", metavar="STUDY.json")
     perturb.add_argument(
         "answers",
         metavar="ANSWERS",
-        help="NDJSON, or CSV with a header; of a data holder its table, CSV or Parquet",
+        help="one person a line: NDJSON, or CSV with a header; of a data holder its table, CSV or Parquet",
     )
     perturb.add_argument("--out", required=True, metavar="REPORTS", help="where the reports go (NDJSON)")
     perturb.set_defaults(run=run_perturb)
 
-    audit = subparsers.add_parser("audit", help="try to prove a study's privacy wrong")
+    text = "try to prove a study's privacy wrong"
+    audit = add_command(subparsers, "audit", text, "audit study.json --question ever")
     audit.add_argument("study", metavar="STUDY.json")
     audit.add_argument("--samples", type=int, default=40_000, help="reports of each answer (default 40000)")
     audit.add_argument("--question", metavar="ID", help="this question only")

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from ldp_client.commands import add_command
 from schemas.errors import AlreadyAnsweredError, InputError
 
 TYPE_CHECKING = False
@@ -16,9 +17,17 @@ if TYPE_CHECKING:
 
 def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register answer and withdraw."""
-    answer = subparsers.add_parser("answer", help="answer a study once, as one device")
+    example = "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --set ever=yes"
+    answer = add_command(subparsers, "answer", "answer a study once, as one device", example)
     _add_common(answer)
-    answer.add_argument("--set", action="append", default=[], metavar="QUESTION=VALUE", dest="answers")
+    answer.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="QUESTION=VALUE",
+        dest="answers",
+        help="once for each question; for a record once for each QUESTION.FIELD",
+    )
     answer.add_argument("--table", default="", metavar="FILE", help="a data holder's table, CSV or Parquet")
     answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
     answer.add_argument(
@@ -28,14 +37,17 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     answer.add_argument("--yes", action="store_true", help="I consent: do not ask")
     answer.set_defaults(run=run_answer)
 
-    withdraw = subparsers.add_parser("withdraw", help="take back this device's answers to a study")
+    text = "take back this device's answers to a study, here and at the collector"
+    withdraw = add_command(subparsers, "withdraw", text, "withdraw http://127.0.0.1:8000/v1/studies/habits")
     _add_common(withdraw)
     withdraw.set_defaults(run=run_withdraw)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study_url", metavar="STUDY_URL", help="https://host/v1/studies/ID")
-    parser.add_argument("--folder", default=default_folder(), help="where the device's ledger lives")
+    parser.add_argument(
+        "--folder", default=default_folder(), help="where the device's ledger lives (default %(default)s)"
+    )
 
 
 def default_folder() -> str:
@@ -89,6 +101,8 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
 
     collector, study_id = split_study_url(arguments.study_url)
     device = Device(arguments.folder, "1", collector)
+    if study_id not in [spend.study for spend in device.ledger.spent()]:
+        raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
     print(f"withdrew from {study_id}: {device.withdraw(study_id)} reports to be deleted")
     return _flush(device)
 

@@ -1,20 +1,35 @@
-"""Study documents in files."""
+"""Study documents in files, and what commands take from them."""
 
-from schemas.errors import InputError
+from schemas.errors import InputError, StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from schemas.study import Study
+    import os
+    from typing import Optional
+
+    from schemas.study import Question, Study
 
 
 def load_study(path: str) -> "Study":
-    """Read a study document. Raises InputError, StudyError."""
+    """Read a study document. Raises InputError, which names the file, and the field that is wrong."""
     from schemas.study import Study
 
-    return Study.from_json(read_bytes(path))
+    try:
+        return Study.from_json(read_bytes(path))
+    except StudyError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
-def read_bytes(path: str) -> bytes:
+def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Question]":
+    """The question that `--question` names; all of them where it names none. Raises InputError."""
+    questions = [question for question in study.questions if question_id in (None, question.id)]
+    if not questions:
+        known = ", ".join([question.id for question in study.questions])
+        raise InputError(f"--question: must be one of {known}")
+    return questions
+
+
+def read_bytes(path: "str | os.PathLike[str]") -> bytes:
     """A file's content. Raises InputError."""
     try:
         with open(path, "rb") as file:

@@ -58,6 +58,7 @@ def _get(url: str, most: int) -> bytes:
             return response.read(most + 1)
     except urllib.error.HTTPError as error:
         with error:
-            raise TransferError(f"{url} answered with HTTP status {error.code}") from None
+            hint = ": is the study's id right?" if error.code == 404 else ""
+            raise TransferError(f"{url} answered with HTTP status {error.code}{hint}") from None
     except (OSError, ValueError, HTTPException) as error:
         raise TransferError(f"cannot reach {url}: {getattr(error, 'reason', error)}") from None

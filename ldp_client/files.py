@@ -1,4 +1,4 @@
-"""Writing files so that a half-written one is never seen."""
+"""Writing files so that a half-written one is never seen, and none is overwritten that must not be."""
 
 import os
 import tempfile
@@ -36,3 +36,17 @@ def replacing(path: str) -> "Iterator[TextIO]":
     finally:
         if temporary is not None:
             os.unlink(temporary)
+
+
+def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
+    """A durable file that did not exist yet; nobody beyond `mode` can read it even for a moment.
+
+    Raises InputError where there is one already, or it cannot be written.
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None

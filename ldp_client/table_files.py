@@ -8,6 +8,7 @@ import csv
 import os
 from collections.abc import Iterator
 
+from ldp_client.answers import check_header
 from schemas.errors import InputError, MissingExtraError
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
     names = {question.id: _columns_of(study, question) for question in study.questions}
     file: "File" = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
     expected = [column for columns in names.values() for column in columns.values()]
-    _check_header(os.path.basename(path), file.header(), expected)
+    check_header(os.path.basename(path), file.header(), expected)
     return {name: TableFile(file, columns) for name, columns in names.items()}
 
 
@@ -142,17 +143,6 @@ def _columns_of(study: "Study", question: "Question") -> "dict[str, str]":
     assert question.response is not None
     prefix = f"{question.id}." if len(study.questions) > 1 else ""
     return {field.id: prefix + field.id for field in (*question.features, question.response)}
-
-
-def _check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
-    for column in expected:
-        if column not in header:
-            raise InputError(f"{name}: column {column} is missing")
-    for column in header:
-        if column not in expected:
-            raise InputError(f"{name}: column {column[:64]!r} is not in the study: leave it out")
-    if len(header) != len(set(header)):
-        raise InputError(f"{name}: a column stands twice")
 
 
 def _numbers(texts: "list[str]") -> "list[Any]":

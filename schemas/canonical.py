@@ -51,8 +51,14 @@ def parse_json(text: "str | bytes", error: "type[DocumentError]", max_bytes: int
         return _load(decoded)
     except _DuplicateKeyError as duplicate:
         raise error("", f"key {str(duplicate)[:80]!r} stands twice in one object") from None
-    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
-        raise error("", "not well-formed JSON in UTF-8") from None
+    except (ValueError, RuntimeError) as problem:  # RuntimeError: nested too deeply
+        raise error("", "not well-formed JSON in UTF-8" + _place(problem)) from None
+
+
+def _place(problem: Exception) -> str:
+    """Where CPython's parser stopped and why, without the text itself. Other parsers do not say."""
+    line = getattr(problem, "lineno", 0)
+    return f": line {line}, column {problem.colno}: {problem.msg}" if line else ""  # type: ignore[attr-defined]
 
 
 class _DuplicateKeyError(Exception):

@@ -298,7 +298,8 @@ class Record:
             raise error(path, "must be an object")
         for key in value:
             if not isinstance(key, str) or (key not in self.required and key not in self.optional):
-                raise error(prefix + printable(key), "unknown field")
+                known = ", ".join(sorted(self.required) + sorted(self.optional))
+                raise error(prefix + printable(key), f"unknown field; known are {known}")
         for key in self.required:
             if key not in value:
                 raise error(prefix + key, "is missing")

@@ -5,7 +5,7 @@ import os
 
 from schemas.report import REPORT
 from schemas.signed import SIGNED_STUDY
-from schemas.study import STUDY
+from schemas.study_shape import STUDY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

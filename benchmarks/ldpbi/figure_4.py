@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benchmarks.ldpbi.data import wine
 from benchmarks.ldpbi.regressions import (
     Split,
     best_sgd,
+    compare_with_sgd,
     posterior_lines,
     principal_components,
     splits,
     with_constant,
 )
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
+from benchmarks.ldpbi.showing import headline, save, show_table, verdict
 from inference.baselines.ldp_sgd import squared_loss_gradient
 
 COMPONENTS = 4
@@ -57,39 +57,9 @@ def run(out: Path, quick: bool) -> None:
         f"without privacy {exact:.3f}, mean alone {constant:.3f}; noise-aware beats LDP-SGD at ε = "
         f"{', '.join(better) or 'none'} ({COMPONENTS} components, {len(parts)} splits of {len(x)} wines)"
     )
-    save(_draw(epsilons, ours, sgd, exact, constant), out, "figure_4")
+    levels = {"least squares without privacy": exact, "the mean quality": constant}
+    save(compare_with_sgd(epsilons, ours, sgd, levels, "root mean squared error, points"), out, "figure_4")
 
 
 def _least_squares(part: Split) -> NDArray[np.float64]:
     return np.asarray(np.linalg.lstsq(with_constant(part.x), part.y, rcond=None)[0])
-
-
-def _draw(
-    epsilons: tuple[float, ...],
-    ours: list[NDArray[np.float64]],
-    sgd: list[NDArray[np.float64]],
-    exact: float,
-    constant: float,
-) -> Figure:
-    figure = Figure(figsize=(5, 3.4), layout="constrained")
-    axis = figure.subplots()
-    for found, colour, label in (
-        (ours, COLOURS[0], "noise-aware posterior mean"),
-        (sgd, COLOURS[1], "LDP-SGD"),
-    ):
-        spread = [scores.std() for scores in found]
-        axis.errorbar(
-            epsilons, [s.mean() for s in found], spread, fmt="o-", color=colour, capsize=2, label=label
-        )
-    axis.axhline(exact, color="black", linestyle=":", label="least squares without privacy")
-    axis.axhline(constant, color="#8a8f98", linestyle="--", label="the mean quality")
-    axis.set(
-        xscale="log",
-        xlabel="ε",
-        xticks=epsilons,
-        xticklabels=[f"{e:g}" for e in epsilons],
-        ylabel="root mean squared error, points",
-    )
-    axis.minorticks_off()
-    axis.legend(fontsize=7, frameon=False)
-    return figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import rankdata
@@ -14,12 +13,13 @@ from benchmarks.ldpbi.data import adult
 from benchmarks.ldpbi.regressions import (
     Split,
     best_sgd,
+    compare_with_sgd,
     posterior_lines,
     principal_components,
     splits,
     with_constant,
 )
-from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
+from benchmarks.ldpbi.showing import headline, save, show_table, verdict
 from inference.baselines.ldp_sgd import logistic_loss_gradient
 
 COMPONENTS = 6
@@ -59,7 +59,8 @@ def run(out: Path, quick: bool) -> None:
         f"without privacy {exact:.3f}; noise-aware beats LDP-SGD at ε = {', '.join(better) or 'none'} "
         f"({COMPONENTS} components, {len(parts)} splits of {len(x)} records)"
     )
-    save(_draw(epsilons, ours, sgd, exact), out, "figure_5")
+    levels = {"maximum likelihood without privacy": exact}
+    save(compare_with_sgd(epsilons, ours, sgd, levels, "area under the curve"), out, "figure_5")
 
 
 def _maximum_likelihood(part: Split) -> NDArray[np.float64]:
@@ -70,29 +71,3 @@ def _maximum_likelihood(part: Split) -> NDArray[np.float64]:
         return float(np.logaddexp(0, -margin).mean()), logistic_loss_gradient(line, x, part.y).mean(0)
 
     return np.asarray(minimize(loss, np.zeros(x.shape[1]), jac=True).x)
-
-
-def _draw(
-    epsilons: tuple[float, ...], ours: list[NDArray[np.float64]], sgd: list[NDArray[np.float64]], exact: float
-) -> Figure:
-    figure = Figure(figsize=(5, 3.4), layout="constrained")
-    axis = figure.subplots()
-    for found, colour, label in (
-        (ours, COLOURS[0], "noise-aware posterior mean"),
-        (sgd, COLOURS[1], "LDP-SGD"),
-    ):
-        spread = [scores.std() for scores in found]
-        axis.errorbar(
-            epsilons, [s.mean() for s in found], spread, fmt="o-", color=colour, capsize=2, label=label
-        )
-    axis.axhline(exact, color="black", linestyle=":", label="maximum likelihood without privacy")
-    axis.set(
-        xscale="log",
-        xlabel="ε",
-        xticks=epsilons,
-        xticklabels=[f"{e:g}" for e in epsilons],
-        ylabel="area under the curve",
-    )
-    axis.minorticks_off()
-    axis.legend(fontsize=7, frameon=False)
-    return figure

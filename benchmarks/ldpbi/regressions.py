@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from benchmarks.ldpbi.showing import COLOURS
 from benchmarks.ldpbi.surveys import DELTA, record_study, record_summary
 from inference.baselines.ldp_sgd import Gradient, gradient_noise_sd, group_size, ldp_sgd
 from inference.models import model_for
@@ -25,6 +27,7 @@ KEPT_WHOLE = 0.9
 
 # Of each posterior.
 DRAWS = 300
+LEVEL_STYLES = (("black", ":"), ("#8a8f98", "--"))
 
 
 @dataclass(frozen=True)
@@ -109,3 +112,25 @@ def best_sgd(
         for rate in RATES
     ]
     return min(found, key=lambda scores: float(scores.mean()))
+
+
+def compare_with_sgd(
+    epsilons: Sequence[float], ours: list[Vector], sgd: list[Vector], levels: dict[str, float], score: str
+) -> Figure:
+    """Mean and spread over the splits of both methods' scores against ε, and levels that need no ε."""
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    axis = figure.subplots()
+    for found, colour, label in (
+        (ours, COLOURS[0], "noise-aware posterior mean"),
+        (sgd, COLOURS[1], "LDP-SGD"),
+    ):
+        means, spread = [s.mean() for s in found], [s.std() for s in found]
+        axis.errorbar(epsilons, means, spread, fmt="o-", color=colour, capsize=2, label=label)
+    for (label, level), (colour, line) in zip(levels.items(), LEVEL_STYLES, strict=False):
+        axis.axhline(level, color=colour, linestyle=line, label=label)
+    axis.set(
+        xscale="log", xlabel="ε", xticks=epsilons, xticklabels=[f"{e:g}" for e in epsilons], ylabel=score
+    )
+    axis.minorticks_off()
+    axis.legend(fontsize=7, frameon=False)
+    return figure

@@ -89,7 +89,8 @@ def _opened(url: str, token: str) -> Iterator[HTTPResponse]:
     except urllib.error.HTTPError as error:
         raise refusal(error, "the collector", CutOffError) from None
     except (OSError, HTTPException) as error:
-        raise CutOffError(f"{url}: {getattr(error, 'reason', None) or error!r}") from error
+        reason = getattr(error, "reason", None) or repr(error)
+        raise CutOffError(f"cannot reach {url}: {reason}") from error
 
 
 def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:

@@ -13,7 +13,7 @@ from collector.reports.intake import INVITATION
 from schemas.fields import Day, Hex, Identifier, Integer
 from schemas.report import ID_BYTES, REPORT
 from schemas.signed import SIGNED_STUDY
-from schemas.study import STUDY
+from schemas.study_shape import STUDY
 from summaries.summary import FORMAT as SUMMARY_FORMAT
 
 JSON = "application/json"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.settings import Settings, settings_with
+from ldp_client.commands import add_command
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,17 +22,22 @@ ROLES = ("publish", "read", "operate")
 def add_admin(parser: argparse.ArgumentParser) -> None:
     """Register the subcommands of admin."""
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_keys(subparsers.add_parser("keys", help="who may publish, read and operate"))
-    invite = _add_command(subparsers, "invite", "make invitations; only they let a report in", run_invite)
+    _add_keys(add_command(subparsers, "keys", "say who may publish, read and operate"))
+    text = "make invitations; from then on only they let a report in"
+    invite = _add_command(subparsers, "invite", text, "invite habits --count 500", run_invite)
     invite.add_argument("study", metavar="STUDY_ID")
     action = invite.add_mutually_exclusive_group(required=True)
     action.add_argument("--count", type=int, metavar="N", help="print so many, one a line, for the only time")
     action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
-    _add_command(subparsers, "studies", "list the studies, with how many reports each has", run_studies)
-    delete = _add_command(subparsers, "delete-study", "close a study and delete its reports", run_delete)
+    _add_command(
+        subparsers, "studies", "list the studies, with how many reports each has", "studies", run_studies
+    )
+    text = "close a study and delete its reports"
+    delete = _add_command(subparsers, "delete-study", text, "delete-study habits --yes", run_delete)
     delete.add_argument("study", metavar="STUDY_ID")
     delete.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
-    expire = _add_command(subparsers, "expire", "delete a study's reports that came before a day", run_expire)
+    text = "delete a study's reports that came before a day"
+    expire = _add_command(subparsers, "expire", text, "expire habits --before 2026-06-01", run_expire)
     expire.add_argument("study", metavar="STUDY_ID")
     expire.add_argument("--before", required=True, metavar="YYYY-MM-DD", help="in UTC; this day's are kept")
 
@@ -45,11 +51,13 @@ def add_backup(parser: argparse.ArgumentParser) -> None:
 
 def _add_keys(parser: argparse.ArgumentParser) -> None:
     subparsers = parser.add_subparsers(required=True, metavar="ACTION")
-    add = _add_command(subparsers, "add", "make a key and show it, once", run_add_key)
+    add = _add_command(
+        subparsers, "add", "make a key and show it, once", "keys add ann --role read", run_add_key
+    )
     add.add_argument("name", metavar="NAME")
     add.add_argument("--role", choices=ROLES, required=True)
-    _add_command(subparsers, "list", "names and roles", run_list_keys)
-    remove = _add_command(subparsers, "remove", "make a key useless", run_remove_key)
+    _add_command(subparsers, "list", "list names and roles", "keys list", run_list_keys)
+    remove = _add_command(subparsers, "remove", "make a key useless", "keys remove ann", run_remove_key)
     remove.add_argument("name", metavar="NAME")
 
 
@@ -57,9 +65,10 @@ def _add_command(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
     text: str,
+    example: str,
     run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=text)
+    parser = add_command(subparsers, name, text, f"admin {example}")
     _add_database(parser)
     parser.set_defaults(run=run)
     return parser

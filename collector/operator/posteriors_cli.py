@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from collector.settings import Settings, settings_with
+from collector.settings import TOKEN_VARIABLE, Settings, settings_with
 from schemas.errors import InputError
 
 LOWEST_PRIORITY = 19
@@ -55,7 +55,7 @@ def fitting_beside(settings: Settings) -> Iterator[None]:
     command = [sys.executable, "-m", "ldp_client.cli", "posteriors"]
     # In the environment: arguments can be read by every user of the machine.
     environment = {**os.environ, "LDPKIT_DATABASE": settings.database}
-    environment.pop("LDPKIT_TOKEN", None)
+    environment.pop(TOKEN_VARIABLE, None)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
     server = os.getpid()
     try:

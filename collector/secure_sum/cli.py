@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
+from collector.settings import TOKEN_VARIABLE
+from ldp_client.commands import add_command
+from ldp_client.documents import load_study, read_bytes
 from schemas import Study
 from schemas.errors import InputError
-
-TOKEN_VARIABLE = "LDPKIT_TOKEN"
 
 
 def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     """Register keygen, close and verify."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    keygen = commands.add_parser("keygen", help="make a node's keys")
+    keygen = add_command(commands, "keygen", "make a node's keys", "secure-sum keygen --out node.key")
     keygen.add_argument("--out", required=True, metavar="FILE", help="gets the private keys; must be new")
     keygen.set_defaults(run=run_keygen)
-    close = commands.add_parser("close", help="close a study at its nodes and get the total")
+    text = "close a study at its nodes and get the total"
+    close = add_command(commands, "close", text, "secure-sum close study.json --out total.json")
     close.add_argument("study", metavar="STUDY.json")
     close.add_argument(
         "--token",
@@ -28,7 +29,8 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     )
     close.add_argument("--out", required=True, metavar="TOTAL.json", help="a summary for ldpkit fit")
     close.set_defaults(run=run_close)
-    verify = commands.add_parser("verify", help="check a transcript against its study")
+    text = "check a transcript against its study"
+    verify = add_command(commands, "verify", text, "secure-sum verify study.json total.transcript.json")
     verify.add_argument("study", metavar="STUDY.json")
     verify.add_argument("transcript", metavar="TRANSCRIPT.json")
     verify.set_defaults(run=run_verify)
@@ -67,7 +69,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum verify STUDY.json TRANSCRIPT.json"""
     from collector.secure_sum.transcript import Transcript
 
-    transcript = Transcript.from_json(_read(arguments.transcript))
+    transcript = Transcript.from_json(read_bytes(arguments.transcript))
     total = transcript.total(_read_study(arguments.study))
     clients = next(iter(total.questions.values())).n
     print(f"{len(transcript.sums)} nodes signed the same set of {clients} devices, and these sums")
@@ -75,14 +77,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 
 def _read_study(path: str) -> Study:
-    study = Study.from_json(_read(path))
+    study = load_study(path)
     if study.route is None:
         raise InputError(f"study {study.id} has no route 'secure_sum': its reports go to a collector")
     return study
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None

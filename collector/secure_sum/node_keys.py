@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from ldp_client.documents import read_bytes
+from ldp_client.files import write_new
 from schemas.errors import InputError
 
 FORMAT = "ldpkit.node-key/1"
@@ -31,13 +32,11 @@ class NodeKeys:
     def load(cls, path: str | os.PathLike[str]) -> NodeKeys:
         """The keys in a file that `save` wrote. Raises InputError, which never shows the file's contents."""
         try:
-            stored = json.loads(Path(path).read_text())
+            stored = json.loads(read_bytes(path))
             if stored["format"] != FORMAT:
                 raise ValueError
             sealing = X25519PrivateKey.from_private_bytes(bytes.fromhex(stored["x25519"]))
             return cls(sealing, Ed25519PrivateKey.from_private_bytes(bytes.fromhex(stored["ed25519"])))
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{path} is not a node's key file: make one with ldpkit secure-sum keygen"
@@ -50,14 +49,7 @@ class NodeKeys:
             "x25519": self.sealing.private_bytes_raw().hex(),
             "ed25519": self.signing.private_bytes_raw().hex(),
         }
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from None
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
+        write_new(path, json.dumps(document), 0o600)
 
     @property
     def fragment(self) -> str:

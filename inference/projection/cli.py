@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ldp_client.commands import add_command
 from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register project."""
-    project = subparsers.add_parser("project", help="write the second study, from what the first one found")
+    text = "write the second study, from what the first one found"
+    project = add_command(subparsers, "project", text, "project first.json first-posterior --out second.json")
     project.add_argument("study", metavar="STUDY.json", help="the first, that states its share of the budget")
     project.add_argument(
         "found",

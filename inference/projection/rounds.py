@@ -18,6 +18,7 @@ from inference.reading import load_summary
 from inference.results.posterior import RESULT
 from inference.units import field_units, fields_of
 from ldp_client import mechanism_for
+from ldp_client.documents import read_bytes
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
 from schemas.errors import InputError
@@ -60,11 +61,9 @@ def first_rounds(study: Study, path: Path) -> list[FirstRound]:
 def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]:
     path = folder / RESULT
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_bytes(path))
         posteriors = [found["questions"][question.id]["parameters"] for question in asked]
         digest = found["study"]
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it") from None
     if digest != study.digest:

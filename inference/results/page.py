@@ -15,7 +15,7 @@ from inference.results.pictures import Pictures, pictures_of
 from inference.results.plots import Draws
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
-from ldp_client.wording import odds
+from ldp_client.wording import odds_of
 from schemas import Study
 
 METHODS = {
@@ -73,7 +73,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         "notes": posterior.diagnostics.notes,
         "rows": _rows(posterior, raw),
         "noise": mechanism.in_words(),
-        "odds": odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
+        "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
         "intervals": pictures.intervals,
         "densities": pictures.densities,
         "chains": base64.b64encode(pictures.chains_png).decode(),

@@ -6,6 +6,8 @@ from time import process_time_ns
 
 from ldp_client.audit.auditing import audit_mechanism
 from ldp_client.audit.findings import table
+from ldp_client.documents import chosen_questions
+from ldp_client.files import replacing
 from ldp_client.mechanisms import mechanism_for
 from schemas.errors import InputError
 
@@ -13,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from schemas.study import Question, Study
+    from schemas.study import Study
 
 FAILED = 1
 FEWEST_SAMPLES = 1000
@@ -26,22 +28,12 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     if study.route is not None:
         raise InputError(f"study {study.id} is a secure sum: no single report is sent that could be audited")
     audits = []
-    for question in _chosen(study, arguments.question):
+    for question in chosen_questions(study, arguments.question):
         print(f"auditing {question.id} …", file=sys.stderr)
         audits.append(audit_mechanism(mechanism_for(question), question, arguments.samples, process_time_ns))
     print("\n".join(table(audits)))
     if arguments.out:
-        with open(arguments.out, "w", encoding="utf-8") as file:
+        with replacing(arguments.out) as file:
             json.dump([audit.to_dict() for audit in audits], file, indent=1, ensure_ascii=False)
             file.write("\n")
     return 0 if all([audit.passed for audit in audits]) else FAILED
-
-
-def _chosen(study: "Study", question_id: "str | None") -> "list[Question]":
-    if question_id is None:
-        return list(study.questions)
-    try:
-        return [study.question(question_id)]
-    except KeyError:
-        known = ", ".join([question.id for question in study.questions])
-        raise InputError(f"--question: must be one of {known}") from None

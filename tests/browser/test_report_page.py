@@ -10,10 +10,11 @@ from schemas import Study
 from tests import studies
 from tests.portable import chromium
 
-STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.LINEAR))
+LABELS = ["student", "worker", "teacher, nurse, artist, technician or skilled work"]
+STUDY = Study(studies.document(studies.YES_NO, {**studies.CHOICE, "choices": LABELS}, studies.LINEAR))
 PARAMETERS = {
     "ever": ("bernoulli", ["p"]),
-    "occupation": ("multinomial", [f"p[{label}]" for label in ("student", "worker", "teacher")]),
+    "occupation": ("multinomial", [f"p[{label}]" for label in LABELS]),
     "rating": ("linear_regression", ["intercept", "coefficient[age]", "coefficient[years]", "sd"]),
 }
 
@@ -55,6 +56,14 @@ def test_the_page_fits_its_width_and_loads_nothing(browser, page, width):
     loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     assert [name for name in loaded if not name.startswith("data:")] == []
     assert browser.get_log("browser") == []
+
+
+def test_on_a_phone_medians_and_intervals_show_beside_long_names(browser, page):
+    set_width(browser, 360)
+    browser.get(page)
+    cells = browser.find_elements("css selector", "section > .scroll td:nth-child(3)")
+    assert len(cells) == 8
+    assert all(cell.rect["x"] + cell.rect["width"] <= 360 for cell in cells)
 
 
 def test_every_question_shows_verdict_interval_noise_and_devices(browser, page):

@@ -1,6 +1,9 @@
 """The command line: exit codes, one clear line for bad input, help without the extras."""
 
+import argparse
 import json
+import re
+import shlex
 import subprocess
 import sys
 
@@ -62,11 +65,30 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, arguments, says):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bad_study_names_its_field(tmp_path):
-    path = tmp_path / "study.json"
-    path.write_text(json.dumps(studies.document(studies.with_epsilon(studies.NUMBER, "0"))))
-    done = run("study", "check", path)
-    assert (done.returncode, "questions[0].mechanism.epsilon" in done.stderr) == (2, True)
+GOOD = json.dumps(studies.document(studies.NUMBER), indent=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            GOOD.replace('"epsilon": "1"', '"epsilon": "0"'),
+            "questions[0].mechanism.epsilon: 0 is out",
+        ),
+        (
+            GOOD.replace('"bounds"', '"bound"'),
+            "questions[0].bound: unknown field; known are ask, bounds,",
+        ),
+        (GOOD.replace('"0",', '"0"'), "line 12, column 1: Expecting ',' delimiter"),
+    ],
+)
+def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
+    path = tmp_path / "my.json"
+    path.write_text(text)
+    assert cli.main(["study", "check", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"ldpkit: {path}: study: ")
+    assert says in error
 
 
 def test_perturb_writes_reports(tmp_path, study_file):
@@ -111,6 +133,7 @@ sys.exit(main(sys.argv[1:]))
         (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
         (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldpkit[signing]"),
+        (["cryptography"], ["secure-sum", "keygen", "--out", "node.key"], "ldpkit[collector]"),
     ],
 )
 def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extra):
@@ -122,11 +145,41 @@ def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extr
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["serve", "--workers", "two"], "--workers: must be a whole number of at least 1, is two"),
+        (["serve", "--threads", "0"], "--threads: must be a whole number of at least 1, is 0"),
+        (["plan", "s.json", "--out", "p", "--devices", "1e3"], "--devices: must be whole numbers, as in"),
+    ],
+)
+def test_an_option_that_is_no_number_is_named(capsys, arguments, says):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(arguments)
+    assert says in capsys.readouterr().err
+
+
 def test_help_lists_every_command():
     done = run("--help")
     assert done.returncode == 0
     for command in ("study", "perturb", "answer", "withdraw", "serve", "export", "summarize", "fit", "demo"):
         assert command in done.stdout
+
+
+def leaves(parser):
+    """Every command that does something, below a parser."""
+    groups = [item for item in parser._actions if isinstance(item, argparse._SubParsersAction)]
+    return [leaf for group in groups for child in group.choices.values() for leaf in leaves(child)] or [
+        parser
+    ]
+
+
+@pytest.mark.parametrize("command", leaves(cli.build_parser()), ids=lambda command: command.prog)
+def test_every_command_says_what_it_does_and_shows_a_call_of_itself(command):
+    assert command.description
+    (example,) = re.findall("^  ldpkit (.*)$", command.epilog, flags=re.M)
+    parsed = cli.build_parser().parse_args(shlex.split(example))
+    assert parsed.run is command.get_default("run")
 
 
 def test_an_answer_without_anybody_to_consent_is_refused(tmp_path):

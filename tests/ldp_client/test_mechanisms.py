@@ -229,6 +229,11 @@ def test_numbers_beyond_the_bounds_become_the_bound(value, index):
         (studies.LINEAR, {"age": 1, "years": 1, "rate": 1, "more": 1}),
         (studies.LOGISTIC, {"age": 1, "years": 1, "affair": 1}),
         (studies.LOGISTIC, {"age": 1, "years": 1, "affair": "secret"}),
+        (studies.RECORD, "secret"),
+        (studies.RECORD, {"age": 1, "rate": 1}),
+        (studies.RECORD, {"age": "secret", "years": 1, "rate": 1}),
+        (studies.YES_NO_RECORD, {"age": 1, "years": 1, "affair": "secret"}),
+        (studies.YES_NO_RECORD, {"age": 1, "years": 1, "affair": 1}),
     ],
 )
 def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_value(question, answer):

@@ -115,6 +115,8 @@ def test_only_the_study_that_is_named_is_withdrawn(tmp_path, server):
 
 def test_the_command(tmp_path, server, capsys):
     url, folder = f"{server.url}/v1/studies/survey", str(tmp_path)
+    assert cli.main(["withdraw", url, "--folder", folder]) == 2
+    assert "has not answered study survey" in capsys.readouterr().err
     assert cli.main(["answer", url, "--folder", folder, "--set", "ever=yes", "--yes"]) == 0
     server.statuses = [400]
     assert cli.main(["withdraw", url, "--folder", folder]) == 1

@@ -92,10 +92,13 @@ GOOD = "t,v,pe\n10,40,480\n"
         (GOOD + '1,"2"x,3\n', "table.csv, row 2: not CSV"),
         ("t,v,pe\n", "table.csv: power: the table has no rows"),
         ("", "table.csv is empty: it needs a header with the names of the columns"),
-        ("t,pe\n1,2\n", "table.csv: column v is missing"),
+        ("t,pe\n1,2\n", "table.csv: column v is missing; the header must have t, v, pe"),
         ("t,v,pe,name\n1,2,3,4\n", "table.csv: column 'name' is not in the study: leave it out"),
         ("t,v,pe,t\n1,2,3,4\n", "table.csv: a column stands twice"),
-        ("power.t,power.v,power.pe\n1,2,3\n", "table.csv: column t is missing"),
+        (
+            "power.t,power.v,power.pe\n1,2,3\n",
+            "table.csv: column t is missing; the header must have t, v, pe",
+        ),
         ("t,v,pe\n1,2,\udce4\n", "table.csv is not UTF-8 text"),
     ],
 )

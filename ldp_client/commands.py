@@ -1,0 +1,18 @@
+"""How a subcommand of `ldpkit` is registered: its help says what it does and shows one call."""
+
+import argparse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_command(subparsers: "Subparsers", name: str, text: str, example: str = "") -> argparse.ArgumentParser:
+    """The parser of a new subcommand. text: what it does. example: a call, without `ldpkit`."""
+    return subparsers.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=f"example:\n  ldpkit {example}" if example else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )

@@ -1,0 +1,114 @@
+"""The shape of a study document: its fields, and what each of them takes."""
+
+from schemas.catalogue import ASKS, MECHANISMS, MODELS
+from schemas.fields import (
+    Boolean,
+    Bounds,
+    Constant,
+    Day,
+    Decimal,
+    Identifier,
+    Integer,
+    ListOf,
+    OneOf,
+    Record,
+    Tagged,
+    Text,
+)
+from schemas.route import ROUTE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from schemas.catalogue import Entry
+    from schemas.fields import Error
+
+FORMAT = "ldpkit.study/1"
+# Who answers: one person about herself, or a data holder about its many records.
+UNITS = ("person", "holder")
+
+_NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()})
+_YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")})
+
+_LABELS = ListOf(Text(200), 2, 10000)
+_COUNT = Record({"count": Integer(2, 1 << 20)})
+
+
+class _Response:
+    """The response of a record: a number with bounds, or a yes/no."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        shape = _YES_NO_FIELD if isinstance(value, dict) and "ask" in value else _NUMBER_FIELD
+        return shape.read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [_NUMBER_FIELD.json_schema(), _YES_NO_FIELD.json_schema()]}
+
+
+class _Choices:
+    """Labels, or {"count": N} for the whole numbers 0…N−1."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> "tuple[str, ...] | range":
+        if isinstance(value, dict):
+            return range(_COUNT.read(value, path, error)["count"])
+        labels: "tuple[str, ...]" = _LABELS.read(value, path, error)
+        return labels
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [_LABELS.json_schema(), _COUNT.json_schema()]}
+
+
+def _fitting(catalogue: "dict[str, Entry]", ask: str) -> Tagged:
+    shapes = {name: catalogue[name].shape for name in catalogue}
+    fits = [name for name in catalogue if ask in catalogue[name].asks]
+    return Tagged("name", shapes, fits, f"a question that asks {ask!r}")
+
+
+def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
+    required = {"id": Identifier(), "ask": Constant(ask)}
+    required.update(own)
+    required["mechanism"] = _fitting(MECHANISMS, ask)
+    required["model"] = _fitting(MODELS, ask)
+    optional: "dict[str, Any]" = {"text": Text(1000)}
+    optional.update(_OWN_OPTIONAL_FIELDS.get(ask, {}))
+    return Record(required, optional)
+
+
+_OWN_FIELDS: "dict[str, dict[str, Any]]" = {
+    "number": {"bounds": Bounds()},
+    "choice": {"choices": _Choices()},
+    "yes_no": {},
+    "record": {
+        "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
+        "response": _Response(),
+    },
+    "table": {
+        "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
+        "norm": Decimal(above="0.001", at_most="1000"),
+        "response": _NUMBER_FIELD,
+    },
+}
+# A record's marginal moments need no norm, all else does: study_rules.
+_OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
+    "record": {"norm": Decimal(above="0.001", at_most="1000")},
+}
+
+QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})
+STUDY = Record(
+    {
+        "format": Constant(FORMAT),
+        "id": Identifier(),
+        "version": Integer(1, 10**6),
+        "title": Text(200),
+        "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
+    },
+    {
+        "purpose": Text(5000),
+        "opens": Day(),
+        "closes": Day(),
+        "ask_one": Boolean(),
+        "route": ROUTE,
+        "unit": OneOf(UNITS),
+    },
+)

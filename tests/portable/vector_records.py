@@ -1,0 +1,106 @@
+"""What the vectors of records and of secure sums ask, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ldp_client import mechanism_for
+from schemas import Study
+from tests import studies
+from tests.portable import crafted
+from tests.portable.vector_choices import choice_answers
+from tests.portable.vector_draws import NORMAL_STRIPS, SEEDS, UNDECIDED, draw
+from tests.portable.vector_numbers import NUMBER_ANSWERS
+
+
+def record_studies() -> dict[str, Any]:
+    features = [{"id": f"f{number}", "bounds": ["-1", "1.5"]} for number in range(10)]
+    strong = {"name": "gaussian_statistics", "epsilon": "0.2", "delta": "1e-9"}
+    return {
+        "linear": studies.LINEAR,
+        "logistic": studies.LOGISTIC,
+        "wide-norm": {**studies.LINEAR, "norm": "1.75", "mechanism": strong},
+        "ten": {**studies.LINEAR, "features": features},
+        "one-logistic": {**studies.LOGISTIC, "features": studies.FEATURES[:1], "mechanism": strong},
+    }
+
+
+def _record_answers(question: dict[str, Any]) -> list[dict[str, Any]]:
+    features = [feature["id"] for feature in question["features"]]
+    response = question["response"]["id"]
+    binary = "ask" in question["response"]
+    ends: list[list[Any]] = [["no", "yes"], [True, False]] if binary else [[1, 5], [2.75, None]]
+    return [
+        {**dict.fromkeys(features, -100), response: ends[0][0]},
+        {**dict.fromkeys(features, 100), response: ends[0][1]},
+        {**dict.fromkeys(features, 0.37), response: ends[1][0]},
+        {**dict.fromkeys(features, "NaN"), features[0]: "-Infinity", response: ends[1][1]},
+    ]
+
+
+def record_draws() -> Iterator[dict[str, Any]]:
+    for study, question in record_studies().items():
+        for answer in _record_answers(question):
+            for seed in SEEDS:
+                yield draw(study, answer, f"record {seed}")
+    plain = _record_answers(studies.LINEAR)[2]
+    for answer in (
+        {**plain, "more": 1},
+        {"age": 30, "years": 3},
+        {**plain, "age": "30"},
+        {**plain, "rate": True},
+        3,
+    ):
+        yield draw("linear", answer, "record refused")
+    coordinates = len(mechanism_for(Study(studies.document(studies.LINEAR)).questions[0]).coordinates)
+    for strip, kept in UNDECIDED:
+        start = crafted.undecided(NORMAL_STRIPS, strip, kept)
+        yield draw("linear", plain, "record head", crafted.many_draws(coordinates, *start, seed="others"))
+    rejected = crafted.rejected_word(NORMAL_STRIPS, 40)
+    for start in ((rejected, 0xFFFFFFFF, b""), (crafted.tail_word(NORMAL_STRIPS), 0, b"")):
+        yield draw("linear", plain, "record head", crafted.many_draws(coordinates, *start, seed="others"))
+
+
+def noisy_studies() -> dict[str, Any]:
+    features = [{"id": f"f{number}", "bounds": ["-1", "1.5"]} for number in range(10)]
+    strong = {"name": "gaussian_record", "epsilon": "0.2", "delta": "1e-9", "response_share": "0.875"}
+    return {
+        "linear": studies.RECORD,
+        "logistic": studies.YES_NO_RECORD,
+        "small-norm": {**studies.RECORD, "norm": "0.002", "mechanism": strong},
+        "ten-logistic": {**studies.YES_NO_RECORD, "features": features, "norm": "3", "mechanism": strong},
+    }
+
+
+def noisy_draws() -> Iterator[dict[str, Any]]:
+    for study, question in noisy_studies().items():
+        for answer in _record_answers(question):
+            for seed in SEEDS:
+                yield draw(study, answer, f"noisy {seed}")
+            yield draw(study, answer, "noisy head", b"\xff" * 24)
+    yield draw("logistic", {"age": 30, "years": 3}, "noisy refused")
+
+
+def summed_studies() -> dict[str, Any]:
+    stated = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+    return {
+        "moments": {**studies.NUMBER, "mechanism": stated},
+        "cells": {**studies.NUMBER, "mechanism": {**stated, "cells": 5}},
+        "three": {**studies.CHOICE, "mechanism": stated},
+        "yes-no": {**studies.YES_NO, "mechanism": stated},
+        "linear": {**studies.LINEAR, "mechanism": {**stated, "epsilon": "0.2", "delta": "1e-9"}},
+        "logistic": {**studies.LOGISTIC, "mechanism": stated},
+    }
+
+
+def _summed_answers(question: dict[str, Any]) -> list[Any]:
+    kinds = {"number": lambda _: NUMBER_ANSWERS, "record": _record_answers}
+    return list(kinds.get(question["ask"], choice_answers)(question))
+
+
+def summed_draws() -> Iterator[dict[str, Any]]:
+    for study, question in summed_studies().items():
+        for answer in _summed_answers(question):
+            yield draw(study, answer, "summed a")
+        yield draw(study, ["wrong"], "summed refused")
