@@ -6,6 +6,7 @@ from time import process_time_ns
 
 from ldp_client.audit.auditing import audit_mechanism
 from ldp_client.audit.findings import table
+from ldp_client.files import replacing
 from ldp_client.mechanisms import mechanism_for
 from schemas.errors import InputError
 
@@ -31,7 +32,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
         audits.append(audit_mechanism(mechanism_for(question), question, arguments.samples, process_time_ns))
     print("\n".join(table(audits)))
     if arguments.out:
-        with open(arguments.out, "w", encoding="utf-8") as file:
+        with replacing(arguments.out) as file:
             json.dump([audit.to_dict() for audit in audits], file, indent=1, ensure_ascii=False)
             file.write("\n")
     return 0 if all([audit.passed for audit in audits]) else FAILED
