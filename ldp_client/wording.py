@@ -36,8 +36,20 @@ def record_odds(epsilon: float, delta: float = 0.0) -> str:
     )
 
 
+def sum_odds(epsilon: float, delta: float = 0.0) -> str:
+    """The same of a secure sum: no single report is seen, and none would be protected."""
+    factor, likely, exception = _factors(epsilon, delta)
+    return (
+        f"Whatever one device answered, any sum over the devices is at most {factor} times as likely as with "
+        f"any other answer of it: someone who knows all other answers, and thought two of this one equally "
+        f"likely before seeing the sum, can be at most {likely} sure of one of them after.{exception}"
+    )
+
+
 def odds_of(study: "Study", epsilon: float, delta: float = 0.0) -> str:
-    """`odds`, or `record_odds` where data holders answer."""
+    """`odds`, `record_odds` where data holders answer, or `sum_odds` where only a sum is seen."""
+    if study.route is not None:
+        return sum_odds(epsilon, delta)
     return (record_odds if study.unit == "holder" else odds)(epsilon, delta)
 
 

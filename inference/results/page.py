@@ -16,7 +16,7 @@ from inference.results.chain_plots import chains_in_words, chains_plot
 from inference.results.plots import Draws, density_plot, interval_plot, predictive_plot, to_svg
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
-from ldp_client.wording import odds
+from ldp_client.wording import odds_of
 from schemas import Study
 
 METHODS = {
@@ -67,7 +67,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, An
         "notes": posterior.diagnostics.notes,
         "rows": _rows(posterior, raw),
         "noise": mechanism.in_words(),
-        "odds": odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
+        "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
         "intervals": to_svg(interval_plot(posterior, raw)),
         "densities": to_svg(density_plot(posterior, raw)),
         "chains": _png(chains_plot(posterior)),

@@ -5,17 +5,19 @@ import re
 import subprocess
 import sys
 from math import exp
+from pathlib import Path
 
 import pytest
 
 from ldp_client import cli
 from ldp_client.device_cli import split_settings
 from ldp_client.signing import new_key, sign_study
-from ldp_client.wording import describe, odds
+from ldp_client.wording import describe, odds, odds_of
 from schemas import Study
 from schemas.errors import InputError
 from tests import studies
 from tests.ldp_client.devices import Server
+from tests.secure_sum.conftest import build_study as secure_sum_study
 
 
 def run(*arguments, **options):
@@ -104,6 +106,19 @@ def test_what_holds_at_most_is_not_rounded_down():
         assert factor <= float(times) <= 1.1 * factor
         assert 1 - 1e-9 <= float(sure) * (1 + factor) / (100 * factor) <= 1.01
         assert delta * (1 - 1e-9) <= 1 / float(exception.replace(",", "")) <= 2 * delta
+
+
+def test_the_sentence_about_odds_is_about_what_is_seen():
+    """Of a holder's table that is its records, of a secure sum never a report."""
+    golden = Path(__file__).parent.parent / "golden" / "studies"
+    holder = Study.from_json((golden / "data-holders.json").read_bytes())
+    summed = secure_sum_study("ever")
+    person = Study(studies.document(studies.YES_NO))
+    said = [odds_of(study, 1.0) for study in (person, holder, summed)]
+    words = ("Whatever was answered, any report", "record of the table holds, any report", "any sum over the")
+    assert [word in sentence for word, sentence in zip(words, said)] == [True] * 3
+    assert "report" not in said[2]
+    assert all("at most 73.2 % sure" in sentence for sentence in said)
 
 
 BLOCKED = """
