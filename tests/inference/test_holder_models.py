@@ -246,6 +246,7 @@ def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
     assert f"{posterior.n} records of 2 holders" in page
     assert "holders to halve it" in page
     assert "Each device" not in page
+    assert "Whatever one record of the table holds" in page
     print_verdicts({"wage": posterior})
     assert "records of 2 holders): ok" in capsys.readouterr().out
 
