@@ -8,7 +8,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.known_studies import note_consent, note_version, refuse_unsigned, refuse_without_consent
 from ldp_client.ledger import Ledger
 from ldp_client.memory import recall, remember
-from ldp_client.outbox import Queued, due_within, enqueue, invite, refuse_full
+from ldp_client.outbox import LONGEST_WINDOW, Queued, due_within, enqueue, invite, refuse_full
 from ldp_client.policy import Policy
 from ldp_client.signatures import verify_study
 from ldp_client.spending import refuse_overspending, refuse_second_answers, write_spends
@@ -39,7 +39,7 @@ class Device:
     allowed_hosts: the only hosts to talk to (None: any). signing_keys: PEM texts or files of public
     keys; where there are any, a study must be signed by one of them.
     require_consent: False only where consent was obtained and is recorded elsewhere.
-    send_window: seconds; each report waits for a time drawn evenly from it.
+    send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
     Raises LedgerError if the ledger cannot be used, InputError for a bad argument, RefusedError for a
     collector that is not allowed.
     """
@@ -60,6 +60,8 @@ class Device:
         self.policy = Policy(max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys)
         self.collector = "" if collector is None else self.policy.base_url(collector)
         self.require_consent = require_consent
+        if not 0 <= send_window <= LONGEST_WINDOW:
+            raise InputError(f"send_window must be a number of seconds from 0 to {LONGEST_WINDOW}")
         self.send_window = send_window
         self.ledger = Ledger(os.fspath(folder))
         self._sender: "Optional[Sender]" = None
@@ -156,7 +158,7 @@ class Device:
         from ldp_client.sending import Sender
 
         collector = self._needed_collector()
-        self._sender = self._sender or Sender(self.ledger, collector, self.send_window)
+        self._sender = self._sender or Sender(self.ledger, collector)
         return self._sender.flush(attempts, now)
 
     def withdraw(self, study_id: str) -> int:

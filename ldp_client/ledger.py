@@ -118,8 +118,11 @@ class Ledger:
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("PRAGMA secure_delete = ON")
             yield connection
-        except (sqlite3.Error, ValueError, OverflowError) as error:
+        except sqlite3.Error as error:
             raise LedgerError(f"the ledger {self.path} cannot be used: {error}") from None
+        except (ValueError, OverflowError) as error:
+            # Not its words: it may come from reading an answer, and repeat it.
+            raise LedgerError(f"the ledger {self.path} cannot be used: {type(error).__name__}") from None
         finally:
             if connection is not None:
                 connection.close()

@@ -111,4 +111,5 @@ def refuse_damage(connection: sqlite3.Connection) -> None:
 
 def _seal_of(connection: sqlite3.Connection) -> str:
     rows = [connection.execute(query).fetchall() for query in _SEALED]
-    return digest_of(json.dumps(rows))
+    # repr for bytes: damage can turn a text into a blob, which is then no text of any row.
+    return digest_of(json.dumps(rows, default=repr))

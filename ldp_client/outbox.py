@@ -14,6 +14,8 @@ from schemas.errors import LedgerError, RefusedError
 
 MOST_PENDING = 500
 MOST_BYTES = 1 << 20
+# Seconds in a week: a later moment than this was not drawn, the clock was moved.
+LONGEST_WINDOW = 7 * 86_400
 _COLUMNS = "SELECT id, collector, study, body, due, invitation, digest FROM reports"
 
 
@@ -46,6 +48,12 @@ def due_within(window: float) -> int:
     if window <= 0:
         return 0
     return int(time.time() + window * int.from_bytes(os.urandom(6), "big") / (1 << 48))
+
+
+def is_due(report: Queued) -> bool:
+    """Also where the clock was moved so far back that the time would never come."""
+    wait = report.due - time.time()
+    return wait <= 0 or wait > LONGEST_WINDOW
 
 
 def refuse_full(connection: sqlite3.Connection) -> None:
@@ -82,15 +90,19 @@ def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
 
 def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
     rows = connection.execute(f"{_COLUMNS} WHERE {which} ORDER BY id").fetchall()
-    if any([digest_of(row[3]) != row[6] for row in rows]):
+    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[6] for row in rows]):
         raise LedgerError("the ledger is damaged: a report is not what was written")
     return [Queued(*row[:6]) for row in rows]
 
 
-def try_now(connection: sqlite3.Connection, report_id: str) -> bool:
-    """Note that the report may leave from now on; False where it was withdrawn meanwhile."""
-    query = "UPDATE reports SET state = 'trying' WHERE id = ? AND state IN ('queued', 'trying')"
-    return connection.execute(query, (report_id,)).rowcount == 1
+def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:
+    """Note that the report may leave from now on, for that collector; False where it was withdrawn meanwhile.
+
+    A report that knew no collector belongs to the first one that it is sent to: only that one can delete it.
+    """
+    change = "state = 'trying', collector = CASE collector WHEN '' THEN ? ELSE collector END"
+    query = f"UPDATE reports SET {change} WHERE id = ? AND state IN ('queued', 'trying')"
+    return connection.execute(query, (collector, report_id)).rowcount == 1
 
 
 def note_sent(connection: sqlite3.Connection, report_id: str) -> None:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-    from typing import Optional
+    from typing import Any, Optional
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -40,8 +40,9 @@ class Policy:
         self.limits = Limits(
             life, _above_zero("max_epsilon_per_study", per_study), _above_zero("max_delta", max_delta)
         )
-        self.allowed_hosts = allowed_hosts
-        self.keys = [load_public_key(key) for key in signing_keys]
+        hosts = None if allowed_hosts is None else _listed("allowed_hosts", allowed_hosts)
+        self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
+        self.keys = [load_public_key(key) for key in _listed("signing_keys", signing_keys)]
 
     def base_url(self, text: str) -> str:
         """A collector's base URL without a slash at its end.
@@ -56,14 +57,22 @@ class Policy:
             host = parts.hostname
         except ValueError:
             host = None
-        if not host or parts.scheme not in ("http", "https") or set("?#@") & set(text):
+        odd = [character for character in text if character <= " " or character in "?#@\x7f"]
+        if not host or parts.scheme not in ("http", "https") or odd:
             raise InputError(f"the collector {text!r} is not a URL of the form https://host")
         if parts.scheme == "http" and host not in LOOPBACK:
             raise InputError(f"the collector {text!r} must be reached over https")
         allowed = self.allowed_hosts
-        if allowed is not None and host not in allowed and parts.netloc not in allowed:
+        if allowed is not None and host not in allowed and parts.netloc.lower() not in allowed:
             raise RefusedError(f"the host {host} is not one that this device may talk to")
         return text.rstrip("/")
+
+
+def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
+    """A list, and no text: each part of a text would be taken for an entry."""
+    if isinstance(given, (str, bytes)):
+        raise InputError(f"{name} must be a list, also of one")
+    return list(given)
 
 
 def _above_zero(name: str, text: str) -> Fraction:

@@ -54,12 +54,11 @@ class Pace:
 
 
 class Sender:
-    """Sends what a ledger holds for one collector. window: the longest that a report waits, in seconds."""
+    """Sends what a ledger holds for one collector."""
 
-    def __init__(self, ledger: Ledger, collector: str, window: float) -> None:
+    def __init__(self, ledger: Ledger, collector: str) -> None:
         self._ledger = ledger
         self._collector = collector
-        self._window = window
         self._pace = Pace()
 
     def flush(self, attempts: int, now: bool) -> Flushed:
@@ -85,19 +84,14 @@ class Sender:
 
     def _send_all(self, attempts: int, now: bool, result: Flushed) -> None:
         for report in self._mine(outbox.pending):
-            if now or self._is_due(report):
+            if now or outbox.is_due(report):
                 self._send(report, attempts, result)
             else:
                 result.later += 1
 
-    def _is_due(self, report: "Queued") -> bool:
-        """Also where the clock was moved so far back that the time would never come."""
-        wait = report.due - time.time()
-        return wait <= 0 or wait > self._window
-
     def _send(self, report: "Queued", attempts: int, result: Flushed) -> None:
         with self._ledger.writing() as connection:
-            if not outbox.try_now(connection, report.report_id):
+            if not outbox.try_now(connection, report.report_id, self._collector):
                 return
         outcome = self._ask(lambda: self._put(report), attempts)
         result.reason = outcome.reason or result.reason
@@ -128,7 +122,7 @@ class Sender:
 
     def _ask(self, request: "Callable[[], Outcome]", attempts: int) -> Outcome:
         if not self._pace.allows():
-            return Outcome("waiting", f"{MOST_REQUESTS} requests a minute is the most")
+            return Outcome("waiting", f"{MOST_REQUESTS} reports and deletions a minute are the most")
         return with_retries(request, attempts)
 
     def _put(self, report: "Queued") -> Outcome:

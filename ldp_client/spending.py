@@ -27,13 +27,18 @@ class Spend:
 def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms") -> None:
     """Raises AlreadyAnsweredError where a question was asked before.
 
-    A memoized one may be asked again by each higher version of its study.
+    A memoized one may be asked again by each higher version of its study, unless it was answered without
+    a permanent answer: by a version in which it was not memoized.
     """
-    query = "SELECT question, version FROM spent WHERE study = ?"
-    before = dict(connection.execute(query, (terms.study.id,)).fetchall())
+    query = (
+        "SELECT question, version, epsilon <> '0' AND answer IS NULL "
+        "FROM spent LEFT JOIN permanent USING (study, question) WHERE study = ?"
+    )
+    before = {row[0]: row[1:] for row in connection.execute(query, (terms.study.id,)).fetchall()}
     for question in terms.mechanisms:
-        another_round = question in terms.memoized and terms.study.version > before.get(question, 0)
-        if question in before and not another_round:
+        version, answered_for_good = before.get(question, (0, False))
+        may_repeat = question in terms.memoized and not answered_for_good
+        if question in before and not (may_repeat and terms.study.version > version):
             raise AlreadyAnsweredError(f"{terms.study.id}: {question}: this device has answered it before")
 
 

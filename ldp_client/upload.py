@@ -1,7 +1,7 @@
 """Requests to a collector, and what their answers mean.
 
-TLS certificates are verified. A redirect is followed within the same host only, and never from
-https to http.
+TLS certificates are verified. A redirect is followed within the same host and port only, and never
+from https to http.
 """
 
 import random
@@ -34,12 +34,12 @@ class Outcome:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect where it leads to the same host, and gives up (returns None) elsewhere."""
+    """Follows a redirect where it leads to the same place, and gives up (returns None) elsewhere."""
 
     def redirect_request(
         self,
         req: urllib.request.Request,
-        fp: "IO[bytes]",  # noqa: ARG002
+        fp: "IO[bytes]",
         code: int,
         msg: str,  # noqa: ARG002
         headers: "HTTPMessage",  # noqa: ARG002
@@ -47,6 +47,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     ) -> "Optional[urllib.request.Request]":
         if not _stays(req.full_url, newurl) or not (code in KEEPING or req.get_method() == "GET"):
             return None
+        # urllib would read all of the answer, however long it is.
+        fp.close()
         moved = urllib.request.Request(newurl, req.data, method=req.get_method())
         moved.headers.update(req.headers)
         return moved
@@ -55,7 +57,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 def _stays(old: str, new: str) -> bool:
     before, after = urlsplit(old), urlsplit(new)
     kept = ("https",) if before.scheme == "https" else ("http", "https")
-    return after.hostname == before.hostname and after.scheme in kept
+    return after.netloc.lower() == before.netloc.lower() and after.scheme in kept
 
 
 def open_url(request: urllib.request.Request) -> "IO[bytes]":

@@ -1,12 +1,18 @@
 """What a study asks and what epsilon means, in plain words."""
 
-from math import exp
+from math import exp, floor, log10
 
 from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms.base import rounded_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from schemas.study import Study
+
+
+# What a division of floats may lose; and the digits that privacy is shown with.
+ROUNDING = 1e-12
+DIGITS = 12
 
 
 def odds(epsilon: float, delta: float = 0.0) -> str:
@@ -30,31 +36,45 @@ def record_odds(epsilon: float, delta: float = 0.0) -> str:
     )
 
 
+def sum_odds(epsilon: float, delta: float = 0.0) -> str:
+    """The same of a secure sum: no single report is seen, and none would be protected."""
+    factor, likely, exception = _factors(epsilon, delta)
+    return (
+        f"Whatever one device answered, any sum over the devices is at most {factor} times as likely as with "
+        f"any other answer of it: someone who knows all other answers, and thought two of this one equally "
+        f"likely before seeing the sum, can be at most {likely} sure of one of them after.{exception}"
+    )
+
+
 def odds_of(study: "Study", epsilon: float, delta: float = 0.0) -> str:
-    """`odds`, or `record_odds` where data holders answer."""
+    """`odds`, `record_odds` where data holders answer, or `sum_odds` where only a sum is seen."""
+    if study.route is not None:
+        return sum_odds(epsilon, delta)
     return (record_odds if study.unit == "holder" else odds)(epsilon, delta)
 
 
 def _factors(epsilon: float, delta: float) -> "tuple[str, str, str]":
     factor = exp(epsilon)
-    shown = f"{factor:.3g}" if factor < 1000 else f"{factor:.1e}"
+    shown = rounded_up(factor, 3 if factor < 1000 else 2)
+    share = min(100 * factor / (1 + factor), 100.0)
     exception = f" Both hold up to an added probability of 1 in {_count(1 / delta)}." if delta else ""
-    return shown, _percent(100 * factor / (1 + factor)), exception
+    return shown, f"{rounded_up(share, 3 if share < 99 else 4)} %", exception
 
 
 def _count(value: float) -> str:
-    return f"{value:,.0f}" if value < 1e10 else f"{value:.0e}"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f} %" if value < 99 else f"{min(value, 99.9999):.4g} %"
+    """The whole part of a number, or one digit of a large one: never more than it is."""
+    value *= 1 + ROUNDING
+    if value < 1e10:
+        return f"{int(value):,}"
+    nearest, digit = float(f"{value:.0e}"), 10.0 ** floor(log10(value))
+    return f"{nearest if nearest <= value else nearest - digit:.0e}"
 
 
 def describe(study: "Study") -> "list[str]":
     """Lines that say what the study asks and what its privacy is."""
     days = f"{study.opens or 'any time'} to {study.closes or 'any time'}"
     lines = [
-        f"{study.title} ({study.id}, version {study.version})",
+        f"{_on_one_line(study.title)} ({study.id}, version {study.version})",
         f"open: {days}",
         f"digest: {study.digest}",
         *_unit(study),
@@ -62,15 +82,20 @@ def describe(study: "Study") -> "list[str]":
     for question in study.questions:
         mechanism = mechanism_for(question)
         privacy = mechanism.privacy
-        delta = f", delta {float(privacy.delta):g}" if float(privacy.delta) else ""
+        delta = f", delta {rounded_up(float(privacy.delta), DIGITS)}" if float(privacy.delta) else ""
         lines += [
             "",
-            f"{question.id}: {question.text or question.ask}",
-            f"  {mechanism.name}: true epsilon {float(privacy.epsilon):.9g}{delta}",
+            f"{question.id}: {_on_one_line(question.text or question.ask)}",
+            f"  {mechanism.name}: true epsilon {rounded_up(float(privacy.epsilon), DIGITS)}{delta}",
             f"  {mechanism.in_words()}",
             f"  {odds_of(study, float(privacy.epsilon), float(privacy.delta))}",
         ]
     return [*lines, *_route(study), "", _total(study)]
+
+
+def _on_one_line(text: str) -> str:
+    """A study's words without line breaks and control characters, which could pass for lines of ours."""
+    return "".join([character if character.isprintable() else " " for character in text])
 
 
 def _unit(study: "Study") -> "list[str]":
@@ -96,12 +121,11 @@ def _route(study: "Study") -> "list[str]":
 
 
 def _total(study: "Study") -> str:
-    delta = f", delta {float(study.delta):g}" if float(study.delta) else ""
+    epsilon = f"epsilon {rounded_up(float(study.epsilon), DIGITS)}"
+    delta = f", delta {rounded_up(float(study.delta), DIGITS)}" if float(study.delta) else ""
     if study.ask_one:
         return (
             f"each device answers one of the {len(study.questions)} questions, drawn at random: "
-            f"epsilon {float(study.epsilon):g}{delta} (the largest of them)"
+            f"{epsilon}{delta} (the largest of them)"
         )
-    return (
-        f"all {len(study.questions)} questions together: epsilon {float(study.epsilon):g}{delta} (their sum)"
-    )
+    return f"all {len(study.questions)} questions together: {epsilon}{delta} (their sum)"

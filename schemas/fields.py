@@ -22,8 +22,8 @@ IDENTIFIER_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 
 def printable(name: "Any") -> str:
-    """A foreign name, cut and on one line, for a message."""
-    return "".join([character if " " <= character != "\x7f" else "?" for character in str(name)[:64]])
+    """A foreign name, cut, in plain ASCII and on one line, for a message."""
+    return "".join([character if " " <= character <= "~" else "?" for character in str(name)[:64]])
 
 
 class Text:

@@ -7,7 +7,7 @@ their parameters have the names and meanings of the standard texts: `gamma` has 
 correlation matrix (1: all matrices alike).
 """
 
-from schemas.fields import Constant, Decimal, ListOf, Record, Tagged
+from schemas.fields import Constant, Decimal, ListOf, Record, Tagged, printable
 from schemas.rational import Rational
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ class OfFeatures:
     def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
         if not isinstance(value, dict) or not value:
             raise error(path, "must be an object: a distribution for each feature id")
-        return {name: self.item.read(value[name], f"{path}.{name}", error) for name in value}
+        return {name: self.item.read(value[name], f"{path}.{printable(name)}", error) for name in value}
 
     def json_schema(self) -> "dict[str, Any]":
         return {"type": "object", "additionalProperties": self.item.json_schema(), "minProperties": 1}
@@ -134,7 +134,7 @@ def _check_features(question: "dict[str, Any]", prior: "dict[str, Any]", path: s
         known.append(question["response"]["id"])
     for name in prior:
         if name not in known:
-            raise error(f"{path}.{name}", "is no feature of this question")
+            raise error(f"{path}.{printable(name)}", "is no feature of this question")
 
 
 def _check_length(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:

@@ -2,7 +2,7 @@
 
 from schemas.canonical import canonical_json, parse_json
 from schemas.errors import ReportError
-from schemas.fields import Base64, Constant, Hex, Identifier, Integer, Record, to_base64
+from schemas.fields import Base64, Constant, Hex, Identifier, Integer, Record, printable, to_base64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class _Payloads:
             raise error(path, "must be an object with one payload for each question")
         payloads = {}
         for key in value:
-            Identifier().read(key, f"{path}.{str(key)[:64]}", error)
+            Identifier().read(key, f"{path}.{printable(key)}", error)
             payloads[key] = Base64().read(value[key], f"{path}.{key}", error)
         return payloads
 

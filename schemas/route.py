@@ -24,6 +24,8 @@ class _NodeAddress:
     def read(self, value: "Any", path: str, error: "Error") -> str:
         address, _, keys = value.partition("#") if isinstance(value, str) else ("", "", "")
         good_address = address.startswith(("http://", "https://")) and not address.endswith("://")
+        # A device keeps the addresses of all nodes as one text, with spaces between them.
+        good_address = good_address and all(["!" <= c <= "~" for c in address])
         good_keys = len(keys) == 4 * KEY_BYTES and all([c in LOWER_HEX for c in keys])
         if not good_address or not good_keys or len(value) > 500:
             raise error(path, "must be https://host#KEYS, as `ldpkit secure-sum keygen` prints it")
@@ -31,7 +33,7 @@ class _NodeAddress:
         return text
 
     def json_schema(self) -> "dict[str, Any]":
-        return {"type": "string", "pattern": f"^https?://[^#]+#[0-9a-f]{{{4 * KEY_BYTES}}}$"}
+        return {"type": "string", "pattern": f'^https?://[!-"$-~]+#[0-9a-f]{{{4 * KEY_BYTES}}}$'}
 
 
 ROUTE = Tagged(

@@ -91,8 +91,10 @@ async function start() {
 
 /** The invitation that the person was given: what they typed last, else what the page's address carries. */
 function invitation() {
-  const typed = [...document.querySelectorAll(".invitation")].map(({ value }) => value.trim());
-  return typed.reverse().find(Boolean) ?? new URLSearchParams(location.search).get("invitation") ?? "";
+  const carried = new URLSearchParams(location.search).get("invitation") ?? "";
+  const typed = [...document.querySelectorAll(".invitation")].map(({ value }) => value);
+  // Without the quotes and blanks of the letter that it was copied from: a header could not hold them.
+  return [carried, ...typed].map((code) => code.replace(/[^!-~]/g, "")).findLast(Boolean) ?? "";
 }
 
 function showReport(study, body) {

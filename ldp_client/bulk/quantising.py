@@ -32,8 +32,7 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     if isinstance(answers, dict):
         if isinstance(mechanism, GaussianStatistics):
             return _records(mechanism, answers)
-        columns = [np.asarray(column).tolist() for column in answers.values()]
-        answers = [dict(zip(answers, values)) for values in zip(*columns)]
+        answers = _each_record(mechanism, answers)
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
         if isinstance(mechanism, ChoiceMechanism):
             return _choices(mechanism, answers)
@@ -41,6 +40,17 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
             return _indices(answers, mechanism.bounds, mechanism.levels)
     each = answers.tolist() if isinstance(answers, np.ndarray) else answers
     return [mechanism.quantise(answer) for answer in each]
+
+
+def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dict[str, Any]]":
+    """The records of {field: column}. What is not an array keeps its values: True is no number."""
+    columns = [
+        np.asarray(column).tolist() if hasattr(column, "dtype") else list(column)
+        for column in answers.values()
+    ]
+    if len({len(column) for column in columns}) > 1:
+        raise AnswerError(mechanism.field, "must have columns of one length")
+    return [dict(zip(answers, values)) for values in zip(*columns)]
 
 
 def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers | list[int]":

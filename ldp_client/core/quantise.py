@@ -60,7 +60,7 @@ def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
 
 def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:
     """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size, 0 when missing."""
-    return int(position(value, bounds, field) * (2 * size) + 0.5) - size
+    return grid_index(value, bounds, 2 * size, field) - size
 
 
 def clip_norm(vector: "list[int]", radius: int) -> "list[int]":

@@ -52,7 +52,7 @@ export async function openDevice({
         if (!spend) memory.spent.push((spend = { question: asked.id, epsilon: [0n, 1n] }));
         Object.assign(spend, origin, charge);
       });
-      const report = { ...origin, id, body, state: "held", invitation };
+      const report = { ...origin, collector, id, body, state: "held", invitation };
       memory.reports.push(report);
       return report;
     });
@@ -94,11 +94,15 @@ export async function openDevice({
       return change(memory, "study", studyId, changes).length;
     });
 
-  /** Send what is queued, byte for byte as it was written, and ask for what is to be deleted. */
+  /**
+   * Send this collector's queued reports, byte for byte as they were written, and ask for what is to be deleted.
+   */
   const flush = ({ attempts = 5 } = {}) =>
     // One tab at a time, so that a deletion is never sent before the report it is about.
     navigator.locks.request(`${name} flush`, async () => {
-      for (const { id } of await read(({ reports }) => reports)) {
+      // A report of a ledger that did not keep collectors has none.
+      for (const { id, collector: its = collector } of await read(({ reports }) => reports)) {
+        if (its !== collector) continue;
         for (let attempt = 1; !(await isSettled(id)) && attempt < attempts; attempt++) await pause(attempt);
       }
     });

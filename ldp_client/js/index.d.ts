@@ -152,6 +152,8 @@ export interface StoredReport {
   readonly id: string;
   readonly study: string;
   readonly version: number;
+  /** Base URL of the collector that it was made for: the only one that it is sent to. */
+  readonly collector: string;
   readonly state: ReportState;
   /** The bytes that leave, as text; "" once withdrawn. */
   readonly body: string;
@@ -183,7 +185,10 @@ export interface Device {
    * many these are. Spends stay, and no question is asked again.
    */
   withdraw(studyId: string): Promise<number>;
-  /** Send what is queued and ask for deletions, each up to `attempts` times (5) with full jitter. */
+  /**
+   * Send what is queued for this device's collector and ask for deletions there, each up to `attempts` times (5)
+   * with full jitter.
+   */
   flush(options?: { attempts?: number }): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ export function parseJson(text) {
     if (!Array.isArray(this)) keys--;
     return value;
   });
-  if (keys !== -1) throw new SyntaxError("stands twice");
+  if (keys !== -1) throw new SyntaxError();
   return parsed;
 }
 

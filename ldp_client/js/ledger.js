@@ -17,7 +17,7 @@ const KEY = 0;
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
  * memory: {spent: [{study, question, version, epsilon}], permanent: [{study, question, fingerprint,
- * answer}], reports: [{id, study, version, body, state, invitation}]}.
+ * answer}], reports: [{id, study, version, collector, body, state, invitation}]}.
  */
 export async function openLedger(name) {
   const database = await open(name).catch(unusable);
@@ -56,6 +56,7 @@ const open = (name) =>
     request.onerror = () => reject(request.error);
   });
 
+/** Not in the words of an error that is not ours: it may come from reading an answer, and repeat it. */
 function unusable(error) {
-  throw error instanceof LdpkitError ? error : new LdpkitError("ledger", `unusable: ${error?.message}`);
+  throw error instanceof LdpkitError ? error : new LdpkitError("ledger", `unusable: ${error?.name}`);
 }

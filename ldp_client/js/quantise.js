@@ -15,10 +15,8 @@ const LARGEST = 2 ** 31 - 1;
 function position(value, [[, , low], [, , high]], field) {
   const number = value ?? NaN;
   if (typeof number !== "number") fail("answer", "must be a number", field);
-  if (isNaN(number)) return 0.5;
-  if (number <= low) return 0;
-  if (number >= high) return 1;
-  return (number - low) / (high - low);
+  const share = Math.min(Math.max((number - low) / (high - low), 0), 1);
+  return isNaN(share) ? 0.5 : share;
 }
 
 /** The nearest of the grid points 0..levels. */
@@ -38,8 +36,7 @@ export function packSigned(values) {
 
 /** The vector of BigInts shrunk, if it is longer than radius, so that its L2 norm is at most radius. Exact. */
 export function clipNorm(vector, radius) {
-  const square = vector.reduce((total, entry) => total + entry * entry, 0n);
-  if (square <= radius * radius) return vector;
-  const length = isqrt(square - 1n) + 1n;
+  const root = isqrt(vector.reduce((total, entry) => total + entry * entry, -1n)) + 1n;
+  const length = root > radius ? root : radius;
   return vector.map((entry) => (entry * radius) / length);
 }

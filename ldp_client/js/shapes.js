@@ -4,7 +4,7 @@
  */
 
 import { fail } from "./errors.js";
-import { isBelow, parseDecimal } from "./rational.js";
+import { parseDecimal } from "./rational.js";
 
 export const hasOwn = Object.hasOwn;
 
@@ -51,8 +51,9 @@ export function whole(low, high) {
 export const day = plain(isDay);
 
 function isDay(value) {
-  const date = new Date(`${value}T00:00:00.000Z`);
-  return typeof value === "string" && value > "0001" && !isNaN(date) && date.toISOString() === `${value}T00:00:00.000Z`;
+  const midnight = `${value}T00:00:00.000Z`;
+  const date = new Date(midnight);
+  return typeof value === "string" && value > "0001" && !isNaN(date) && date.toISOString() === midnight;
 }
 
 /** An exact decimal in a string, of which [numerator, denominator] is good. */
@@ -72,7 +73,8 @@ export const fraction = decimal(([n, d]) => n > 0n && n < d);
 
 export function bounds(value, path) {
   const both = listOf(decimal(Boolean), 2, 2)(value, path);
-  check(isBelow(...both), path);
+  // Also as the nearest floats, in which answers are compared with them.
+  check(both[0][2] < both[1][2], path);
   return both;
 }
 

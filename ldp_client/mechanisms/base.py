@@ -1,6 +1,7 @@
 """What every mechanism states: its sampler, its privacy, and which payloads are possible."""
 
 import struct
+from math import floor, log10
 
 from ldp_client.core.randomness import urandom
 from schemas.errors import ReportError
@@ -88,6 +89,15 @@ class Mechanism:
     def impossible(self, problem: str) -> ReportError:
         """The error for an impossible payload of this question."""
         return ReportError(f"payloads.{self.field}", problem)
+
+
+def rounded_up(value: float, digits: int) -> str:
+    """A number above 0 with so many significant digits, never less than it is: for what holds at most."""
+    text = f"{value:.{digits}g}"
+    if float(text) >= value:
+        return text
+    step = 10.0 ** (floor(log10(value)) - digits + 1)
+    return f"{value + step / 2:.{digits}g}"
 
 
 def pack_signed(values: "list[int]") -> bytes:

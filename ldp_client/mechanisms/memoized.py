@@ -9,7 +9,7 @@ from math import exp
 
 from ldp_client.core.calibration import memoized_flip, memoized_truth
 from ldp_client.core.randomness import truth_or_other
-from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.mechanisms.base import Mechanism, Privacy, rounded_up
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.sue import Sue
@@ -63,10 +63,10 @@ class Memoized(ChoiceMechanism):
 
     def in_words(self) -> str:
         """The permanent answer, and what one report alone reveals."""
-        growth = exp(float(self.report_privacy.epsilon))
+        growth = rounded_up(exp(float(self.report_privacy.epsilon)), 3)
         return (
             f"A noisy answer is drawn once and kept: {self._kept_in_words()}. Each report repeats it with "
-            f"fresh noise, and is alone at most {growth:.3g} times as likely as with any other answer."
+            f"fresh noise, and is alone at most {growth} times as likely as with any other answer."
         )
 
     def _kept_in_words(self) -> str:

@@ -74,6 +74,11 @@ def test_the_page_says_what_is_asked_and_what_came(habits, study, make_report, t
         assert words in text
 
 
+def test_the_page_does_not_leave_out_delta(empty, token):
+    empty.publish(Study(studies.document(studies.LINEAR)))
+    assert "added probability of 1 in 1,000,000" in empty.client.get("/", headers=basic(token)).text
+
+
 def test_words_of_a_study_are_never_markup(empty, make_study, token):
     empty.publish(make_study(title="<script>alert(1)</script>", purpose="<img src=x onerror=alert(1)>"))
     text = empty.client.get("/", headers=basic(token)).text

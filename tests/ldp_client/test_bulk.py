@@ -194,6 +194,8 @@ WRONG = [
     (studies.LINEAR, {"age": np.ones(2), "years": np.asarray(["secret"] * 2), "rate": np.ones(2)}),
     (studies.LINEAR, {"age": np.ones(2), "years": np.ones(2), "rate": np.ones(2), "more": np.ones(2)}),
     (studies.LOGISTIC, {"age": np.ones(2), "years": np.ones(2), "affair": np.ones(2)}),
+    (studies.RECORD, {"age": np.ones(2), "years": np.ones(3), "rate": np.ones(2)}),
+    (studies.RECORD, {"age": [1.0, True], "years": np.ones(2), "rate": np.ones(2)}),
 ]
 
 

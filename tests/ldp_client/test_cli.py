@@ -6,17 +6,20 @@ import re
 import shlex
 import subprocess
 import sys
+from math import exp
+from pathlib import Path
 
 import pytest
 
 from ldp_client import cli
 from ldp_client.device_cli import split_settings
 from ldp_client.signing import new_key, sign_study
-from ldp_client.wording import odds
+from ldp_client.wording import describe, odds, odds_of
 from schemas import Study
 from schemas.errors import InputError
 from tests import studies
 from tests.ldp_client.devices import Server
+from tests.secure_sum.conftest import build_study as secure_sum_study
 
 
 def run(*arguments, **options):
@@ -36,10 +39,10 @@ def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsy
     shown = capsys.readouterr().out
     for question in studies.ALL:
         assert f"{question['id']}:" in shown
-    assert "true epsilon 0.999999999" in shown
+    assert "true epsilon 0.9999999992" in shown
     assert "epsilon 7, delta 2e-06 (their sum)" in shown
     assert "2.72 times" in shown
-    assert "73 % sure" in shown
+    assert "at most 73.2 % sure" in shown
 
 
 @pytest.mark.parametrize(
@@ -111,6 +114,32 @@ def test_the_sentence_about_odds_mentions_delta():
     assert "added probability of 1 in 1,000,000." in odds(1.0, 1e-6)
     assert "added probability of 1 in 1e+30." in odds(1.0, 1e-30)
     assert "added" not in odds(1.0)
+
+
+def test_what_holds_at_most_is_not_rounded_down():
+    """Of every epsilon and delta the sentence is true, and tells no more than a percent too much."""
+    for step in range(1, 640):
+        epsilon, delta = step / 10, 10 ** (-step / 30)
+        factor = exp(epsilon)
+        times, sure, exception = re.findall(
+            r"[0-9.,]+(?:e[+-]?[0-9]+)?(?= times| %|\.$)", odds(epsilon, delta)
+        )
+        assert factor <= float(times) <= 1.1 * factor
+        assert 1 - 1e-9 <= float(sure) * (1 + factor) / (100 * factor) <= 1.01
+        assert delta * (1 - 1e-9) <= 1 / float(exception.replace(",", "")) <= 2 * delta
+
+
+def test_the_sentence_about_odds_is_about_what_is_seen():
+    """Of a holder's table that is its records, of a secure sum never a report."""
+    golden = Path(__file__).parent.parent / "golden" / "studies"
+    holder = Study.from_json((golden / "data-holders.json").read_bytes())
+    summed = secure_sum_study("ever")
+    person = Study(studies.document(studies.YES_NO))
+    said = [odds_of(study, 1.0) for study in (person, holder, summed)]
+    words = ("Whatever was answered, any report", "record of the table holds, any report", "any sum over the")
+    assert [word in sentence for word, sentence in zip(words, said)] == [True] * 3
+    assert "report" not in said[2]
+    assert all("at most 73.2 % sure" in sentence for sentence in said)
 
 
 BLOCKED = """
@@ -201,6 +230,14 @@ def test_the_person_is_shown_the_study_and_asked(tmp_path, monkeypatch, capsys, 
         cli.main(["answer", url, "--set", "ever=yes", "--folder", str(tmp_path)])
         assert len(server.asked("PUT")) == sent
     assert "2.72 times" in capsys.readouterr().out
+
+
+def test_a_studys_words_cannot_pass_for_lines_of_the_commands_own():
+    """Nor can they move the cursor of the terminal on which a person decides."""
+    spoken = "Tea?\n  oue: true epsilon 0.01\x1b[8m\x9b8m\u202e"
+    lines = describe(Study(studies.document({**studies.YES_NO, "text": spoken}, title=spoken)))
+    assert len(lines) == len(describe(Study(studies.document(studies.YES_NO))))
+    assert all(line.isprintable() for line in lines)
 
 
 def test_with_a_key_only_what_it_signed_is_answered(tmp_path):

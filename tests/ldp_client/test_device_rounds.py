@@ -45,6 +45,34 @@ def test_a_later_true_answer_is_ignored(tmp_path, monkeypatch):
     assert len({Report.from_json(body).payloads["habit"] for body in bodies(device)}) == 1
 
 
+def in_version(version, question, *more, **fields):
+    return Study(studies.document(question, *more, version=version, **fields))
+
+
+def test_a_question_that_was_answered_without_a_kept_answer_is_not_asked_again_as_memoized(tmp_path):
+    """Its noise would be drawn twice, and only the second time paid for."""
+    once = {**studies.MEMOIZED, "mechanism": studies.YES_NO["mechanism"]}
+    device = device_in(tmp_path)
+    device.answer(in_version(1, once), {"habit": "yes"})
+    with pytest.raises(AlreadyAnsweredError, match="habit"):
+        device.answer(in_version(2, studies.MEMOIZED), {"habit": "yes"})
+    assert (device.epsilon_left, len(bodies(device))) == (3, 1)
+
+
+def test_a_memoized_question_that_was_never_drawn_is_asked_in_a_later_version(tmp_path):
+    device, drawn = device_in(tmp_path), set()
+    for version in range(1, 100):
+        device.answer(
+            in_version(version, studies.MEMOIZED, studies.MEMOIZED_BITS, ask_one=True),
+            {"habit": "yes", "brand": "worker"},
+        )
+        drawn.update(*[Report.from_json(body).payloads for body in bodies(device)])
+        assert device.epsilon_left == 4 - 2 * len(drawn)
+        if len(drawn) == 2:
+            break
+    assert len(drawn) == 2
+
+
 def test_one_question_drawn_costs_the_dearest_and_bodies_have_one_size(tmp_path):
     study = Study(studies.document(*studies.NEWER, studies.NUMBER, ask_one=True))
     answers = {**studies.NEWER_ANSWERS, "hours": 3}

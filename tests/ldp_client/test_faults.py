@@ -1,5 +1,6 @@
 """Whatever happens: one report for a question, never a spend without a report, nor the other way round."""
 
+import json
 import random
 import resource
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from datetime import date, timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +23,7 @@ from tests.ldp_client.faults import killing
 STUDY = Study(studies.document(studies.NUMBER, studies.YES_NO))
 ANSWERS = {"hours": 3, "ever": False}
 SEED = 20260615
+GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
 
 
 @pytest.mark.parametrize(("kind", "count"), [("random", 20), ("statement", 12), ("request", 0)])
@@ -135,6 +138,46 @@ def test_a_damaged_ledger_never_answers_again(answered, tmp_path, damage):
             consenting(folder, "4").answer(STUDY, ANSWERS)
         refusals.add(caught.type)
     assert LedgerError in refusals
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("spent", "study"),
+        ("reports", "collector"),
+        ("reports", "body"),
+        ("permanent", "question"),
+        ("seen", "digest"),
+        ("consents", "day"),
+        ("seal", "digest"),
+    ],
+)
+def test_a_text_that_became_bytes_is_damage(tmp_path, table, column):
+    """One bit of a row's header does that."""
+    study = Study(studies.document(studies.MEMOIZED))
+    device = consenting(tmp_path, "4", "http://127.0.0.1:9")
+    device.consent(study)
+    device.answer(study, {"habit": "yes"})
+    connection = sqlite3.connect(tmp_path / "ledger.sqlite3")
+    with connection:
+        assert connection.execute(f"UPDATE {table} SET {column} = CAST({column} AS BLOB)").rowcount == 1
+    connection.close()
+    with pytest.raises(LedgerError, match="damaged"):
+        device.flush(attempts=1)
+
+
+def test_an_error_of_the_ledger_does_not_repeat_an_answer(tmp_path):
+    """What a table of the caller's own cannot read may be named in its error."""
+
+    class Table:
+        def chunks(self):
+            return [{"t": [float("secret")]}]
+
+    study = Study(json.loads((GOLDEN / "data-holders.json").read_text()))
+    with pytest.raises(LedgerError) as caught:
+        consenting(tmp_path, "60").answer(study, {question.id: Table() for question in study.questions})
+    assert "ValueError" in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("lost", ["emptied", "removed", "row", "older row"])

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from ldp_client import mechanism_for
+from ldp_client.core.quantise import signed_units
 from ldp_client.mechanisms import MECHANISMS
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
@@ -244,6 +245,14 @@ def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_valu
         mechanism(question).perturb(answer, no_noise)
     assert "secret" not in str(caught.value)
     assert caught.value.field.startswith(question["id"])
+
+
+@pytest.mark.parametrize("answer", [0.0, 1.0, 5.0, -5.0, float("inf"), float("-inf")])
+def test_no_float_leads_beyond_the_grid(answer):
+    """Where twice the size is no float, the nearest may be larger: boards have floats of 24 bits."""
+    size = (1 << 54) + 3
+    assert int(1.0 * (2 * size)) - size > size
+    assert -size <= signed_units(answer, (0.0, 1.0), size, "field") <= size
 
 
 def test_yes_and_no_may_be_words_or_booleans():

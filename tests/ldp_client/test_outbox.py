@@ -48,15 +48,16 @@ def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, mon
     due = device.ledger.queued()[0].due
     assert clock.now <= due <= clock.now + 3600
     clock.now = due - 1
-    flushed = consenting(tmp_path, "4", server.url, send_window=3600).flush()
-    assert (flushed.sent, flushed.later, flushed.waiting, server.requests) == (0, 1, 0, [])
+    for window in (3600, 0):
+        flushed = consenting(tmp_path, "4", server.url, send_window=window).flush()
+        assert (flushed.sent, flushed.later, flushed.waiting, server.requests) == (0, 1, 0, [])
     clock.now = due
     assert consenting(tmp_path, "4", server.url, send_window=3600).flush().sent == 1
 
 
 def test_now_sends_at_once_and_so_does_a_clock_that_was_moved_far_back(tmp_path, server, monkeypatch):
     clock = Clock(monkeypatch)
-    for number, move in enumerate([0, -86_400]):
+    for number, move in enumerate([0, -8 * 86_400]):
         device = consenting(tmp_path / str(number), "4", server.url, send_window=3600)
         device.answer(STUDY, YES)
         clock.now += move
@@ -115,7 +116,7 @@ def test_requests_are_paced(tmp_path, server):
         device.answer(study_number(number), YES)
     flushed = device.flush()
     assert (flushed.sent, flushed.waiting) == (MOST_REQUESTS, 2)
-    assert "a minute is the most" in flushed.reason
+    assert "a minute are the most" in flushed.reason
     assert len(server.requests) == MOST_REQUESTS
 
 
@@ -154,23 +155,32 @@ def test_a_damaged_body_is_not_sent(tmp_path, server):
     ("code", "follows"), [(307, True), (308, True), (301, False), (302, False), (303, False)]
 )
 def test_a_report_follows_only_redirects_that_keep_it(server, code, follows):
-    with Server() as other:
-        server.statuses, server.headers = [code], {"Location": f"{other.url}/moved"}
-        assert put_report(f"{server.url}/x", "{}").state == ("sent" if follows else "waiting")
-        assert [(verb, body) for verb, _, body, _ in other.requests] == ([("PUT", b"{}")] if follows else [])
+    server.statuses, server.headers = [code], {"Location": f"{server.url}/moved"}
+    assert put_report(f"{server.url}/x", "{}").state == ("sent" if follows else "waiting")
+    moved = [(verb, body) for verb, path, body, _ in server.requests if path == "/moved"]
+    assert moved == ([("PUT", b"{}")] if follows else [])
 
 
-def test_no_redirect_leads_to_another_host(server):
+def test_what_comes_with_a_redirect_is_not_read(server):
+    """It may have no end."""
+    server.statuses = [307]
+    server.headers = {"Location": f"{server.url}/moved", "Content-Length": str(10**12)}
+    assert put_report(f"{server.url}/x", "{}").state == "sent"
+
+
+def test_no_redirect_leads_to_another_host_or_port(server):
+    """A device may be allowed to talk to one port of a host only."""
     with Server(STUDY.canonical()) as other:
-        elsewhere = other.url.replace("127.0.0.1", "localhost")
-        for target in (elsewhere, "file:///etc/hosts", "ftp://127.0.0.1/x"):
+        elsewhere = server.url.replace("127.0.0.1", "localhost")
+        no_port = f"http://127.0.0.1:{10**30}"
+        for target in (elsewhere, other.url, no_port, "file:///etc/hosts", "ftp://127.0.0.1/x"):
             server.statuses, server.headers = [307, 307], {"Location": f"{target}/v1/studies/survey"}
             assert put_report(f"{server.url}/x", "{}").state == "waiting"
             with pytest.raises(TransferError, match="307"):
                 fetch_study(f"{server.url}/v1/studies/survey")
         assert other.requests == []
-        server.statuses, server.headers = [302], {"Location": f"{other.url}/v1/studies/survey"}
-        assert fetch_study(f"{server.url}/v1/studies/survey")[0] == STUDY
+    server.statuses, server.headers = [302], {"Location": f"{server.url}/v1/studies/survey"}
+    assert fetch_study(f"{server.url}/old/v1/studies/survey")[0] == STUDY
 
 
 @pytest.fixture(scope="module")

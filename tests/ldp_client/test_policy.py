@@ -168,9 +168,37 @@ def test_only_allowed_hosts_are_talked_to(tmp_path):
             consenting(tmp_path, "4", url, allowed_hosts=allowed)
 
 
+def test_hosts_may_be_written_in_any_case(tmp_path):
+    allowed = ["Collector.example", "OTHER.example:8443"]
+    for url in ("https://collector.example", "https://Other.Example:8443"):
+        assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == url
+
+
+@pytest.mark.parametrize("rules", [{"allowed_hosts": "collector.example"}, {"signing_keys": "key.pem"}])
+def test_a_text_is_no_list_of_one(tmp_path, rules):
+    """Every part of the text would be an allowed host."""
+    with pytest.raises(InputError, match="must be a list"):
+        consenting(tmp_path, "4", "https://example", **rules)
+
+
+@pytest.mark.parametrize("window", [-1, float("nan"), float("inf"), 8 * 86_400])
+def test_a_window_of_no_time_or_of_more_than_a_week_is_refused(tmp_path, window):
+    with pytest.raises(InputError, match="send_window"):
+        consenting(tmp_path, "4", send_window=window)
+
+
 @pytest.mark.parametrize(
     "url",
-    ["http://collector.example", "https://a@b", "https://h/?x", "https://h/#x", "https://[::1", "https:///x"],
+    [
+        "https://good.example/ http://evil.example",
+        "https://good.example/\n",
+        "http://collector.example",
+        "https://a@b",
+        "https://h/?x",
+        "https://h/#x",
+        "https://[::1",
+        "https:///x",
+    ],
 )
 def test_urls_that_are_not_plain_https_are_refused(tmp_path, url):
     with pytest.raises(InputError):

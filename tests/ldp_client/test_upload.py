@@ -95,6 +95,19 @@ def test_a_report_goes_to_its_own_collector_only(tmp_path, server):
     assert len(first.ledger.queued()) == 1
 
 
+def test_a_report_that_knew_no_collector_is_deleted_where_it_went(tmp_path, server):
+    """Another collector would say truly, and in vain, that it does not have it."""
+    consenting(tmp_path, "4").answer(STUDY, {"ever": True})
+    with Server() as other:
+        device = consenting(tmp_path, "4", server.url)
+        assert device.flush().sent == 1
+        device.withdraw(STUDY.id)
+        assert consenting(tmp_path, "4", other.url).flush().deleted == 0
+        assert other.requests == []
+    assert device.flush().deleted == 1
+    assert [len(server.asked(method)) for method in ("PUT", "DELETE")] == [1, 1]
+
+
 def test_a_server_that_talks_nonsense_is_waited_for():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answerer = threading.Thread(target=answer_nonsense, args=(listener,))

@@ -178,6 +178,28 @@ def test_a_report_refused_for_good_is_not_sent_again(page, site):
     assert len(site.requests) == 1
 
 
+def test_a_report_goes_to_its_own_collector_only(page, site):
+    """Another one would answer that it knows of no such report: it would be lost, or taken for deleted."""
+    script = """
+    const [document, answers, elsewhere] = args;
+    const study = await parseStudy(JSON.stringify(document));
+    const other = await openDevice({ maxEpsilon: "4", collector: elsewhere });
+    const device = await openDevice({ maxEpsilon: "4" });
+    await device.answer(study, answers);
+    await device.consent(study);
+    const states = [];
+    const note = async () => states.push((await device.status(study)).report?.state ?? "gone");
+    for (const one of [other, device]) { await one.flush(); await note(); }
+    await device.withdraw(study.id);
+    for (const one of [other, device]) { await one.flush(); await note(); }
+    return states;
+    """
+    elsewhere = f"{site.url}/elsewhere"
+    assert run(page, script, DOCUMENT, ANSWERS, elsewhere) == ["queued", "sent", "withdrawn", "gone"]
+    assert [method for method, _, _ in site.requests] == ["PUT", "DELETE"]
+    assert not any("elsewhere" in path for _, path, _ in site.requests)
+
+
 def test_withdrawal_before_consent_leaves_nothing_but_the_spend(page, site):
     answered(page)
     assert withdraw(page) == 0
@@ -437,6 +459,14 @@ def test_another_question_of_the_same_name_is_not_answered_with_the_old_answer(p
     changed = rounds(2, question={**studies.MEMOIZED_BITS, **change})
     *_, (refused, _, left) = run(page, ROUNDS, rounds(1) + changed, {"brand": "worker"})
     assert (refused, left) == ("answered", 2)
+
+
+def test_what_was_answered_without_a_permanent_answer_is_not_asked_again_as_memoized(page):
+    """Its noise would be drawn twice, and only the second time paid for."""
+    once = {**studies.MEMOIZED_BITS, "mechanism": studies.CHOICE["mechanism"]}
+    documents = [studies.document(once), *rounds(2)]
+    *_, (refused, was_answered, left) = run(page, ROUNDS, documents, {"brand": "worker"})
+    assert (refused, was_answered, left) == ("answered", True, 3)
 
 
 def test_withdrawal_wipes_the_permanent_answer_for_good(page):

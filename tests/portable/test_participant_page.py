@@ -88,6 +88,18 @@ def test_the_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
     ) in person.requests()
 
 
+def test_it_warns_of_sending_only_what_one_likes(meet):
+    """That choice would not be bounded by epsilon; the warning stands where it is made."""
+    person = meet()
+    assert "not by what the report says" not in person.text
+    person.answer(**ANSWERS)
+    person.until("report")
+    assert "not by what the report says" in person.find("#consent").text
+    person.send()
+    person.until_says("This was sent")
+    assert "not by what the report says" not in person.text
+
+
 def test_a_reload_shows_the_same_report(meet):
     person = meet()
     person.answer(**ANSWERS)
@@ -377,7 +389,7 @@ def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
     person.until("report")
     person.send()
     person.until_says("takes reports from invited people only")
-    person.find("#invite input").send_keys(f" {second} ")
+    person.find("#invite input").send_keys(f" \u201c{second}\u200b\u201d ")
     person.click("#invite button")
     person.until_says("This was sent")
     assert len(person.stored()) == 2

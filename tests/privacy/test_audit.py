@@ -117,7 +117,12 @@ def test_the_command_tells_and_exits_by_the_verdict(tmp_path, capsys, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("options", "says"), [(["--samples", "10"], "--samples"), (["--question", "none"], "--question")]
+    ("options", "says"),
+    [
+        (["--samples", "10"], "--samples"),
+        (["--question", "none"], "--question"),
+        (["--samples", "1000", "--out", "no/such/folder"], "cannot write no/such/folder"),
+    ],
 )
 def test_bad_options_are_one_line(tmp_path, capsys, options, says):
     path = tmp_path / "study.json"

@@ -11,6 +11,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
 # Rules that JSON Schema cannot say: they join fields, compare decimals, or concern strings' insides.
 BEYOND_JSON_SCHEMA = {
     "bounds-equal",
+    "bounds-too-close",
     "bounds-reversed",
     "closes-before-opens",
     "delta-one",

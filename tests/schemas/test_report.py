@@ -43,6 +43,7 @@ def test_round_trip(report):
         ({"payloads": {"q": 5}}, "payloads.q"),
         ({"payloads": {"q": "ä"}}, "payloads.q"),
         ({"payloads": {"Q": "AQI="}}, "payloads.Q"),
+        ({"payloads": {"a\n\x1bä": "AQI="}}, "payloads.a???"),
         ({"time": "12:00"}, "time"),
     ],
 )

@@ -84,6 +84,29 @@ def test_bad_golden_documents_name_their_field(path):
     assert str(caught.value).count("\n") == 0
 
 
+HOSTILE = "a\n\x1b[2Jb\x9b\u202e\ud800" * 1000
+NORMAL = {"distribution": "normal", "loc": "0", "scale": "1"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {HOSTILE: 1},
+        {"mechanism": {**studies.LINEAR["mechanism"], "name": HOSTILE}},
+        {"model": {"name": "linear_regression", "prior": {"coefficients": {HOSTILE: 1}}}},
+        {"model": {"name": "linear_regression", "prior": {"coefficients": {HOSTILE: NORMAL}}}},
+    ],
+    ids=["field", "mechanism", "prior", "feature"],
+)
+def test_a_foreign_name_in_an_error_stays_on_one_short_line(change):
+    with pytest.raises(StudyError) as caught:
+        Study(studies.document({**studies.LINEAR, **change}))
+    said = str(caught.value)
+    assert said.isascii()
+    assert said.isprintable()
+    assert len(said) < 600
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -152,6 +152,10 @@ def test_a_single_vector_is_never_a_possible_report(name):
         ({"nodes": ["http://one#" + "0" * 128]}, "route.nodes"),
         ({"nodes": ["http://one", "http://two"]}, r"route.nodes\[0\]"),
         ({"nodes": ["http://one#" + "0" * 128] * 2}, r"route.nodes\[1\]"),
+        (
+            {"nodes": [f"https://{name}.example/ http://evil.example#" + "0" * 128 for name in "ab"]},
+            r"route.nodes\[0\]",
+        ),
         ({"expansion": "xor"}, "route.expansion"),
         ({"colluding": 3}, "route.colluding"),
     ],

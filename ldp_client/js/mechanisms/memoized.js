@@ -47,7 +47,8 @@ function recallAnswer(question, { permanent, instantaneous, ...mechanism }, { id
   const fingerprint = canonicalJson(fixed);
   let kept = memory.permanent.find((row) => row.study === id && row.question === question.id);
   let problem;
-  if (version <= spend?.version) problem = "this device has answered it before";
+  // Also by a version in which it was not memoized, so that no permanent answer covers what it cost.
+  if (version <= spend?.version || (spend?.epsilon[0] && !kept)) problem = "this device has answered it before";
   if (kept && kept.fingerprint !== fingerprint) problem = "this device has answered it with other choices or noise";
   if (kept && !kept.answer.length) problem = "was withdrawn from this device";
   function randomise(quantised, random) {
