@@ -47,6 +47,14 @@ def test_the_life_of_a_study(either, study, make_study, make_report):
     assert either.exported() == sorted([first, second, late], key=lambda report: report.id)
 
 
+def test_an_id_that_no_database_takes_is_unknown_and_spoils_no_commit(either):
+    """In a commit of many uploads one that raises would be an error to all of them."""
+    for method, path in (("POST", "reports"), ("GET", ""), ("GET", "signed"), ("DELETE", "reports/" + "0" * 32)):
+        address = f"/v1/studies/habits%00/{path}".rstrip("/")
+        response = either.client.open(address, method=method, json={"reports": []})
+        assert problem(response) == (404, "study-unknown"), address
+
+
 def test_a_batch_with_all_kinds_of_members(either, study, make_report):
     held, gone, *fresh = (make_report(study) for _ in range(1200))
     either.post([held.to_document(), gone.to_document()])
