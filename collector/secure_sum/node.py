@@ -42,13 +42,15 @@ class Node:
     _openers: dict[str, Opener] = field(default_factory=dict)
 
     def place(self, study: Study) -> int:
-        """Which of the study's nodes this one is. Raises StudyError when it is none of them."""
+        """Which of the study's nodes this one is. Raises StudyError when it is none of them, or several."""
         if study.route is None:
             raise StudyError("route", "is missing: this server is a node of secure sums")
-        for index, node in enumerate(study.route.nodes):
-            if (node.sealing_key + node.signing_key).hex() == self.keys.fragment:
-                return index
-        raise StudyError("route.nodes", "does not name this node's keys")
+        keys = [(node.sealing_key + node.signing_key).hex() for node in study.route.nodes]
+        if keys.count(self.keys.fragment) > 1:
+            raise StudyError("route.nodes", "names this node's keys twice: every node needs keys of its own")
+        if self.keys.fragment not in keys:
+            raise StudyError("route.nodes", "does not name this node's keys")
+        return keys.index(self.keys.fragment)
 
     def publish(self, session: Session, study: Study) -> bool:
         """`publishing.publish`, for studies that name this node.

@@ -49,7 +49,12 @@ def test_the_life_of_a_study(either, study, make_study, make_report):
 
 def test_an_id_that_no_database_takes_is_unknown_and_spoils_no_commit(either):
     """In a commit of many uploads one that raises would be an error to all of them."""
-    for method, path in (("POST", "reports"), ("GET", ""), ("GET", "signed"), ("DELETE", "reports/" + "0" * 32)):
+    for method, path in (
+        ("POST", "reports"),
+        ("GET", ""),
+        ("GET", "signed"),
+        ("DELETE", "reports/" + "0" * 32),
+    ):
         address = f"/v1/studies/habits%00/{path}".rstrip("/")
         response = either.client.open(address, method=method, json={"reports": []})
         assert problem(response) == (404, "study-unknown"), address

@@ -8,10 +8,14 @@ from contextlib import closing
 
 import pytest
 
+from collector import create_app
+from collector.operator.inviting import invite
+from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.summing import Opener
 from schemas import Study
-from schemas.errors import StatementError
+from schemas.errors import InputError, StatementError
+from tests.collector.conftest import build_study as ordinary_study
 from tests.secure_sum.conftest import build_study
 
 BINARY = "application/octet-stream"
@@ -75,9 +79,53 @@ def test_a_second_version_is_refused(network):
     assert kind(network.nodes[0].publish(raised)) == (409, "study-conflict")
 
 
-def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
-    from collector import create_app
+def test_a_node_that_is_named_twice_refuses(network):
+    """It would take the shares of one place alone, and devices drop what is refused for good."""
+    node = network.nodes[0]
+    host, _, keys = node.address.partition("#")
+    study = build_study("ever", nodes=[node.address, f"{host}/again#{keys}"])
+    assert kind(node.publish(study)) == (422, "study-invalid")
 
+
+def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
+    """Other keys, or none: devices would drop the shares of the studies that are open."""
+    network.publish("ever")
+    node = network.nodes[0]
+    node.stop()
+    other = tmp_path / "other.key"
+    NodeKeys.generate().save(other)
+    settings = {"database": f"sqlite:///{node.database}", "token": "t"}
+    with pytest.raises(InputError, match=r"study summed of this database: [^;]*; name the key file"):
+        create_app({**settings, "node_key": str(other)})
+    with pytest.raises(InputError, match="study summed is a secure sum: start a node"):
+        create_app(settings)
+    node.start()
+    node.post("/close")
+    node.stop()
+    create_app({**settings, "node_key": str(other)}).extensions["ldpkit"].close()
+
+
+def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
+    settings = {"database": f"sqlite:///{tmp_path / 'plain.sqlite3'}", "token": "t"}
+    app = create_app(settings)
+    app.test_client().post(
+        "/v1/studies", json=ordinary_study().document, headers={"Authorization": "Bearer t"}
+    )
+    app.extensions["ldpkit"].close()
+    with pytest.raises(InputError, match="study habits of this database: study: route: is missing"):
+        create_app({**settings, "node_key": str(network.nodes[0].key_file)})
+
+
+def test_shares_need_no_invitation(network):
+    """Else devices would drop them: they have no invitation for a node."""
+    network.publish("ever")
+    database = network.nodes[0].app.extensions["ldpkit"].database
+    with pytest.raises(InputError, match="secure sum"), database.write() as session:
+        invite(session, "summed", 3)
+    assert network.nodes[0].put(network.messages()[0]).status_code == 201
+
+
+def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
     app = create_app({"database": f"sqlite:///{tmp_path / 'plain.sqlite3'}", "token": "t"})
     study = network.publish("ever")
     response = app.test_client().post(
