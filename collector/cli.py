@@ -108,6 +108,10 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
     settings = settings_with(database=arguments.database, token=arguments.token, node_key=arguments.node_key)
     if (arguments.role == "node") != (settings.node_key is not None):
         raise InputError("a node needs both --role node and its keys, --node-key FILE")
+    if settings.node_key is not None and arguments.posteriors:
+        raise InputError(
+            "--posteriors is for collectors: a node has none; fit the total of a closed study"
+        )
     if settings.token is None:
         settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
         print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
+
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.storage.retention import delete_reports
 
 
 def problem(response):
@@ -138,6 +142,28 @@ def test_postgresql_commits_durably_whatever_the_server_says(make_harness, postg
     harness.collector.database.engine.dispose()
     with harness.collector.database.engine.connect() as connection:
         assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
+
+
+def test_reports_that_are_deleted_meanwhile_do_no_harm(elephant, study, make_report, monkeypatch):
+    """An upload that met a report which `expire` then deletes: one of the two waits for the other."""
+    report = make_report(study)
+    elephant.put(report)
+    insert, workers = queries.insert_reports, ThreadPoolExecutor(1)
+    deleting = []
+
+    def insert_and_delete(*arguments):
+        stored = insert(*arguments)
+        database = Database(elephant.collector.settings.database, 20)
+        deleting.append(workers.submit(delete_reports, database, "habits"))
+        wait(deleting, 0.5)
+        return stored
+
+    with monkeypatch.context() as patched:
+        patched.setattr(queries, "insert_reports", insert_and_delete)
+        assert elephant.put(report).status_code == 200
+    assert deleting[0].result(20) == 1
+    workers.shutdown()
+    assert elephant.exported() == []
 
 
 def test_two_batches_deadlock_no_one(elephant, study, make_report):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ import pytest
 from collector.exports.exporting import Opened
 from collector.operator import fitting, posteriors
 from collector.operator.fitting import Fitter
-from collector.operator.posteriors import Fitted, keep_fitted
+from collector.operator.posteriors import Fitted, keep_fitted, last_fitted
+from collector.storage.retention import delete_reports, delete_study
 from tests.collector.conftest import REPOSITORY, build_report
 from tests.collector.test_collector_page import basic
 
@@ -110,6 +112,54 @@ def test_a_new_process_does_not_fit_again_what_is_fitted(habits, study, opened, 
     habits.put(build_report(study))
     Fitter(opened).fit_all()
     assert fits() == 2
+
+
+def test_as_many_other_reports_are_fitted_anew(habits, study, opened, fits):
+    """Else what was withdrawn would stay in the posterior."""
+    gone = build_report(study)
+    habits.put(gone)
+    Fitter(opened).fit_all()
+    habits.withdraw(gone.id)
+    other = {name: bytes(len(payload)) for name, payload in gone.payloads.items()}
+    habits.put(build_report(study, payloads=other))
+    Fitter(opened).fit_all()
+    assert fits() == 2
+
+
+@pytest.mark.parametrize("delete", ["withdraw", "expire", "delete-study"])
+def test_no_posterior_outlives_its_reports(habits, study, opened, fits, token, delete):
+    report = build_report(study)
+    habits.put(report)
+    Fitter(opened).fit_all()
+    database = habits.collector.database
+    if delete == "withdraw":
+        habits.withdraw(report.id)
+        Fitter(opened).fit_all()
+    elif delete == "expire":
+        delete_reports(database, "habits", habits.day + timedelta(1))
+    else:
+        delete_study(database, "habits")
+    assert fits() == 1
+    with database.read() as session:
+        assert last_fitted(session, 1, 1) is None
+    assert "No posterior yet" in page(habits, token)
+
+
+def test_the_fitter_outlives_a_full_disk(opened, monkeypatch, caplog):
+    class EndedError(Exception):
+        pass
+
+    def full(_self):
+        raise OSError(28, "No space left on device")
+
+    def ended(_seconds):
+        raise EndedError
+
+    monkeypatch.setattr(Fitter, "fit_all", full)
+    monkeypatch.setattr(fitting.time, "sleep", ended)
+    with pytest.raises(EndedError):
+        Fitter(opened).watch()
+    assert "No space left on device" in caplog.text
 
 
 def test_a_failed_fit_is_shown_in_one_line(habits, study, opened, monkeypatch, token):
