@@ -109,9 +109,7 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
     if (arguments.role == "node") != (settings.node_key is not None):
         raise InputError("a node needs both --role node and its keys, --node-key FILE")
     if settings.node_key is not None and arguments.posteriors:
-        raise InputError(
-            "--posteriors is for collectors: a node has none; fit the total of a closed study"
-        )
+        raise InputError("--posteriors is for collectors: a node has none; fit the total of a closed study")
     if settings.token is None:
         settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
         print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)

@@ -69,7 +69,7 @@ class Collector:
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
         signers = load_keys(settings.signing_keys)
-        node = None if settings.node_key is None else Node(NodeKeys.load(settings.node_key), database)
+        node = _node(settings, database)
         _check_studies(database, node)
         held = (settings, database, rules, writer, limits, metrics, studies, today, token_hash)
         return cls(*held, signers, node)
@@ -83,6 +83,12 @@ class Collector:
         """Finish what waits to be written and close the database."""
         self.writer.close()
         self.database.engine.dispose()
+
+
+def _node(settings: Settings, database: Database) -> Node | None:
+    if settings.node_key is None:
+        return None
+    return Node(NodeKeys.load(settings.node_key), database, settings.body_limit)
 
 
 def _check_studies(database: Database, node: Node | None) -> None:

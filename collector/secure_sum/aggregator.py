@@ -30,11 +30,16 @@ class Closed:
 
 
 def close_study(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Closed:
-    """Close a study with the route secure_sum at all its nodes and add up their sums.
+    """`collect`, and the total. Raises what it does, and what `Transcript.total` does."""
+    transcript = collect(study, tokens, progress)
+    return Closed(transcript.total(study), transcript)
+
+
+def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Transcript:
+    """Close a study with the route secure_sum at all its nodes and get their signed sums, unchecked.
 
     tokens: the operator's key of each node, in the study's order, or one for all. Raises InputError
-    when too few devices reached every node, TransferError, StatementError, and SummaryError when the
-    total is no possible sum.
+    when too few devices reached every node, and TransferError.
     """
     assert study.route is not None
     route = study.route
@@ -50,8 +55,7 @@ def close_study(study: Study, tokens: Sequence[str], progress: Progress = lambda
     for client in clients:
         progress(f"sum of {client.url}")
         sums.append(_checked(client, NodeSum.from_document, client.total(digest)))
-    transcript = Transcript(study.id, study.digest, tuple(confirmed), tuple(sums))
-    return Closed(transcript.total(study), transcript)
+    return Transcript(study.id, study.digest, tuple(confirmed), tuple(sums))
 
 
 def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClient]:

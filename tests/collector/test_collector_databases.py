@@ -9,9 +9,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
+from collector.http.problems import ProblemError
+from collector.secure_sum.node import Node
+from collector.secure_sum.node_keys import NodeKeys
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.retention import delete_reports
+from schemas import Study
+from tests.secure_sum.conftest import build_study as summed_study
 
 
 def problem(response):
@@ -164,6 +169,20 @@ def test_reports_that_are_deleted_meanwhile_do_no_harm(elephant, study, make_rep
     assert deleting[0].result(20) == 1
     workers.shutdown()
     assert elephant.exported() == []
+
+
+def test_a_node_has_one_version_of_a_study_whoever_publishes_it_first(elephant):
+    """Two sums of nearly the same devices would tell them apart."""
+    database, keys = elephant.collector.database, NodeKeys.generate()
+    node, addresses = Node(keys, database), ["http://a.test#" + keys.fragment, "http://b.test#" + "0" * 128]
+    first, second = (Study({**summed_study("ever", nodes=addresses).document, "version": n}) for n in (1, 2))
+    with ThreadPoolExecutor(1) as workers:
+        with database.write() as session:
+            assert node.publish(session, first)
+            publishing = workers.submit(database.act, lambda session: node.publish(session, second))
+            wait([publishing], 0.5)
+        with pytest.raises(ProblemError, match="one version alone"):
+            publishing.result(20)
 
 
 def test_two_batches_deadlock_no_one(elephant, study, make_report):

@@ -66,6 +66,9 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
     [
         ({"databse": "x"}, "unknown setting 'databse'"),
         ({"token": " "}, "token"),
+        ({"token": "secret\r"}, "setting token: must be printable ASCII without spaces"),
+        ({"token": "geheimés"}, "token"),
+        ({"late_days": 10**10}, "late_days"),
         ({"body_limit": 0}, "body_limit"),
         ({"body_limit": "many"}, "body_limit"),
         ({"busy_timeout": -1}, "busy_timeout"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 
 import pytest
 
 from collector import create_app
+from collector.http.openapi import NODE_OPERATIONS
 from collector.operator.inviting import invite
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest, split_ids
@@ -85,6 +87,33 @@ def test_a_node_that_is_named_twice_refuses(network):
     host, _, keys = node.address.partition("#")
     study = build_study("ever", nodes=[node.address, f"{host}/again#{keys}"])
     assert kind(node.publish(study)) == (422, "study-invalid")
+
+
+def test_a_study_whose_set_is_too_large_for_the_node_is_refused_at_once(network):
+    """Not when all shares are there and the set cannot be sent."""
+    node = network.nodes[0]
+    study = build_study("ever", nodes=[each.address for each in network.nodes], clients=(1 << 20) + 1)
+    response = node.publish(study)
+    assert kind(response) == (422, "study-invalid")
+    assert "raise this node's body_limit" in response.get_json()["detail"]
+
+
+def test_the_openapi_document_of_a_node_is_its_own(network):
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[0]
+    routes = set()
+    for rule in node.app.url_map.iter_rules():
+        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+        routes |= {(method.lower(), path) for method in rule.methods - {"HEAD", "OPTIONS", "GET"} or {"GET"}}
+    assert routes == {(operation.method, operation.path) for operation in NODE_OPERATIONS}
+    document = node.app.test_client().get("/openapi.json").get_json()
+    assert "/v1/studies/{study_id}/sum" in document["paths"]
+    for operation in NODE_OPERATIONS:
+        path = operation.path.format(study_id="summed", report_id="0" * 32)
+        status = node.app.test_client().open(path, method=operation.method.upper()).status_code
+        assert (status == 401) == operation.needs_key, operation.name
+        assert str(status) in document["paths"][operation.path][operation.method]["responses"]
 
 
 def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
