@@ -36,7 +36,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default 8000)")
-    parser.add_argument("--token", help=f"operator's token; better set {TOKEN_VARIABLE}; else one is made")
+    parser.add_argument(
+        "--token", help=f"operator's token; better set {TOKEN_VARIABLE}; without keys one is made"
+    )
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
     parser.add_argument("--server", choices=sorted(SERVERS), default="granian", help="default granian")
@@ -110,10 +112,19 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
         raise InputError("a node needs both --role node and its keys, --node-key FILE")
     if settings.node_key is not None and arguments.posteriors:
         raise InputError("--posteriors is for collectors: a node has none; fit the total of a closed study")
-    if settings.token is None:
+    if settings.token is None and not _has_keys(settings):
         settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
         print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)
     return settings
+
+
+def _has_keys(settings: Settings) -> bool:
+    """Whether somebody can operate without a token: then none is made, and none stands in the log."""
+    from collector.operator.keys import Role, list_keys
+    from collector.storage.migrating import migrated
+
+    with migrated(settings.database, settings.busy_timeout) as database, database.read() as session:
+        return any(role is Role.OPERATE for _, role in list_keys(session))
 
 
 def _announce(url: str, ready_file: str | None) -> None:

@@ -81,7 +81,7 @@ def _create_engine(url: URL, busy_timeout: float) -> Engine:
     options: dict[str, Any] = {"pool_size": 0, "hide_parameters": True}
     if url.get_backend_name() == "postgresql":
         options["pool_pre_ping"] = True
-        options["connect_args"] = _postgresql_arguments(busy_timeout)
+        options["connect_args"] = _postgresql_arguments(url, busy_timeout)
     try:
         engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
@@ -91,9 +91,10 @@ def _create_engine(url: URL, busy_timeout: float) -> Engine:
     return engine
 
 
-def _postgresql_arguments(busy_timeout: float) -> dict[str, Any]:
+def _postgresql_arguments(url: URL, busy_timeout: float) -> dict[str, Any]:
     milliseconds = max(1, round(busy_timeout * 1000))
-    settings = f"-c synchronous_commit=on -c lock_timeout={milliseconds}"
+    # Behind the operator's own, which these arguments take the place of.
+    settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
     # A server that has gone silent must not hold the writer for ever.
     silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
     return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **silence}

@@ -34,6 +34,20 @@ def migrate(database: Database) -> None:
             command.upgrade(config, "head")
 
 
+@contextmanager
+def migrated(url: str, busy_timeout: float) -> Iterator[Database]:
+    """A database for a command beside the server. Raises InputError for all that the database refuses."""
+    database = Database(url, busy_timeout)
+    try:
+        migrate(database)
+        yield database
+    except SQLAlchemyError as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise _refused(database, f"{one_line(cause)}; what was done is kept, run it again") from error
+    finally:
+        database.engine.dispose()
+
+
 def downgrade(database: Database, revision: str) -> None:
     """Take the tables back to an earlier revision, "base" for none at all. Raises InputError."""
     with _exclusive(database) as connection:

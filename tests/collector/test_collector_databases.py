@@ -185,6 +185,13 @@ def test_a_node_has_one_version_of_a_study_whoever_publishes_it_first(elephant):
             publishing.result(20)
 
 
+def test_options_of_the_url_are_kept(make_harness, postgresql):
+    url = postgresql.new_database() + "&options=-cwork_mem%3D7MB"
+    with make_harness(database=url).collector.database.engine.connect() as connection:
+        shown = [connection.execute(text(f"SHOW {name}")).scalar() for name in ("work_mem", "lock_timeout")]
+    assert shown == ["7MB", "200ms"]
+
+
 def test_two_batches_deadlock_no_one(elephant, study, make_report):
     documents = [make_report(study).to_document() for _ in range(50)]
     orders = [sorted(documents, key=lambda _document: os.urandom(4)) for _ in range(16)]

@@ -108,6 +108,11 @@ def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
         run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "t")
 
 
+def test_a_node_fits_no_posteriors(tmp_path):
+    with pytest.raises(InputError, match="--posteriors is for collectors"):
+        run("serve", "--role", "node", "--node-key", str(tmp_path / "key"), "--posteriors", "--token", "t")
+
+
 def test_serve_refuses_no_workers():
     with pytest.raises(SystemExit):
         run("serve", "--workers", "0")
