@@ -9,6 +9,7 @@ from typing import Any
 from collector.exports.formats import FORMATS
 from collector.http import problems
 from collector.http.problems import Kind
+from collector.reports.batches import MOST_REPORTS
 from collector.reports.intake import INVITATION
 from collector.secure_sum.statements import STATEMENT
 from schemas.fields import Day, Hex, Identifier, Integer
@@ -40,7 +41,7 @@ SCHEMAS: Document = {
     "SignedStudy": SIGNED_STUDY.json_schema(),
     "Report": REPORT.json_schema(),
     "Batch": {
-        **object_of({"reports": {"type": "array", "items": reference("Report")}}),
+        **object_of({"reports": {"type": "array", "items": reference("Report"), "maxItems": MOST_REPORTS}}),
         "additionalProperties": False,
     },
     "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),

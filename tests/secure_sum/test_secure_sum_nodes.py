@@ -54,6 +54,14 @@ def test_another_share_under_the_same_id_is_refused(network):
     assert kind(node.put(second[0], first[0].path)) == (422, "report-invalid")
 
 
+def test_refused_shares_are_counted_by_reason(network):
+    network.publish("ever")
+    node, message = network.nodes[0], network.messages()[1]
+    node.put(message)
+    confirm(node, [])
+    assert node.app.extensions["ldpkit"].metrics.totals().rejected == {"report-invalid": 1}
+
+
 def test_a_share_for_another_node_is_refused(network):
     network.publish("ever")
     messages = network.messages()
