@@ -135,7 +135,7 @@ REPORTS = (
         "/v1/studies/{study_id}/export",
         "exportReports",
         "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
-        {200: ("The reports; NDJSON ends with a line that counts them", EXPORTS)},
+        {200: ("The reports; NDJSON ends with a line that counts them, no form cut off reads well", EXPORTS)},
         (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
         (STUDY_ID, FORMAT, AFTER, THROUGH),
     ),
