@@ -20,7 +20,7 @@ class TooManyValuesError(DocumentError):
 
 
 def parse_cbor(body: bytes, most: int) -> Any:
-    """The one value that a body is, of `most` values inside each other.
+    """The one value that a body is, with up to `most` values in it.
 
     Raises DocumentError for anything else, TooManyValuesError for more.
     """
@@ -52,15 +52,15 @@ class _Reader:
             raise ValueError("a length is beyond the end")
         if depth == 0:
             raise ValueError("nested too deeply")
+        self._left -= argument if kind == _ARRAY else 2 * argument
+        if self._left < 0:
+            raise TooManyValuesError("", f"has more than {self._most} values")
         if kind == _ARRAY:
             return [self.read(depth - 1) for _ in range(argument)]
         return self._read_map(argument, depth - 1)
 
     def _read_head(self) -> tuple[int, int]:
         """An item's major type and argument."""
-        self._left -= 1
-        if self._left < 0:
-            raise TooManyValuesError("", f"has more than {self._most} values")
         first = self._body[self.at]
         kind, argument = first >> 5, first & 31
         self.at += 1

@@ -48,6 +48,7 @@ class Fitter:
         self._source = source
         self._look = look
         self._due: dict[str, float] = {}
+        # By study: the digest of the summary that was fitted last.
         self._seen: dict[str, str] = {}
 
     def watch(self) -> None:
@@ -89,11 +90,14 @@ class Fitter:
         self._seen[study_id] = digest
 
     def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
-        with self._source.database.write() as session:
+        failure = f"{problem.kind.title}: {problem.detail}"
+        with self._source.database.read() as session:
             document = queries.find_document(session, study_id)
-            if document is not None:
-                failure = f"{problem.kind.title}: {problem.detail}"
-                keep_fitted(session, number, document.version, Fitted(this_minute(), {}, failure))
+            assert document is not None
+            known = last_fitted(session, number, document.version)
+        if known is None or known.failure != failure:
+            fitted = Fitted(this_minute(), {}, failure)
+            self._source.database.act(lambda session: keep_fitted(session, number, document.version, fitted))
 
     def _is_known(self, number: int, version: int, digest: str) -> bool:
         """Whether an earlier run of this program has fitted this summary: as many reports may be others."""

@@ -170,9 +170,10 @@ def test_a_body_of_very_many_small_values_is_413(habits, body, form):
 
 
 def test_the_limit_of_values_is_exact():
-    assert parse_cbor(b"\x82\x01\x02", 3) == [1, 2]
-    with pytest.raises(DocumentError, match="more than 2 values"):
-        parse_cbor(b"\x82\x01\x02", 2)
+    body = b"\x82\x01\xa1\x61a\x02"
+    assert parse_cbor(body, 4) == [1, {"a": 2}]
+    with pytest.raises(DocumentError, match="more than 3 values"):
+        parse_cbor(body, 3)
 
 
 def test_encodings_are_named_in_any_case(habits):

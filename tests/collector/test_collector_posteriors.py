@@ -18,6 +18,7 @@ from collector.operator import fitting, posteriors
 from collector.operator.fitting import Fitter
 from collector.operator.posteriors import Fitted, keep_fitted, last_fitted
 from collector.storage.retention import delete_reports, delete_study
+from tests import studies
 from tests.collector.conftest import REPOSITORY, build_report
 from tests.collector.test_collector_page import basic
 
@@ -143,6 +144,18 @@ def test_no_posterior_outlives_its_reports(habits, study, opened, fits, token, d
     with database.read() as session:
         assert last_fitted(session, 1, 1) is None
     assert "No posterior yet" in page(habits, token)
+
+
+def test_why_there_is_no_summary_is_written_once(make_harness, make_study, token, monkeypatch):
+    """Not at every look: each is a transaction that uploads wait for."""
+    harness = make_harness()
+    harness.publish(make_study(questions=[{**studies.LOGISTIC, "mechanism": studies.NOISY_RECORD}]))
+    written = []
+    monkeypatch.setattr(fitting, "keep_fitted", lambda *given: (written.append(given), keep_fitted(*given)))
+    for _ in range(3):
+        Fitter(Opened(harness.collector.database, harness.collector.rules)).fit_all()
+    assert len(written) == 1
+    assert "This study has no summary" in page(harness, token)
 
 
 def test_the_fitter_outlives_a_full_disk(opened, monkeypatch, caplog):
