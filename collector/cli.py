@@ -67,11 +67,13 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
     from collector.serving.place import Place
+    from collector.storage.database import left_whole
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
     server = import_module(SERVERS[arguments.server])
     settings = _serve_settings(arguments)
-    with fitting_beside(settings) if arguments.posteriors else nullcontext():
+    fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
+    with left_whole(settings.database), fitting:
         server.serve(settings, place, lambda url: _announce(url, arguments.ready_file))
     return 0
 

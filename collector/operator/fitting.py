@@ -51,9 +51,8 @@ class Fitter:
         # By study: the digest of the summary that was fitted last.
         self._seen: dict[str, str] = {}
 
-    def watch(self) -> None:
-        """Look again and again, until the process that started this one has ended."""
-        parent = os.getppid()
+    def watch(self, parent: int) -> None:
+        """Look again and again, until the process that started this one, `parent`, has ended."""
         while os.getppid() == parent:
             try:
                 self.fit_all()
@@ -129,7 +128,7 @@ def _started(folder: Path, log: Any) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         if process.poll() is None:
-            _end(process)
+            end_process(process)
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
@@ -140,10 +139,11 @@ def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
         return None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
+    """Ask a process to end, and kill it where it has not in so many seconds."""
     process.terminate()
     try:
-        process.wait(STOP_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

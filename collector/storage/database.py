@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -55,6 +57,29 @@ class Database:
         """A connection in one write transaction, for what is no ordinary work on rows."""
         with self.engine.execution_options(**{WRITES: True}).begin() as connection:
             yield connection
+
+
+@contextmanager
+def left_whole(url: str) -> Iterator[None]:
+    """When the block is left by this process, SQLite's log goes into its file, which then is all there is.
+
+    Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
+    """
+    process = os.getpid()
+    try:
+        yield
+    finally:
+        # A worker leaves through here too, while the others still write.
+        if os.getpid() == process:
+            _empty_log(_parse_url(url))
+
+
+def _empty_log(url: URL) -> None:
+    if url.get_backend_name() != "sqlite" or not Path(str(url.database)).is_file():
+        return
+    # The last connection that is closed deletes the log; nothing is lost where that fails.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(str(url.database))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def is_disk_full(error: SQLAlchemyError) -> bool:

@@ -69,8 +69,8 @@ def test_the_page_says_why_there_is_no_posterior_and_then_shows_it(habits, study
     Fitter(opened).fit_all()
     assert fits() == 0
     habits.put(build_report(study))
-    time.sleep(0.1)
-    assert "No posterior yet: it comes with the next fit." in page(habits, token)
+    # Reports are counted again when that took long enough ago.
+    wait_for(lambda: "No posterior yet: it comes with the next fit." in page(habits, token))
     Fitter(opened).fit_all()
     text = page(habits, token)
     assert "Posterior from 1 reports" in text
@@ -171,7 +171,7 @@ def test_the_fitter_outlives_a_full_disk(opened, monkeypatch, caplog):
     monkeypatch.setattr(Fitter, "fit_all", full)
     monkeypatch.setattr(fitting.time, "sleep", ended)
     with pytest.raises(EndedError):
-        Fitter(opened).watch()
+        Fitter(opened).watch(os.getppid())
     assert "No space left on device" in caplog.text
 
 
@@ -242,6 +242,17 @@ def test_a_server_has_one_fitter_that_ends_with_it(start_server, kill):
     os.kill(server.process.pid, kill)
     server.process.wait(30)
     wait_for(lambda: not Path(f"/proc/{fitters[0]}").exists())
+
+
+def test_a_fitter_that_starts_after_its_server_ended_ends_at_once(habits):
+    """Its parent is then another process."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    command = [sys.executable, "-m", "ldp_client.cli", "posteriors", "--beside", str(ended.pid)]
+    database = ["--database", f"sqlite:///{habits.path}"]
+    subprocess.run(
+        [*command, *database], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True, timeout=60
+    )
 
 
 def test_the_true_fit_reads_what_the_collector_keeps(make_harness, make_study, token):
