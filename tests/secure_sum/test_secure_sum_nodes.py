@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,9 +19,11 @@ from collector.secure_sum.summing import Opener
 from schemas import Study
 from schemas.errors import InputError, StatementError
 from tests.collector.conftest import build_study as ordinary_study
+from tests.collector.contract import run_cases
 from tests.secure_sum.conftest import build_study
 
 BINARY = "application/octet-stream"
+CASES_EACH = 20
 
 
 def kind(response):
@@ -122,6 +125,15 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
         status = node.app.test_client().open(path, method=operation.method.upper()).status_code
         assert (status == 401) == operation.needs_key, operation.name
         assert str(status) in document["paths"][operation.path][operation.method]["responses"]
+
+
+def test_generated_requests_to_a_node_get_documented_answers(network):
+    network.publish("ever")
+    node, sent = network.nodes[0], network.answer(15)
+    known = [SimpleNamespace(study="summed", id=messages[0].path[-32:]) for messages in sent]
+    stored = SimpleNamespace(status_code=201)
+    harness = SimpleNamespace(app=node.app, operator=node.operator, put=lambda _report: stored)
+    assert run_cases(harness, known, CASES_EACH) >= 5 * CASES_EACH
 
 
 def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
