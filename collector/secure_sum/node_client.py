@@ -34,6 +34,10 @@ class NodeClient:
         self._base = f"{url}/v1/studies/{study_id}"
         self._token = token
 
+    def document(self) -> bytes:
+        """The study's canonical bytes, as published there."""
+        return self._call("")
+
     def close(self) -> None:
         """Take no more shares."""
         self._call("/close", b"", JSON)

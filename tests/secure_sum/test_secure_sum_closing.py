@@ -15,6 +15,7 @@ from collector.secure_sum import node_client
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
+from schemas import Study
 from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from summaries import Summary
 from tests.secure_sum.conftest import ANSWERS, TOKEN
@@ -75,6 +76,16 @@ def test_too_few_devices_make_no_sum_and_bind_no_node(network):
         close(network)
 
 
+def test_another_document_closes_nothing(network):
+    """Closing is for good: it must not be for a slip."""
+    network.publish("ever")
+    network.answer(15)
+    with pytest.raises(InputError, match="has published another document as summed"):
+        close_study(Study({**network.study.document, "title": "Another"}), TOKENS)
+    network.answer(1)
+    assert close(network).total.questions["ever"].n == 16
+
+
 def test_more_devices_than_clients_are_cut_to_them(network):
     network.publish("ever", clients=16, tolerate=2)
     network.answer(18)
@@ -104,7 +115,7 @@ def failing_after(requests, status):
 
 
 @pytest.mark.parametrize("node", [0, 2])
-@pytest.mark.parametrize("requests", range(4))
+@pytest.mark.parametrize("requests", range(5))
 def test_an_aggregator_that_stops_anywhere_can_run_again(network, node, requests):
     """Whatever was closed, confirmed or summed before the crash, the rerun gives one same total."""
     network.publish("ever")
