@@ -114,14 +114,21 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
         raise InputError("a node needs both --role node and its keys, --node-key FILE")
     if settings.node_key is not None and arguments.posteriors:
         raise InputError("--posteriors is for collectors: a node has none; fit the total of a closed study")
-    if settings.token is None and not _has_keys(settings):
-        settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
-        print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)
-    return settings
+    return _with_token(settings) if settings.token is None else settings
+
+
+def _with_token(settings: Settings) -> Settings:
+    """With a token where nobody could operate otherwise: each one that is made stands in a log."""
+    if _has_keys(settings):
+        print("no token is set: see `ldpkit admin keys list` for the keys that are", file=sys.stderr)
+        return settings
+    made = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
+    print(f"operator's token: {made.token}", file=sys.stderr, flush=True)
+    return made
 
 
 def _has_keys(settings: Settings) -> bool:
-    """Whether somebody can operate without a token: then none is made, and none stands in the log."""
+    """Whether some key may operate."""
     from collector.operator.keys import Role, list_keys
     from collector.storage.migrating import migrated
 
