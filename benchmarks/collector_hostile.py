@@ -19,6 +19,7 @@ import zstandard
 from collector.bodies.binary import plain_batch
 from collector.bodies.cbor import parse_cbor
 from collector.bodies.inflating import inflate
+from collector.bodies.reading import MOST_VALUES
 from collector.http.problems import ProblemError
 from collector.studies.rules import Rules
 from schemas import Report
@@ -43,7 +44,7 @@ def decoders() -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
         "report in JSON": (text, Report.from_json),
         "report at fixed places": (text, form.read),
         "batch at fixed places": (batch, form.read_batch),
-        "batch in CBOR": (binary, lambda body: plain_batch(parse_cbor(body))),
+        "batch in CBOR": (binary, lambda body: plain_batch(parse_cbor(body, MOST_VALUES))),
         "gzip": (gzip.compress(text), lambda body: inflate(body, "gzip", LIMIT)),
         "zstd": (zstandard.compress(text), lambda body: inflate(body, "zstd", LIMIT)),
     }

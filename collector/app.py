@@ -10,6 +10,7 @@ from flask import Blueprint, Flask
 from collector.context import EXTENSION, Collector, utc_today
 from collector.http import handling
 from collector.http.headers import harden
+from collector.http.parameters import check_study_id
 from collector.reports.fast_uploads import FastUploads
 from collector.settings import Settings
 from collector.views.export import export
@@ -35,6 +36,7 @@ def create_app(
     collector = Collector.of(settings, today)
     app.extensions[EXTENSION] = collector
     handling.install(app)
+    app.url_value_preprocessor(check_study_id)
     app.after_request(harden)
     if collector.node is not None:
         _register(app, studies, shares, health)

@@ -40,7 +40,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default 8000)")
-    parser.add_argument("--token", help=f"operator's token; better set {TOKEN_VARIABLE}; else one is made")
+    parser.add_argument(
+        "--token", help=f"operator's token; better set {TOKEN_VARIABLE}; without keys one is made"
+    )
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
     parser.add_argument("--server", choices=sorted(SERVERS), default="granian", help="default granian")
@@ -75,11 +77,13 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
     from collector.serving.place import Place
+    from collector.storage.database import left_whole
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
     server = import_module(SERVERS[arguments.server])
     settings = _serve_settings(arguments)
-    with fitting_beside(settings) if arguments.posteriors else nullcontext():
+    fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
+    with left_whole(settings.database), fitting:
         server.serve(settings, place, lambda url: _announce(url, arguments.ready_file))
     return 0
 
@@ -118,10 +122,28 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
     settings = settings_with(database=arguments.database, token=arguments.token, node_key=arguments.node_key)
     if (arguments.role == "node") != (settings.node_key is not None):
         raise InputError("a node needs both --role node and its keys, --node-key FILE")
-    if settings.token is None:
-        settings = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
-        print(f"operator's token: {settings.token}", file=sys.stderr, flush=True)
-    return settings
+    if settings.node_key is not None and arguments.posteriors:
+        raise InputError("--posteriors is for collectors: a node has none; fit the total of a closed study")
+    return _with_token(settings) if settings.token is None else settings
+
+
+def _with_token(settings: Settings) -> Settings:
+    """With a token where nobody could operate otherwise: each one that is made stands in a log."""
+    if _has_keys(settings):
+        print("no token is set: see `ldpkit admin keys list` for the keys that are", file=sys.stderr)
+        return settings
+    made = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
+    print(f"operator's token: {made.token}", file=sys.stderr, flush=True)
+    return made
+
+
+def _has_keys(settings: Settings) -> bool:
+    """Whether some key may operate."""
+    from collector.operator.keys import Role, list_keys
+    from collector.storage.migrating import migrated
+
+    with migrated(settings.database, settings.busy_timeout) as database, database.read() as session:
+        return any(role is Role.OPERATE for _, role in list_keys(session))
 
 
 def _announce(url: str, ready_file: str | None) -> None:

@@ -18,12 +18,15 @@ from collector.reports.writer import Writer
 from collector.secure_sum.node import Node
 from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
+from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import migrate
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import RuleBook
 from collector.studies.signed import load_keys
 from ldp_client.core.public_keys import PublicKey
+from schemas import Study
+from schemas.errors import InputError, StudyError
 
 EXTENSION = "ldpkit"
 
@@ -51,7 +54,10 @@ class Collector:
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
-        """Open the database and make its tables. Raises InputError when that fails."""
+        """Open the database and make its tables.
+
+        Raises InputError when that fails, and when its open studies are not for this kind of server.
+        """
         database = Database(settings.database, settings.busy_timeout)
         migrate(database)
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
@@ -63,7 +69,8 @@ class Collector:
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
         signers = load_keys(settings.signing_keys)
-        node = None if settings.node_key is None else Node(NodeKeys.load(settings.node_key), database)
+        node = _node(settings, database)
+        _check_studies(database, node)
         held = (settings, database, rules, writer, limits, metrics, studies, today, token_hash)
         return cls(*held, signers, node)
 
@@ -76,6 +83,37 @@ class Collector:
         """Finish what waits to be written and close the database."""
         self.writer.close()
         self.database.engine.dispose()
+
+
+def _node(settings: Settings, database: Database) -> Node | None:
+    if settings.node_key is None:
+        return None
+    return Node(NodeKeys.load(settings.node_key), database, settings.body_limit)
+
+
+def _check_studies(database: Database, node: Node | None) -> None:
+    """Raises InputError unless this server can take what devices send for every open study.
+
+    It would refuse that for good, and devices drop what is refused for good.
+    """
+    with database.read() as session:
+        studies = [Study.from_json(document) for document in queries.open_documents(session)]
+    # A connection must not cross the fork that starts a worker.
+    database.engine.dispose()
+    for study in studies:
+        if node is not None:
+            _check_node(node, study)
+        elif study.route is not None:
+            needed = "start a node, with --role node and --node-key FILE, or name another database"
+            raise InputError(f"setting node_key: study {study.id} is a secure sum: {needed}")
+
+
+def _check_node(node: Node, study: Study) -> None:
+    try:
+        node.place(study)
+    except StudyError as error:
+        wanted = "name the key file that it was published with"
+        raise InputError(f"setting node_key: study {study.id} of this database: {error}; {wanted}") from None
 
 
 def current_collector() -> Collector:

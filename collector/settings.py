@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ldp_client.documents import read_bytes
 from schemas.errors import InputError
 
 PREFIX = "LDPKIT_"
+_PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))
 # prometheus_client's own name: the folder where the counts of several processes meet.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
@@ -46,8 +48,8 @@ class Settings:
     node_key: str | None = None
 
     def __post_init__(self) -> None:
-        if self.token is not None and not self.token.strip():
-            raise InputError("setting token: must not be empty")
+        if self.token is not None and not (_PRINTABLE.issuperset(self.token) and self.token):
+            raise InputError("setting token: must be printable ASCII without spaces, to travel in a header")
         for name in ("body_limit", "queue_reports"):
             if getattr(self, name) <= 0:
                 raise InputError(f"setting {name}: must be above 0, is {getattr(self, name)}")
@@ -55,6 +57,8 @@ class Settings:
             value = getattr(self, name)
             if not isfinite(value) or value < 0:
                 raise InputError(f"setting {name}: must be a number and not negative, is {value}")
+        if self.late_days > timedelta.max.days:
+            raise InputError(f"setting late_days: must be at most {timedelta.max.days}, is {self.late_days}")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Settings:

@@ -15,69 +15,79 @@ _SIZES = {24: 1, 25: 2, 26: 4, 27: 8}
 _UNSIGNED, _BYTES, _TEXT, _ARRAY, _MAP = 0, 2, 3, 4, 5
 
 
-def parse_cbor(body: bytes) -> Any:
-    """The one value that a body is. Raises DocumentError for anything else."""
+class TooManyValuesError(DocumentError):
+    """A body stands for more values than are kept in memory."""
+
+
+def parse_cbor(body: bytes, most: int) -> Any:
+    """The one value that a body is, with up to `most` values in it.
+
+    Raises DocumentError for anything else, TooManyValuesError for more.
+    """
+    reader = _Reader(body, most)
     try:
-        value, end = _read(body, 0, MAX_DEPTH)
+        value = reader.read(MAX_DEPTH)
     except (IndexError, ValueError) as error:
         raise DocumentError("", f"not well-formed CBOR of the accepted kinds: {error}") from None
-    if end != len(body):
+    if reader.at != len(body):
         raise DocumentError("", "more bytes follow the first value")
     return value
 
 
-def _read(body: bytes, start: int, depth: int) -> tuple[Any, int]:
-    kind, argument, at = _read_head(body, start)
-    if kind == _UNSIGNED:
-        return argument, at
-    if kind in (_BYTES, _TEXT):
-        return _read_string(body, at, argument, kind)
-    if argument > len(body) - at:
-        raise ValueError("a length is beyond the end")
-    if depth == 0:
-        raise ValueError("nested too deeply")
-    if kind == _ARRAY:
-        return _read_array(body, at, argument, depth - 1)
-    return _read_map(body, at, argument, depth - 1)
+class _Reader:
+    """Reads up to `most` values from `body`: one byte of it can become an object of seventy."""
 
+    def __init__(self, body: bytes, most: int) -> None:
+        self.at = 0
+        self._body = body
+        self._most = self._left = most
 
-def _read_head(body: bytes, at: int) -> tuple[int, int, int]:
-    """An item's major type and argument, and where the rest of it begins."""
-    first = body[at]
-    kind, argument = first >> 5, first & 31
-    at += 1
-    if kind not in (_UNSIGNED, _BYTES, _TEXT, _ARRAY, _MAP):
-        raise ValueError("an item of another kind")
-    if argument < 24:
-        return kind, argument, at
-    if argument not in _SIZES:
-        raise ValueError("an item of indefinite length")
-    size = _SIZES[argument]
-    if at + size > len(body):
-        raise ValueError("an item is cut off")
-    return kind, int.from_bytes(body[at : at + size], "big"), at + size
+    def read(self, depth: int) -> Any:
+        kind, argument = self._read_head()
+        if kind == _UNSIGNED:
+            return argument
+        if kind in (_BYTES, _TEXT):
+            return self._read_string(argument, kind)
+        if argument > len(self._body) - self.at:
+            raise ValueError("a length is beyond the end")
+        if depth == 0:
+            raise ValueError("nested too deeply")
+        self._left -= argument if kind == _ARRAY else 2 * argument
+        if self._left < 0:
+            raise TooManyValuesError("", f"has more than {self._most} values")
+        if kind == _ARRAY:
+            return [self.read(depth - 1) for _ in range(argument)]
+        return self._read_map(argument, depth - 1)
 
+    def _read_head(self) -> tuple[int, int]:
+        """An item's major type and argument."""
+        first = self._body[self.at]
+        kind, argument = first >> 5, first & 31
+        self.at += 1
+        if kind not in (_UNSIGNED, _BYTES, _TEXT, _ARRAY, _MAP):
+            raise ValueError("an item of another kind")
+        if argument < 24:
+            return kind, argument
+        if argument not in _SIZES:
+            raise ValueError("an item of indefinite length")
+        return kind, int.from_bytes(self._take(_SIZES[argument]), "big")
 
-def _read_string(body: bytes, at: int, length: int, kind: int) -> tuple[bytes | str, int]:
-    content = body[at : at + length]
-    if len(content) != length:
-        raise ValueError("a length is beyond the end")
-    return (content if kind == _BYTES else content.decode("utf-8")), at + length
+    def _read_string(self, length: int, kind: int) -> bytes | str:
+        content = self._take(length)
+        return content if kind == _BYTES else content.decode("utf-8")
 
+    def _read_map(self, length: int, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for _ in range(length):
+            key = self.read(depth)
+            if not isinstance(key, str) or key in found:
+                raise ValueError("a key is not a string or stands twice")
+            found[key] = self.read(depth)
+        return found
 
-def _read_array(body: bytes, at: int, length: int, depth: int) -> tuple[list[Any], int]:
-    items = []
-    for _ in range(length):
-        item, at = _read(body, at, depth)
-        items.append(item)
-    return items, at
-
-
-def _read_map(body: bytes, at: int, length: int, depth: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
-    for _ in range(length):
-        key, at = _read(body, at, depth)
-        if not isinstance(key, str) or key in found:
-            raise ValueError("a key is not a string or stands twice")
-        found[key], at = _read(body, at, depth)
-    return found, at
+    def _take(self, length: int) -> bytes:
+        """The next bytes, so many."""
+        start, self.at = self.at, self.at + length
+        if self.at > len(self._body):
+            raise ValueError("a length is beyond the end")
+        return self._body[start : self.at]

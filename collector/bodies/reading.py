@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import request
 
-from collector.bodies.cbor import parse_cbor
+from collector.bodies.cbor import TooManyValuesError, parse_cbor
 from collector.bodies.inflating import IDENTITY, inflate
 from collector.context import current_collector
 from collector.http.problems import (
@@ -21,6 +21,8 @@ from schemas.errors import DocumentError
 
 JSON = "application/json"
 CBOR = "application/cbor"
+# In one body; a report of three questions has 19. Each may take a hundred bytes of memory.
+MOST_VALUES = 2_000_000
 
 
 def json_body(limit: int | None = None) -> Any:
@@ -56,16 +58,25 @@ def body_bytes(limit: int | None = None) -> bytes:
     body = request.get_data(cache=False)
     if len(body) > limit:
         raise ProblemError(BODY_TOO_LARGE, f"the body is above {limit} bytes")
-    return inflate(body, request.headers.get("Content-Encoding", IDENTITY), limit)
+    return inflate(body, request.headers.get("Content-Encoding", IDENTITY).lower(), limit)
 
 
 def parse_body(body: bytes, form: str, limit: int) -> Any:
     """The plain value in a body of that media type. Raises ProblemError."""
     try:
-        return parse_json(body, DocumentError, limit) if form == JSON else parse_cbor(body)
+        return _parse_json(body, limit) if form == JSON else parse_cbor(body, MOST_VALUES)
+    except TooManyValuesError as error:
+        raise ProblemError(BODY_TOO_LARGE, error.problem) from None
     except DocumentError as error:
         kind = MALFORMED_JSON if form == JSON else MALFORMED_CBOR
         raise ProblemError(kind, error.problem, error.field) from None
+
+
+def _parse_json(body: bytes, limit: int) -> Any:
+    # A value stands behind a comma or an opening bracket, but for the first.
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise TooManyValuesError("", f"has more than {MOST_VALUES} values")
+    return parse_json(body, DocumentError, limit)
 
 
 def _limit(limit: int | None) -> int:

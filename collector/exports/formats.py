@@ -14,10 +14,25 @@ from schemas.export_end import end_line
 
 
 class Format(NamedTuple):
-    """media_type: what it is. write: the bytes of an export."""
+    """media_type: what it is. write: the bytes of an export.
+
+    cut_off: what stands in place of the rest when it cannot be read, so that no reader takes the part for
+    the whole: granian ends even a stream that failed as if it were complete. Nothing, where an end is missed.
+    """
 
     media_type: str
     write: Callable[[Export], Iterator[bytes]]
+    cut_off: bytes = b""
+
+    def stream(self, export: Export) -> Iterator[bytes]:
+        """`write`, and where that fails in the middle `cut_off` before the error."""
+        parts = self.write(export)
+        yield next(parts)
+        try:
+            yield from parts
+        except Exception:
+            yield self.cut_off
+            raise
 
 
 def ndjson(export: Export) -> Iterator[bytes]:
@@ -75,10 +90,14 @@ def parquet(export: Export) -> Iterator[bytes]:
     yield sink.take()
 
 
+# A quote without its end, and a message of negative length.
+CSV_CUT_OFF = b'"This export was cut off. Fetch it again.'
+ARROW_CUT_OFF = b"\xff" * 8
+
 FORMATS = {
     "ndjson": Format("application/x-ndjson", ndjson),
-    "csv": Format("text/csv; charset=utf-8", csv_lines),
-    "arrow": Format("application/vnd.apache.arrow.stream", arrow),
+    "csv": Format("text/csv; charset=utf-8", csv_lines, CSV_CUT_OFF),
+    "arrow": Format("application/vnd.apache.arrow.stream", arrow, ARROW_CUT_OFF),
     "parquet": Format("application/vnd.apache.parquet", parquet),
 }
 

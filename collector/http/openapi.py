@@ -1,7 +1,8 @@
-"""The OpenAPI document of the API."""
+"""The OpenAPI documents of the API: a collector's, and a node's."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from collector.http import problems
@@ -21,10 +22,12 @@ from collector.http.openapi_parts import (
     THROUGH,
     UPLOAD,
     VERSION,
+    WRITE,
     Document,
     Operation,
     reference,
 )
+from collector.http.openapi_shares import SHARES
 from collector.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
 
 IN_CBOR = (
@@ -37,7 +40,7 @@ def _json(name: str) -> Document:
     return {JSON: reference(name)}
 
 
-OPERATIONS = (
+STUDIES = (
     Operation(
         "post",
         "/v1/studies",
@@ -54,7 +57,7 @@ OPERATIONS = (
             problems.STUDY_CONFLICT,
             problems.STUDY_OUTDATED,
             problems.STUDY_FINISHED,
-            problems.DISK_FULL,
+            *WRITE,
         ),
         (ENCODING,),
         {JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
@@ -83,9 +86,11 @@ OPERATIONS = (
         "closeStudy",
         "Take no more reports, for good.",
         {200: ("Closed", _json("Closed"))},
-        (*KEY, problems.STUDY_UNKNOWN, problems.DISK_FULL),
+        (*KEY, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
     ),
+)
+REPORTS = (
     Operation(
         "put",
         "/v1/studies/{study_id}/reports/{report_id}",
@@ -122,7 +127,7 @@ OPERATIONS = (
         "withdrawReport",
         "Delete a report for good; only its id is kept, so that no late copy brings it back.",
         {204: ("Withdrawn", {})},
-        (problems.STUDY_UNKNOWN, problems.REPORT_UNKNOWN, problems.PARAMETER_INVALID, problems.DISK_FULL),
+        (problems.STUDY_UNKNOWN, problems.REPORT_UNKNOWN, problems.PARAMETER_INVALID, *WRITE),
         (STUDY_ID, REPORT_ID),
     ),
     Operation(
@@ -130,7 +135,7 @@ OPERATIONS = (
         "/v1/studies/{study_id}/export",
         "exportReports",
         "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
-        {200: ("The reports; NDJSON ends with a line that counts them", EXPORTS)},
+        {200: ("The reports; NDJSON ends with a line that counts them, no form cut off reads well", EXPORTS)},
         (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
         (STUDY_ID, FORMAT, AFTER, THROUGH),
     ),
@@ -149,6 +154,8 @@ OPERATIONS = (
         ),
         (STUDY_ID, VERSION),
     ),
+)
+HEALTH = (
     Operation(
         "get", "/healthz", "isAlive", "Whether the process answers.", {200: ("Alive", _json("Health"))}
     ),
@@ -173,10 +180,14 @@ OPERATIONS = (
 )
 
 
-def openapi_document() -> Document:
-    """The OpenAPI 3.1 document."""
+OPERATIONS = (*STUDIES, *REPORTS, *HEALTH)
+NODE_OPERATIONS = (*STUDIES, *SHARES, *HEALTH)
+
+
+def openapi_document(operations: Sequence[Operation]) -> Document:
+    """The OpenAPI 3.1 document of a collector or a node."""
     paths: dict[str, Document] = {}
-    for operation in OPERATIONS:
+    for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = operation.describe()
     return {
         "openapi": "3.1.0",

@@ -9,7 +9,9 @@ from typing import Any
 from collector.exports.formats import FORMATS
 from collector.http import problems
 from collector.http.problems import Kind
+from collector.reports.batches import MOST_REPORTS
 from collector.reports.intake import INVITATION
+from collector.secure_sum.statements import STATEMENT
 from schemas.fields import Day, Hex, Identifier, Integer
 from schemas.report import ID_BYTES, REPORT
 from schemas.signed import SIGNED_STUDY
@@ -39,7 +41,7 @@ SCHEMAS: Document = {
     "SignedStudy": SIGNED_STUDY.json_schema(),
     "Report": REPORT.json_schema(),
     "Batch": {
-        **object_of({"reports": {"type": "array", "items": reference("Report")}}),
+        **object_of({"reports": {"type": "array", "items": reference("Report"), "maxItems": MOST_REPORTS}}),
         "additionalProperties": False,
     },
     "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
@@ -67,6 +69,8 @@ SCHEMAS: Document = {
             },
         }
     ),
+    "Statement": STATEMENT.json_schema(),
+    "NodeSum": object_of({"statement": reference("Statement"), "total": TEXT}),
     "Health": object_of({"status": {"const": "ok"}}),
 }
 
@@ -99,14 +103,14 @@ EXPORTS = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
+WRITE = (problems.OVERLOADED, problems.DISK_FULL)
 UPLOAD = (
     *BODY,
     problems.MALFORMED_CBOR,
     problems.MALFORMED_ENCODING,
     problems.STUDY_UNKNOWN,
     problems.TOO_MANY_REPORTS,
-    problems.OVERLOADED,
-    problems.DISK_FULL,
+    *WRITE,
 )
 
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Any
 
 from flask import request
 
 from collector.http.problems import PARAMETER_INVALID, ProblemError
+from collector.studies.publishing import unknown_study
 from schemas.errors import ReportError
 from schemas.fields import Hex
 from schemas.report import ID_BYTES
 
 LARGEST_WHOLE = 10**6
 REPORT_ID = Hex(2 * ID_BYTES)
+
+
+def check_study_id(_endpoint: str | None, values: Mapping[str, Any] | None) -> None:
+    """Raises ProblemError for an address whose study no database can look for.
+
+    PostgreSQL's driver refuses the character NUL: an error in the one transaction of many uploads.
+    """
+    study_id = (values or {}).get("study_id", "")
+    if "\0" in study_id:
+        raise unknown_study(study_id)
 
 
 def whole_parameter(name: str) -> int | None:

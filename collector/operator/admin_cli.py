@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,18 +78,11 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
 
 
-@contextmanager
-def _opened(arguments: argparse.Namespace) -> Iterator[Database]:
-    from collector.storage.database import Database
-    from collector.storage.migrating import migrate
+def _opened(arguments: argparse.Namespace) -> AbstractContextManager[Database]:
+    from collector.storage.migrating import migrated
 
     settings = settings_with(database=arguments.database)
-    database = Database(settings.database, settings.busy_timeout)
-    try:
-        migrate(database)
-        yield database
-    finally:
-        database.engine.dispose()
+    return migrated(settings.database, settings.busy_timeout)
 
 
 def run_add_key(arguments: argparse.Namespace) -> int:

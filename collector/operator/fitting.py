@@ -17,6 +17,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from collector.exports.exporting import Source
 from collector.http.problems import ProblemError
-from collector.operator.posteriors import Fitted, keep_fitted, last_fitted, this_minute
+from collector.operator.posteriors import Fitted, forget_fitted, keep_fitted, last_fitted, this_minute
 from collector.reports.running_summary import read_summary
 from collector.storage import queries
 from collector.storage.database import one_line
 from schemas import Study
-from summaries import Summary
 
 LOGGER = logging.getLogger("collector")
 LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
@@ -47,16 +48,16 @@ class Fitter:
         self._source = source
         self._look = look
         self._due: dict[str, float] = {}
+        # By study: the digest of the summary that was fitted last.
         self._seen: dict[str, str] = {}
 
-    def watch(self) -> None:
-        """Look again and again, until the process that started this one has ended."""
-        parent = os.getppid()
+    def watch(self, parent: int) -> None:
+        """Look again and again, until the process that started this one, `parent`, has ended."""
         while os.getppid() == parent:
             try:
                 self.fit_all()
-            except SQLAlchemyError as error:
-                LOGGER.warning("the database cannot be used: %s", one_line(getattr(error, "orig", error)))
+            except (SQLAlchemyError, OSError) as error:
+                LOGGER.warning("posteriors cannot be fitted now: %s", one_line(getattr(error, "orig", error)))
             time.sleep(self._look)
 
     def fit_all(self) -> None:
@@ -76,28 +77,32 @@ class Fitter:
     def _fit_if_changed(self, study_id: str, number: int) -> None:
         summary = read_summary(self._source, study_id)
         text = summary.to_json()
-        if self._seen.get(study_id) == text or not any(part.n for part in summary.questions.values()):
+        digest = sha256(text.encode()).hexdigest()
+        if self._seen.get(study_id) == digest:
             return
-        if study_id in self._seen or not self._is_known(number, summary):
-            study = self._source.rules.find(study_id, summary.version).study
-            fitted = run_fit(study, text)
-            with self._source.database.write() as session:
-                keep_fitted(session, number, summary.version, fitted)
-        self._seen[study_id] = text
+        if not any(part.n for part in summary.questions.values()):
+            self._source.database.act(lambda session: forget_fitted(session, number))
+        elif study_id in self._seen or not self._is_known(number, summary.version, digest):
+            fitted = run_fit(self._source.rules.find(study_id, summary.version).study, text)
+            kept = replace(fitted, summary=digest)
+            self._source.database.act(lambda session: keep_fitted(session, number, summary.version, kept))
+        self._seen[study_id] = digest
 
     def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
-        with self._source.database.write() as session:
-            document = queries.find_document(session, study_id)
-            if document is not None:
-                failure = f"{problem.kind.title}: {problem.detail}"
-                keep_fitted(session, number, document.version, Fitted(this_minute(), {}, failure))
-
-    def _is_known(self, number: int, summary: Summary) -> bool:
-        """Whether an earlier run of this program has fitted as many reports."""
+        failure = f"{problem.kind.title}: {problem.detail}"
         with self._source.database.read() as session:
-            fitted = last_fitted(session, number, summary.version)
-        counts = {name: part.n for name, part in summary.questions.items()}
-        return fitted is not None and {name: one["n"] for name, one in fitted.questions.items()} == counts
+            document = queries.find_document(session, study_id)
+            assert document is not None
+            known = last_fitted(session, number, document.version)
+        if known is None or known.failure != failure:
+            fitted = Fitted(this_minute(), {}, failure)
+            self._source.database.act(lambda session: keep_fitted(session, number, document.version, fitted))
+
+    def _is_known(self, number: int, version: int, digest: str) -> bool:
+        """Whether an earlier run of this program has fitted this summary: as many reports may be others."""
+        with self._source.database.read() as session:
+            fitted = last_fitted(session, number, version)
+        return fitted is not None and fitted.failure is None and fitted.summary == digest
 
 
 def run_fit(study: Study, summary: str) -> Fitted:
@@ -123,7 +128,7 @@ def _started(folder: Path, log: Any) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         if process.poll() is None:
-            _end(process)
+            end_process(process)
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
@@ -134,10 +139,11 @@ def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
         return None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
+    """Ask a process to end, and kill it where it has not in so many seconds."""
     process.terminate()
     try:
-        process.wait(STOP_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from collector.operator.keys import hash_key
 from collector.storage import queries
 from collector.storage.invitations import add_invitations, lift_invitations
+from schemas import Study
 from schemas.errors import InputError
 
 INVITATION_BYTES = 16
@@ -19,6 +20,11 @@ def invite(session: Session, study_id: str, count: int) -> list[str]:
     """New invitations, and the study is for invited reports only from now on. Raises InputError."""
     if not 1 <= count <= MOST_AT_ONCE:
         raise InputError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
+    document = queries.find_document(session, study_id)
+    if document is not None and Study.from_json(document.canonical).route is not None:
+        raise InputError(
+            f"study {study_id} is a secure sum: its nodes take shares, which carry no invitation"
+        )
     invitations = [secrets.token_urlsafe(INVITATION_BYTES) for _ in range(count)]
     add_invitations(session, _number(session, study_id), map(hash_key, invitations))
     return invitations

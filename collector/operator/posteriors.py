@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from collector.storage.models import PosteriorRow
@@ -19,11 +20,13 @@ class Fitted:
     """One fit of a version. minute: when, since 1970; no finer, as it follows the arrival of reports.
 
     questions: the entries of posterior.json, by question. failure: why there are none, if so.
+    summary: SHA-256 of the summary that was fitted.
     """
 
     minute: int
     questions: dict[str, Any]
     failure: str | None = None
+    summary: str = ""
 
     @property
     def minutes_ago(self) -> int:
@@ -37,9 +40,15 @@ def this_minute() -> int:
 
 
 def keep_fitted(session: Session, study: int, version: int, fitted: Fitted) -> None:
-    """Put a fit in the place of the one before."""
-    text = json.dumps({"questions": fitted.questions, "failure": fitted.failure})
-    session.merge(PosteriorRow(study=study, version=version, minute=fitted.minute, fitted=text))
+    """Put a fit in the place of the one before, of whatever version."""
+    forget_fitted(session, study)
+    said = {"questions": fitted.questions, "failure": fitted.failure, "summary": fitted.summary}
+    session.add(PosteriorRow(study=study, version=version, minute=fitted.minute, fitted=json.dumps(said)))
+
+
+def forget_fitted(session: Session, study: int) -> None:
+    """Delete what was fitted to a study's reports."""
+    session.execute(delete(PosteriorRow).where(PosteriorRow.study == study))
 
 
 def last_fitted(session: Session, study: int, version: int) -> Fitted | None:

@@ -21,6 +21,8 @@ def add_posteriors(parser: argparse.ArgumentParser) -> None:
     """Register posteriors' arguments."""
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
     parser.add_argument("--once", action="store_true", help="fit what has changed, and end")
+    # The process to end with; it may end before this one can ask who it was.
+    parser.add_argument("--beside", type=int, metavar="PID", help=argparse.SUPPRESS)
     parser.set_defaults(run=run_posteriors)
 
 
@@ -38,7 +40,7 @@ def run_posteriors(arguments: argparse.Namespace) -> int:
     migrate(database)
     os.nice(LOWEST_PRIORITY)
     fitter = Fitter(Opened(database, RuleBook(database)))
-    fitter.fit_all() if arguments.once else fitter.watch()
+    fitter.fit_all() if arguments.once else fitter.watch(arguments.beside or os.getppid())
     return 0
 
 
@@ -52,16 +54,17 @@ def require_inference() -> None:
 def fitting_beside(settings: Settings) -> Iterator[None]:
     """One `ldpkit posteriors`, until the block is left; when this process is killed it ends by itself."""
     require_inference()
-    command = [sys.executable, "-m", "ldp_client.cli", "posteriors"]
+    from collector.operator.fitting import end_process
+
+    server = os.getpid()
+    command = [sys.executable, "-m", "ldp_client.cli", "posteriors", "--beside", str(server)]
     # In the environment: arguments can be read by every user of the machine.
     environment = {**os.environ, "LDPKIT_DATABASE": settings.database}
     environment.pop(TOKEN_VARIABLE, None)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
-    server = os.getpid()
     try:
         yield
     finally:
         # A forked worker leaves through here too.
         if os.getpid() == server:
-            process.terminate()
-            process.wait(STOP_SECONDS)
+            end_process(process, STOP_SECONDS)

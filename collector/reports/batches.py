@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from collector.http.handling import problem_of
-from collector.http.problems import BATCH_INVALID, ProblemError
+from collector.http.problems import BATCH_INVALID, BODY_TOO_LARGE, ProblemError
 from collector.reports import intake
 from collector.reports.packing import PackedReport
 from schemas import Report
@@ -14,6 +14,9 @@ from schemas.errors import ReportError
 
 if TYPE_CHECKING:
     from collector.context import Collector
+
+# Each wrong one takes about a kilobyte in memory, and is listed in the answer.
+MOST_REPORTS = 100_000
 
 Checked = Union[PackedReport, ProblemError]
 
@@ -57,6 +60,8 @@ def _members(document: Any) -> list[Any]:
     if unknown:
         raise ProblemError(BATCH_INVALID, "unknown field", unknown[0][:64])
     members: list[Any] = document["reports"]
+    if len(members) > MOST_REPORTS:
+        raise ProblemError(BODY_TOO_LARGE, f"has more than {MOST_REPORTS} reports")
     return members
 
 

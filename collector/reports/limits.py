@@ -40,6 +40,11 @@ class TokenBucket:
                 self._tokens -= tokens
             return max(0.0, missing / self._rate)
 
+    def give_back(self, tokens: int) -> None:
+        """Undo the taking of tokens that were not used."""
+        with self._lock:
+            self._tokens += tokens
+
 
 class UploadLimits:
     """The limits of one process: on uploads as a whole, and on those for each study."""
@@ -57,7 +62,14 @@ class UploadLimits:
         study = self._studies.get(study_id)
         if study is None:
             study = self._studies.setdefault(study_id, TokenBucket(self._study_rate, self._clock))
-        seconds = study.wait_for(reports) or self._all.wait_for(reports)
+        seconds = study.wait_for(reports) or self._wait_for_all(study, reports)
         if seconds:
             retry = {"Retry-After": str(math.ceil(seconds))}
             raise ProblemError(TOO_MANY_REPORTS, "more reports came than are taken a second", headers=retry)
+
+    def _wait_for_all(self, study: TokenBucket, reports: int) -> float:
+        """The seconds until there are enough tokens for all; what others send uses up none of the study's."""
+        seconds = self._all.wait_for(reports)
+        if seconds:
+            study.give_back(reports)
+        return seconds

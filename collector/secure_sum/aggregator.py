@@ -30,15 +30,23 @@ class Closed:
 
 
 def close_study(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Closed:
-    """Close a study with the route secure_sum at all its nodes and add up their sums.
+    """`collect`, and the total. Raises what it does, and what `Transcript.total` does."""
+    transcript = collect(study, tokens, progress)
+    return Closed(transcript.total(study), transcript)
+
+
+def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Transcript:
+    """Close a study with the route secure_sum at all its nodes and get their signed sums, unchecked.
 
     tokens: the operator's key of each node, in the study's order, or one for all. Raises InputError
-    when too few devices reached every node, TransferError, StatementError, and SummaryError when the
-    total is no possible sum.
+    for another document than the nodes have, before anything is closed, and when too few devices reached
+    every node; TransferError.
     """
     assert study.route is not None
     route = study.route
     clients = _clients(study, route, tokens)
+    for client in clients:
+        _check_document(client, study)
     for client in clients:
         progress(f"closing {client.url}")
         client.close()
@@ -50,8 +58,7 @@ def close_study(study: Study, tokens: Sequence[str], progress: Progress = lambda
     for client in clients:
         progress(f"sum of {client.url}")
         sums.append(_checked(client, NodeSum.from_document, client.total(digest)))
-    transcript = Transcript(study.id, study.digest, tuple(confirmed), tuple(sums))
-    return Closed(transcript.total(study), transcript)
+    return Transcript(study.id, study.digest, tuple(confirmed), tuple(sums))
 
 
 def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClient]:
@@ -59,6 +66,14 @@ def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClie
         raise InputError(f"give one token for all nodes, or {len(route.nodes)} in their order")
     each = list(tokens) * len(route.nodes) if len(tokens) == 1 else tokens
     return [NodeClient(node.url, study.id, token) for node, token in zip(route.nodes, each)]
+
+
+def _check_document(client: NodeClient, study: Study) -> None:
+    if client.document() != study.canonical():
+        raise InputError(
+            f"node {client.url} has published another document as {study.id}: close with that one; "
+            "nothing was closed"
+        )
 
 
 def _common_ids(route: Route, held: Sequence[Sequence[bytes]]) -> list[bytes]:

@@ -10,7 +10,7 @@ from collector.settings import TOKEN_VARIABLE
 from ldp_client.commands import add_command
 from ldp_client.documents import load_study, read_bytes
 from schemas import Study
-from schemas.errors import InputError
+from schemas.errors import InputError, SummaryError
 
 
 def add_secure_sum(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     close.add_argument(
         "--token",
         action="append",
-        help=f"a node's operator key; once for all nodes, or once for each; default {TOKEN_VARIABLE}",
+        help=f"a node's operator key; once for all nodes, or once for each; better set {TOKEN_VARIABLE}",
     )
     close.add_argument("--out", required=True, metavar="TOTAL.json", help="a summary for ldpkit fit")
     close.set_defaults(run=run_close)
@@ -49,20 +49,33 @@ def run_keygen(arguments: argparse.Namespace) -> int:
 
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
-    from collector.secure_sum.aggregator import close_study
-    from ldp_client.files import replacing
+    from collector.secure_sum.aggregator import collect
 
-    tokens = arguments.token or [os.environ.get(TOKEN_VARIABLE, "")]
-    if not all(tokens):
-        raise InputError(f"closing needs the nodes' operator keys: --token, or {TOKEN_VARIABLE}")
-    closed = close_study(_read_study(arguments.study), tokens, lambda line: print(line, file=sys.stderr))
-    transcript = f"{arguments.out.removesuffix('.json')}.transcript.json"
-    with replacing(transcript) as file:
-        file.write(closed.transcript.to_json())
-    with replacing(arguments.out) as file:
-        file.write(closed.total.to_json())
-    print(f"total in {arguments.out}, what the nodes signed in {transcript}")
+    study = _read_study(arguments.study)
+    transcript = collect(study, _tokens(arguments), lambda line: print(line, file=sys.stderr))
+    path = f"{arguments.out.removesuffix('.json')}.transcript.json"
+    try:
+        total = transcript.total(study)
+    except SummaryError as error:
+        # Somebody went wrong, and this says who signed what.
+        _write(path, transcript.to_json())
+        raise InputError(f"{error}; what each node signed is in {path}") from None
+    _write(path, transcript.to_json())
+    _write(arguments.out, total.to_json())
+    print(f"total in {arguments.out}, what the nodes signed in {path}")
     return 0
+
+
+def _tokens(arguments: argparse.Namespace) -> list[str]:
+    tokens: list[str] = arguments.token or os.environ.get(TOKEN_VARIABLE, "").split()
+    if not tokens:
+        raise InputError(
+            f"closing needs the nodes' operator keys, one for all or each node's with spaces between: "
+            f"{TOKEN_VARIABLE}, or --token"
+        )
+    if not all(token.isascii() and token.isprintable() and token.strip() == token for token in tokens):
+        raise InputError("a token must be printable ASCII")
+    return tokens
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
@@ -74,6 +87,13 @@ def run_verify(arguments: argparse.Namespace) -> int:
     clients = next(iter(total.questions.values())).n
     print(f"{len(transcript.sums)} nodes signed the same set of {clients} devices, and these sums")
     return 0
+
+
+def _write(path: str, text: str) -> None:
+    from ldp_client.files import replacing
+
+    with replacing(path) as file:
+        file.write(text)
 
 
 def _read_study(path: str) -> Study:

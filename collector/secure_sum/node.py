@@ -22,12 +22,15 @@ from collector.secure_sum import bound_sets
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener, add_shares
+from collector.settings import Settings
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.studies import publishing
 from collector.studies.publishing import unknown_study
+from ldp_client.secure_sum.sealing import OVERHEAD_BYTES
 from schemas import Study
 from schemas.errors import StudyError
+from schemas.report import ID_BYTES
 
 # Rows that are read at once: so many, but not more bytes than these.
 MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
@@ -35,20 +38,23 @@ MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
 
 @dataclass(frozen=True)
 class Node:
-    """keys: the node's own. database: where the sealed shares are, as reports."""
+    """keys: the node's own. database: where the sealed shares are, as reports. body_limit: the setting."""
 
     keys: NodeKeys
     database: Database
+    body_limit: int = Settings.body_limit
     _openers: dict[str, Opener] = field(default_factory=dict)
 
     def place(self, study: Study) -> int:
-        """Which of the study's nodes this one is. Raises StudyError when it is none of them."""
+        """Which of the study's nodes this one is. Raises StudyError when it is none of them, or several."""
         if study.route is None:
             raise StudyError("route", "is missing: this server is a node of secure sums")
-        for index, node in enumerate(study.route.nodes):
-            if (node.sealing_key + node.signing_key).hex() == self.keys.fragment:
-                return index
-        raise StudyError("route.nodes", "does not name this node's keys")
+        keys = [(node.sealing_key + node.signing_key).hex() for node in study.route.nodes]
+        if keys.count(self.keys.fragment) > 1:
+            raise StudyError("route.nodes", "names this node's keys twice: every node needs keys of its own")
+        if self.keys.fragment not in keys:
+            raise StudyError("route.nodes", "does not name this node's keys")
+        return keys.index(self.keys.fragment)
 
     def publish(self, session: Session, study: Study) -> bool:
         """`publishing.publish`, for studies that name this node.
@@ -56,12 +62,21 @@ class Node:
         One version alone: two sums of nearly the same devices would tell them apart. Raises StudyError,
         ProblemError.
         """
-        self.place(study)
-        published = queries.find_document(session, study.id)
-        if published is not None and published.version != study.version:
-            detail = f"version {published.version} is published, and a secure sum has one version alone"
+        self._check_size(study)
+        row = queries.locked_or_new_study(session, study.id)
+        if row.version not in (queries.NEVER_PUBLISHED, study.version):
+            detail = f"version {row.version} is published, and a secure sum has one version alone"
             raise ProblemError(STUDY_CONFLICT, detail, "version")
         return publishing.publish(session, study)
+
+    def _check_size(self, study: Study) -> None:
+        """Raises StudyError where shares could be taken, and then not be summed, or not even taken."""
+        opener = Opener.of(study, self.place(study), self.keys.sealing)
+        assert study.route is not None
+        needed = max(opener.share_size + OVERHEAD_BYTES, ID_BYTES * study.route.clients)
+        if needed > self.body_limit:
+            problem = f"needs bodies of {needed} bytes: raise this node's body_limit, now {self.body_limit}"
+            raise StudyError("route.clients", problem)
 
     def opener(self, study_id: str) -> Opener:
         """What opens a published study's shares. Raises ProblemError for an unknown study."""

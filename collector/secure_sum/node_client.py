@@ -10,12 +10,15 @@ from http.client import HTTPException
 from typing import Any
 
 from collector.http.refusals import refusal
-from schemas.errors import TransferError
+from schemas.canonical import parse_json
+from schemas.errors import DocumentError, TransferError
 
 # A node expands 100,000 shares of 10,000 numbers in well under a minute.
 TIMEOUT_SECONDS = 600.0
 ATTEMPTS = 5
 FIRST_DELAY_SECONDS = 0.5
+# The sum of ten million numbers.
+MAX_ANSWER_BYTES = 1 << 27
 BINARY = "application/octet-stream"
 JSON = "application/json"
 
@@ -30,6 +33,10 @@ class NodeClient:
         self.url = url
         self._base = f"{url}/v1/studies/{study_id}"
         self._token = token
+
+    def document(self) -> bytes:
+        """The study's canonical bytes, as published there."""
+        return self._call("")
 
     def close(self) -> None:
         """Take no more shares."""
@@ -49,9 +56,9 @@ class NodeClient:
 
     def _parse(self, body: bytes) -> Any:
         try:
-            return json.loads(body)
-        except ValueError:
-            raise TransferError(f"node {self.url} sent what is not JSON") from None
+            return parse_json(body, DocumentError, MAX_ANSWER_BYTES)
+        except DocumentError as error:
+            raise TransferError(f"node {self.url} sent what is not valid: {error}") from None
 
     def _call(self, path: str, body: bytes | None = None, media_type: str = "") -> bytes:
         for attempt in range(ATTEMPTS):

@@ -19,9 +19,7 @@ from schemas.route import MOST_CLIENTS
 
 FORMAT = "ldpkit.node-statement/1"
 NO_TOTAL = "0" * 64
-
-
-_SHAPE = Record(
+STATEMENT = Record(
     {
         "format": Constant(FORMAT),
         "kind": OneOf(("set", "sum")),
@@ -79,7 +77,7 @@ class Statement:
     @classmethod
     def from_document(cls, document: Any) -> Statement:
         """Validate a plain JSON value; the signature is checked by `check`. Raises StatementError."""
-        parsed = _SHAPE.read(document, "", StatementError)
+        parsed = STATEMENT.read(document, "", StatementError)
         del parsed["format"]
         return cls(**parsed)
 

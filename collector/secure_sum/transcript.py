@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ class _Words:
     def read(self, value: Any, path: str, error: type[StatementError]) -> bytes:
         try:
             words = a2b_base64(value) if isinstance(value, str) else b"?"
-        except Base64Error:
+        except ValueError:  # also for what is not ASCII
             words = b"?"
         if len(words) % 8 or b2a_base64(words, newline=False).decode() != value:
             raise error(path, "must be 64-bit words in base64")

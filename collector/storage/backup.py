@@ -52,12 +52,19 @@ def _dump_postgresql(url: URL, path: Path) -> None:
     program = shutil.which("pg_dump")
     if program is None:
         raise InputError("a backup of PostgreSQL needs pg_dump: install PostgreSQL's client programs")
-    host = url.query.get("host", url.host)
-    options = {"--host": host, "--port": url.port, "--username": url.username, "--dbname": url.database}
-    arguments = [f"{name}={value}" for name, value in options.items() if value is not None]
+    from psycopg.conninfo import make_conninfo
+
+    _, parameters = url.get_dialect()().create_connect_args(url)
     # In the environment: arguments can be read by every user of the machine.
-    environment = {**os.environ, "PGPASSWORD": url.password} if url.password else None
-    command = [program, "--format=custom", "--no-password", f"--file={path}", *arguments]
+    password = parameters.pop("password", None)
+    environment = {**os.environ, "PGPASSWORD": password} if password else None
+    options = [
+        "--format=custom",
+        "--no-password",
+        f"--file={path}",
+        f"--dbname={make_conninfo(**parameters)}",
+    ]
+    command = [program, *options]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise InputError(f"pg_dump failed: {one_line(Exception(done.stderr))}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -57,6 +59,29 @@ class Database:
             yield connection
 
 
+@contextmanager
+def left_whole(url: str) -> Iterator[None]:
+    """When the block is left by this process, SQLite's log goes into its file, which then is all there is.
+
+    Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
+    """
+    process = os.getpid()
+    try:
+        yield
+    finally:
+        # A worker leaves through here too, while the others still write.
+        if os.getpid() == process:
+            _empty_log(_parse_url(url))
+
+
+def _empty_log(url: URL) -> None:
+    if url.get_backend_name() != "sqlite" or not Path(str(url.database)).is_file():
+        return
+    # The last connection that is closed deletes the log; nothing is lost where that fails.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(str(url.database))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def is_disk_full(error: SQLAlchemyError) -> bool:
     """Whether the database refused because its disk is full."""
     cause = error.orig if isinstance(error, DBAPIError) else None
@@ -81,7 +106,7 @@ def _create_engine(url: URL, busy_timeout: float) -> Engine:
     options: dict[str, Any] = {"pool_size": 0, "hide_parameters": True}
     if url.get_backend_name() == "postgresql":
         options["pool_pre_ping"] = True
-        options["connect_args"] = _postgresql_arguments(busy_timeout)
+        options["connect_args"] = _postgresql_arguments(url, busy_timeout)
     try:
         engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
@@ -91,9 +116,10 @@ def _create_engine(url: URL, busy_timeout: float) -> Engine:
     return engine
 
 
-def _postgresql_arguments(busy_timeout: float) -> dict[str, Any]:
+def _postgresql_arguments(url: URL, busy_timeout: float) -> dict[str, Any]:
     milliseconds = max(1, round(busy_timeout * 1000))
-    settings = f"-c synchronous_commit=on -c lock_timeout={milliseconds}"
+    # Behind the operator's own, which these arguments take the place of.
+    settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
     # A server that has gone silent must not hold the writer for ever.
     silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
     return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **silence}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,12 +11,13 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from collector.storage.database import Database, one_line
 from schemas.errors import InputError
 
+LOGGER = logging.getLogger("collector")
 SCRIPTS = "collector.storage:migrations"
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
@@ -30,8 +32,25 @@ def migrate(database: Database) -> None:
     with _exclusive(database) as connection:
         config = _config(connection)
         now = MigrationContext.configure(connection).get_current_revision()
+        if now is None and not inspect(connection).has_table("studies"):
+            # Devices drop reports for studies that are unknown: a wrong folder or name must be noticed.
+            LOGGER.warning("the database %s is new and has no studies", database.url.render_as_string())
         if now != ScriptDirectory.from_config(config).get_current_head():
             command.upgrade(config, "head")
+
+
+@contextmanager
+def migrated(url: str, busy_timeout: float) -> Iterator[Database]:
+    """A database for a command beside the server. Raises InputError for all that the database refuses."""
+    database = Database(url, busy_timeout)
+    try:
+        migrate(database)
+        yield database
+    except SQLAlchemyError as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise _refused(database, f"{one_line(cause)}; what was done is kept, run it again") from error
+    finally:
+        database.engine.dispose()
 
 
 def downgrade(database: Database, revision: str) -> None:

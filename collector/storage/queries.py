@@ -127,6 +127,13 @@ def find_document(session: Session, study_id: str, version: int | None = None) -
     return session.scalar(select(DocumentRow).join(StudyRow, joined).where(StudyRow.id == study_id))
 
 
+def open_documents(session: Session) -> list[bytes]:
+    """The current version of every study that is not closed."""
+    joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)
+    statement = select(DocumentRow.canonical).join(StudyRow, joined)
+    return list(session.scalars(statement.where(StudyRow.closed.is_(False))))
+
+
 def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:
     """One version of a study, current or not."""
     statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 from collector.exports.exporting import page_limit
+from collector.operator.posteriors import forget_fitted
 from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
 from collector.storage.database import Database
+from collector.storage.invitations import lift_invitations
 from collector.studies import publishing
 from collector.studies.rules import RuleBook
 from schemas.errors import InputError
@@ -19,7 +21,8 @@ REPORTS_AT_ONCE = 2000
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
     """Delete the reports that came before a day (UTC), or all; returns how many. Raises InputError.
 
-    Their ids go too, so a device that sent one may send it again while the study takes reports.
+    Their ids go too, so a device that sent one may send it again while the study takes reports. What was
+    fitted to them goes as well.
     """
     number = _number(database, study_id)
     book = RuleBook(database)
@@ -29,21 +32,25 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
     total = 0
     while True:
         with database.write() as session:
+            # Keeps uploads out: one that found a report here must not miss it before it ends.
+            queries.locked_study(session, study_id)
             deleted = queries.delete_reports(session, number, before, most)
             take_back_reports(session, book.find, study_id, number, deleted)
+            if not deleted:
+                forget_fitted(session, number)
+                return total
         total += len(deleted)
-        if not deleted:
-            return total
 
 
 def delete_study(database: Database, study_id: str) -> int:
-    """Close a study for good and delete all its reports; returns how many. Raises InputError.
+    """Close a study for good and delete all its reports and invitations; how many reports. Raises InputError.
 
     Its document stays, so that its id cannot come to mean something else.
     """
-    _number(database, study_id)
+    number = _number(database, study_id)
     with database.write() as session:
         publishing.close(session, study_id)
+        lift_invitations(session, number)
     return delete_reports(database, study_id)
 
 

@@ -40,15 +40,20 @@ def is_signed(document: Any) -> bool:
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def is_trusted(signed: SignedStudy, keys: Sequence[PublicKey]) -> bool:
-    """Whether one of the keys has signed. Raises ProblemError for a signature that is wrong."""
-    if not {signature.key for signature in signed.signatures} & {key.id for key in keys}:
-        return False
-    try:
-        verify_study(signed, keys)
-    except RefusedError as error:
-        raise ProblemError(SIGNATURE_REFUSED, str(error), "signatures") from None
-    return True
+def signed_by(signed: SignedStudy, keys: Sequence[PublicKey]) -> SignedStudy:
+    """The study with the signatures of these keys alone. Raises ProblemError if one of them is wrong.
+
+    Nobody here can tell whether another signature is one: kept on a stranger's word, it would stand in
+    the way of the true one, and of devices that know its key.
+    """
+    ids = {key.id for key in keys}
+    theirs = [signature for signature in signed.signatures if signature.key in ids]
+    for signature in theirs:
+        try:
+            verify_study(SignedStudy(signed.study, [signature]), keys)
+        except RefusedError as error:
+            raise ProblemError(SIGNATURE_REFUSED, str(error), "signatures") from None
+    return SignedStudy(signed.study, theirs)
 
 
 def publish_signed(

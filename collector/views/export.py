@@ -23,6 +23,6 @@ def stream(study_id: str) -> Response:
     collector = current_collector()
     form = FORMATS[choice_parameter("format", list(FORMATS))]
     through = past_day_parameter("through", collector.today())
-    parts = form.write(open_export(collector, study_id, report_id_parameter("after"), through))
+    parts = form.stream(open_export(collector, study_id, report_id_parameter("after"), through))
     # The first page is read now, while an error can still become a status.
     return Response(chain([next(parts)], parts), content_type=form.media_type)

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, jsonify
 from collector import metrics
 from collector.context import current_collector
 from collector.http.auth import requires
-from collector.http.openapi import openapi_document
+from collector.http.openapi import NODE_OPERATIONS, OPERATIONS, openapi_document
 from collector.operator.keys import Role
 from collector.storage import queries
 
@@ -37,5 +37,6 @@ def render_metrics() -> Response:
 
 @health.get("/openapi.json")
 def describe() -> Response:
-    """The OpenAPI document."""
-    return jsonify(openapi_document())
+    """The OpenAPI document of this kind of server."""
+    is_node = current_collector().node is not None
+    return jsonify(openapi_document(NODE_OPERATIONS if is_node else OPERATIONS))

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, abort, make_response, render_template, send_from_directory
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    make_response,
+    render_template,
+    request,
+    send_from_directory,
+    url_for,
+)
 
 from collector.context import current_collector
 from collector.port import MODULES, PORT, modules_for
 from collector.storage import queries
+from ldp_client.policy import LOOPBACK
 from ldp_client.wording import odds_of
 
 participant = Blueprint("participant", __name__)
@@ -46,6 +57,7 @@ def page(study_id: str) -> Response:
         odds=lambda privacy: odds_of(rules.study, float(privacy.epsilon), float(privacy.delta)),
         modules=modules_for(rules.study),
         budget=BUDGET,
+        address=_address(study_id),
         most_buttons=MOST_BUTTONS,
     )
     return _secured(make_response(text))
@@ -65,6 +77,12 @@ def asset(name: str) -> Response:
     if name not in ASSETS:
         abort(404)
     return send_from_directory(ASSET_FOLDER, name, mimetype=ASSETS[name])
+
+
+def _address(study_id: str) -> str:
+    """The study's URL as a device takes it: https, which ends at the proxy, but for this machine."""
+    scheme = "http" if urlsplit(request.host_url).hostname in LOOPBACK else "https"
+    return url_for("studies.fetch", study_id=study_id, _external=True, _scheme=scheme)
 
 
 def _secured(response: Response) -> Response:

@@ -9,24 +9,16 @@ from flask import Blueprint, Response, jsonify, request
 from collector.bodies.binary import plain_batch, plain_report
 from collector.bodies.reading import CBOR, body_bytes, body_form, parse_body
 from collector.context import current_collector
-from collector.http.handling import problem_of
 from collector.http.parameters import report_id_bytes
 from collector.reports import batches, intake
 from collector.reports.withdrawing import withdraw
+from collector.views.refusing import refuse_upload
 from schemas import Report
 from schemas.errors import ReportError
 from schemas.report import MAX_BYTES
 
 reports = Blueprint("reports", __name__, url_prefix="/v1/studies/<study_id>/reports")
-
-
-@reports.errorhandler(Exception)
-def refuse(error: Exception) -> Response:
-    """Count a refused upload by its reason."""
-    problem = problem_of(error)
-    if request.method != "DELETE":
-        current_collector().metrics.count(0, 0, [problem.kind.name])
-    return problem.response()
+reports.register_error_handler(Exception, refuse_upload)
 
 
 @reports.put("/<report_id>")

@@ -16,10 +16,12 @@ from collector.operator.keys import Role
 from collector.reports import intake, withdrawing
 from collector.secure_sum.statements import split_ids
 from collector.storage import queries
+from collector.views.refusing import refuse_upload
 from schemas.errors import StatementError
 from schemas.fields import Hex, Record
 
 shares = Blueprint("shares", __name__, url_prefix="/v1/studies/<study_id>")
+shares.register_error_handler(Exception, refuse_upload)
 
 BINARY = "application/octet-stream"
 WANTED = Record({"set": Hex(64)})

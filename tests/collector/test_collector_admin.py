@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import sqlite3
 import subprocess
 import threading
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import make_url, text
+from sqlalchemy.exc import OperationalError
 
-from collector.cli import add_commands
-from collector.storage import retention
+from collector.cli import _serve_settings, add_commands
+from collector.storage import backup, retention
 from schemas.errors import InputError
 
 ROUTES = {
@@ -164,6 +167,29 @@ def test_a_backup_of_postgresql_restores(make_harness, postgresql, study, make_r
     assert make_harness(database=target).exported() == reports
 
 
+def test_a_backup_connects_as_the_collector_does(postgresql, tmp_path):
+    """With all that the URL says: of TLS, say."""
+    url = postgresql.new_database() + "&options=-crole%3Dnosuch"
+    with pytest.raises(InputError, match="nosuch"):
+        run("backup", "--out", str(tmp_path / "copy"), "--database", url)
+
+
+def test_a_password_is_no_argument_of_pg_dump(tmp_path, monkeypatch):
+    seen = {}
+
+    def run_nothing(command, env, **_options):
+        seen.update(command=command, env=env)
+        return subprocess.CompletedProcess(command, 1, "", "refused")
+
+    monkeypatch.setattr(backup.subprocess, "run", run_nothing)
+    for url in ("me:secret@host/name?sslmode=require", "me@host/name?password=secret&sslmode=require"):
+        with pytest.raises(InputError, match="refused"):
+            run("backup", "--out", str(tmp_path / "copy"), "--database", f"postgresql://{url}")
+        assert "secret" not in " ".join(seen["command"])
+        assert seen["env"]["PGPASSWORD"] == "secret"
+        assert "sslmode=require" in " ".join(seen["command"])
+
+
 def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):
     with pytest.raises(InputError, match="no database"):
         run("backup", "--out", str(tmp_path / "copy"), "--database", f"sqlite:///{tmp_path / 'nosuch'}")
@@ -186,3 +212,38 @@ def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):
 def test_a_migrated_database_is_enough_for_admin(database_url, capsys):
     run("admin", "keys", "add", "first", "--role", "operate", "--database", database_url)
     assert len(capsys.readouterr().out.strip()) >= 40
+
+
+def test_a_locked_database_is_one_clear_line(habits, monkeypatch):
+    monkeypatch.setenv("LDPKIT_BUSY_TIMEOUT", "0.1")
+    for arguments in (("keys", "list"), ("expire", "habits", "--before", "2026-06-15")):
+        with closing(sqlite3.connect(habits.path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(InputError, match="locked"):
+                run("admin", *arguments, "--database", f"sqlite:///{habits.path}")
+
+
+def test_what_a_database_refuses_in_the_middle_says_what_to_do(habits, monkeypatch):
+    def locked(*_arguments):
+        raise OperationalError("DELETE", {}, sqlite3.OperationalError("database is locked"))
+
+    monkeypatch.setattr(retention.queries, "delete_reports", locked)
+    with pytest.raises(InputError, match="database is locked; what was done is kept, run it again"):
+        run("admin", "expire", "habits", "--before", "2026-06-15", "--database", f"sqlite:///{habits.path}")
+
+
+def test_a_token_is_made_only_where_no_key_can_operate(database_url, capsys, monkeypatch):
+    """Else each start would write a token that may do everything into the log."""
+    monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
+    parser = argparse.ArgumentParser()
+    add_commands(parser.add_subparsers(required=True))
+    serve = parser.parse_args(["serve", "--database", database_url])
+    run("admin", "keys", "add", "reader", "--role", "read", "--database", database_url)
+    capsys.readouterr()
+    made = _serve_settings(serve).token
+    assert made
+    assert f"operator's token: {made}" in capsys.readouterr().err
+    run("admin", "keys", "add", "chief", "--role", "operate", "--database", database_url)
+    capsys.readouterr()
+    assert _serve_settings(serve).token is None
+    assert "no token is set" in capsys.readouterr().err

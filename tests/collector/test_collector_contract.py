@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from schemathesis.core.failures import FailureGroup
 
-from collector.http.openapi import OPERATIONS, SCHEMAS
+from collector.http.openapi import NODE_OPERATIONS, OPERATIONS, SCHEMAS
 from tests.collector.contract import run_cases
 
 CASES_EACH = 50
@@ -30,7 +30,8 @@ def test_the_document_is_served(empty):
     assert response.status_code == 200
     document = response.get_json()
     assert document["openapi"] == "3.1.0"
-    assert len({operation.name for operation in OPERATIONS}) == len(OPERATIONS)
+    for operations in (OPERATIONS, NODE_OPERATIONS):
+        assert len({operation.name for operation in operations}) == len(operations)
     assert json.dumps(document)
 
 

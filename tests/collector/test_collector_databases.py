@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
+
+from collector.http.problems import ProblemError
+from collector.secure_sum.node import Node
+from collector.secure_sum.node_keys import NodeKeys
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.storage.retention import delete_reports
+from schemas import Study
+from tests.secure_sum.conftest import build_study as summed_study
 
 
 def problem(response):
@@ -45,6 +54,19 @@ def test_the_life_of_a_study(either, study, make_study, make_report):
     assert problem(either.put(make_report(study))) == (410, "study-closed")
     assert either.put(late).status_code == 200
     assert either.exported() == sorted([first, second, late], key=lambda report: report.id)
+
+
+def test_an_id_that_no_database_takes_is_unknown_and_spoils_no_commit(either):
+    """In a commit of many uploads one that raises would be an error to all of them."""
+    for method, path in (
+        ("POST", "reports"),
+        ("GET", ""),
+        ("GET", "signed"),
+        ("DELETE", "reports/" + "0" * 32),
+    ):
+        address = f"/v1/studies/habits%00/{path}".rstrip("/")
+        response = either.client.open(address, method=method, json={"reports": []})
+        assert problem(response) == (404, "study-unknown"), address
 
 
 def test_a_batch_with_all_kinds_of_members(either, study, make_report):
@@ -125,6 +147,49 @@ def test_postgresql_commits_durably_whatever_the_server_says(make_harness, postg
     harness.collector.database.engine.dispose()
     with harness.collector.database.engine.connect() as connection:
         assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
+
+
+def test_reports_that_are_deleted_meanwhile_do_no_harm(elephant, study, make_report, monkeypatch):
+    """An upload that met a report which `expire` then deletes: one of the two waits for the other."""
+    report = make_report(study)
+    elephant.put(report)
+    insert, workers = queries.insert_reports, ThreadPoolExecutor(1)
+    deleting = []
+
+    def insert_and_delete(*arguments):
+        stored = insert(*arguments)
+        database = Database(elephant.collector.settings.database, 20)
+        deleting.append(workers.submit(delete_reports, database, "habits"))
+        wait(deleting, 0.5)
+        return stored
+
+    with monkeypatch.context() as patched:
+        patched.setattr(queries, "insert_reports", insert_and_delete)
+        assert elephant.put(report).status_code == 200
+    assert deleting[0].result(20) == 1
+    workers.shutdown()
+    assert elephant.exported() == []
+
+
+def test_a_node_has_one_version_of_a_study_whoever_publishes_it_first(elephant):
+    """Two sums of nearly the same devices would tell them apart."""
+    database, keys = elephant.collector.database, NodeKeys.generate()
+    node, addresses = Node(keys, database), ["http://a.test#" + keys.fragment, "http://b.test#" + "0" * 128]
+    first, second = (Study({**summed_study("ever", nodes=addresses).document, "version": n}) for n in (1, 2))
+    with ThreadPoolExecutor(1) as workers:
+        with database.write() as session:
+            assert node.publish(session, first)
+            publishing = workers.submit(database.act, lambda session: node.publish(session, second))
+            wait([publishing], 0.5)
+        with pytest.raises(ProblemError, match="one version alone"):
+            publishing.result(20)
+
+
+def test_options_of_the_url_are_kept(make_harness, postgresql):
+    url = postgresql.new_database() + "&options=-cwork_mem%3D7MB"
+    with make_harness(database=url).collector.database.engine.connect() as connection:
+        shown = [connection.execute(text(f"SHOW {name}")).scalar() for name in ("work_mem", "lock_timeout")]
+    assert shown == ["7MB", "200ms"]
 
 
 def test_two_batches_deadlock_no_one(elephant, study, make_report):

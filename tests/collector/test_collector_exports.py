@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from datetime import timedelta
+from itertools import count
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from sqlalchemy.exc import OperationalError
 
 from collector.exports import exporting
+from collector.exports.download import _whole_export
 from collector.exports.formats import ndjson
+from collector.storage import queries
 from inference.reading import load_summary
 from schemas import Report
+from schemas.errors import TransferError
 
 
 @pytest.fixture
@@ -148,6 +154,43 @@ def test_every_format_can_be_empty_and_resumed(versions, form):
     last = versions.expected[-1].id
     assert versions.export(format=form, after=last).status_code == 200
     assert len(versions.export(format=form, after=last).data) < len(versions.export(format=form).data)
+
+
+READ = {
+    "ndjson": lambda data: list(_whole_export(io.BytesIO(data))),
+    "csv": lambda data: list(csv.reader(io.StringIO(data.decode()), strict=True)),
+    "arrow": lambda data: pa.ipc.open_stream(data).read_all(),
+    "parquet": lambda data: parquet.read_table(pa.BufferReader(data)),
+}
+
+
+@pytest.mark.parametrize("form", READ)
+@pytest.mark.usefixtures("short_pages")
+def test_an_export_that_fails_in_the_middle_is_no_export(filled, monkeypatch, form):
+    """Granian ends a response that raised as one that was whole."""
+    READ[form](filled.export(format=form).data)
+    read, calls = queries.report_page, count()
+
+    def read_or_fail(*arguments):
+        if next(calls) == 3:
+            raise OperationalError("SELECT", {}, Exception("the database is away"))
+        return read(*arguments)
+
+    monkeypatch.setattr(queries, "report_page", read_or_fail)
+    sent = []
+    with pytest.raises(OperationalError):
+        sent.extend(filled.export(format=form).response)
+    assert len(sent) > 2
+    with pytest.raises((TransferError, csv.Error, OSError, pa.ArrowInvalid)):
+        READ[form](b"".join(sent))
+
+
+def test_a_failure_before_the_first_report_is_a_status(filled, monkeypatch):
+    def fail(*_arguments):
+        raise OperationalError("SELECT", {}, Exception("the database is away"))
+
+    monkeypatch.setattr(queries, "report_page", fail)
+    assert filled.export().status_code == 503
 
 
 def test_a_parquet_export_can_be_summarised(filled, study, tmp_path):

@@ -69,6 +69,12 @@ def test_the_page_of_the_study_says_how_a_holder_answers(plants):
     assert "takes no more reports" in plants.client.get("/s/plants").text
 
 
+def test_the_page_names_an_address_that_devices_take(plants):
+    """TLS ends at the proxy, and the library talks http to its own machine alone."""
+    page = plants.client.get("/s/plants", base_url="http://collector.example.org").text
+    assert "ldpkit answer https://collector.example.org/v1/studies/plants --table" in page
+
+
 def test_the_operators_page_shows_holders(plants, token):
     plants.put(holder_report(1))
     login = base64.b64encode(f"me:{token}".encode()).decode()

@@ -13,6 +13,7 @@ from collector.operator.inviting import invite
 from collector.operator.keys import hash_key
 from collector.reports.writer import Upload
 from collector.storage.invitations import count_invitations
+from collector.storage.retention import delete_study
 from schemas.errors import InputError
 from tests.collector.conftest import build_report
 from tests.collector.test_collector_admin import run
@@ -186,3 +187,9 @@ def test_the_command(either, study, capsys):
     for wrong in (["nosuch", "--count", "1"], ["habits", "--count", "0"], ["nosuch", "--lift"]):
         with pytest.raises(InputError):
             run("admin", "invite", *wrong, "--database", either.url)
+
+
+def test_a_deleted_study_keeps_no_invitation(either):
+    made(either, 3)
+    delete_study(either.collector.database, "habits")
+    assert left(either) == 0

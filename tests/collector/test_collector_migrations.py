@@ -70,6 +70,17 @@ def test_the_migrated_tables_are_the_models(database):
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
 
 
+def test_a_new_database_is_mentioned_and_no_other(database, caplog):
+    """A wrong folder or name makes one, and devices would drop reports for studies that it does not know."""
+    migrate(database)
+    migrate(database)
+    downgrade(database, FIRST)
+    with database.writing_connection() as connection:
+        connection.execute(text("DROP TABLE alembic_version"))
+    migrate(database)
+    assert [record.getMessage().endswith("is new and has no studies") for record in caplog.records] == [True]
+
+
 def test_up_and_down_keep_the_reports(database):
     migrate(database)
     report, summary = fill(database)

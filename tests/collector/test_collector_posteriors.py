@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ import pytest
 from collector.exports.exporting import Opened
 from collector.operator import fitting, posteriors
 from collector.operator.fitting import Fitter
-from collector.operator.posteriors import Fitted, keep_fitted
+from collector.operator.posteriors import Fitted, keep_fitted, last_fitted
+from collector.storage.retention import delete_reports, delete_study
+from tests import studies
 from tests.collector.conftest import REPOSITORY, build_report
 from tests.collector.test_collector_page import basic
 
@@ -66,8 +69,8 @@ def test_the_page_says_why_there_is_no_posterior_and_then_shows_it(habits, study
     Fitter(opened).fit_all()
     assert fits() == 0
     habits.put(build_report(study))
-    time.sleep(0.1)
-    assert "No posterior yet: it comes with the next fit." in page(habits, token)
+    # Reports are counted again when that took long enough ago.
+    wait_for(lambda: "No posterior yet: it comes with the next fit." in page(habits, token))
     Fitter(opened).fit_all()
     text = page(habits, token)
     assert "Posterior from 1 reports" in text
@@ -110,6 +113,66 @@ def test_a_new_process_does_not_fit_again_what_is_fitted(habits, study, opened, 
     habits.put(build_report(study))
     Fitter(opened).fit_all()
     assert fits() == 2
+
+
+def test_as_many_other_reports_are_fitted_anew(habits, study, opened, fits):
+    """Else what was withdrawn would stay in the posterior."""
+    gone = build_report(study)
+    habits.put(gone)
+    Fitter(opened).fit_all()
+    habits.withdraw(gone.id)
+    other = {name: bytes(len(payload)) for name, payload in gone.payloads.items()}
+    habits.put(build_report(study, payloads=other))
+    Fitter(opened).fit_all()
+    assert fits() == 2
+
+
+@pytest.mark.parametrize("delete", ["withdraw", "expire", "delete-study"])
+def test_no_posterior_outlives_its_reports(habits, study, opened, fits, token, delete):
+    report = build_report(study)
+    habits.put(report)
+    Fitter(opened).fit_all()
+    database = habits.collector.database
+    if delete == "withdraw":
+        habits.withdraw(report.id)
+        Fitter(opened).fit_all()
+    elif delete == "expire":
+        delete_reports(database, "habits", habits.day + timedelta(1))
+    else:
+        delete_study(database, "habits")
+    assert fits() == 1
+    with database.read() as session:
+        assert last_fitted(session, 1, 1) is None
+    assert "No posterior yet" in page(habits, token)
+
+
+def test_why_there_is_no_summary_is_written_once(make_harness, make_study, token, monkeypatch):
+    """Not at every look: each is a transaction that uploads wait for."""
+    harness = make_harness()
+    harness.publish(make_study(questions=[{**studies.LOGISTIC, "mechanism": studies.NOISY_RECORD}]))
+    written = []
+    monkeypatch.setattr(fitting, "keep_fitted", lambda *given: (written.append(given), keep_fitted(*given)))
+    for _ in range(3):
+        Fitter(Opened(harness.collector.database, harness.collector.rules)).fit_all()
+    assert len(written) == 1
+    assert "This study has no summary" in page(harness, token)
+
+
+def test_the_fitter_outlives_a_full_disk(opened, monkeypatch, caplog):
+    class EndedError(Exception):
+        pass
+
+    def full(_self):
+        raise OSError(28, "No space left on device")
+
+    def ended(_seconds):
+        raise EndedError
+
+    monkeypatch.setattr(Fitter, "fit_all", full)
+    monkeypatch.setattr(fitting.time, "sleep", ended)
+    with pytest.raises(EndedError):
+        Fitter(opened).watch(os.getppid())
+    assert "No space left on device" in caplog.text
 
 
 def test_a_failed_fit_is_shown_in_one_line(habits, study, opened, monkeypatch, token):
@@ -179,6 +242,17 @@ def test_a_server_has_one_fitter_that_ends_with_it(start_server, kill):
     os.kill(server.process.pid, kill)
     server.process.wait(30)
     wait_for(lambda: not Path(f"/proc/{fitters[0]}").exists())
+
+
+def test_a_fitter_that_starts_after_its_server_ended_ends_at_once(habits):
+    """Its parent is then another process."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    command = [sys.executable, "-m", "ldp_client.cli", "posteriors", "--beside", str(ended.pid)]
+    database = ["--database", f"sqlite:///{habits.path}"]
+    subprocess.run(
+        [*command, *database], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True, timeout=60
+    )
 
 
 def test_the_true_fit_reads_what_the_collector_keeps(make_harness, make_study, token):

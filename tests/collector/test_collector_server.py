@@ -62,6 +62,23 @@ def test_sigterm_stops_every_process(start_server, study, make_report, kind):
 
 
 @pytest.mark.parametrize("kind", SERVERS)
+def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_report, kind):
+    """Moved alone it has every acknowledged report, and nothing of a withdrawn one."""
+    server = start_server("--server", kind)
+    server.request("POST", "/v1/studies", study.document)
+    payloads = {"hours": b"\x11\x5a\xc3\x77", "fruit": b"\5", "ever": b"\1"}
+    kept, gone = make_report(study), make_report(study, payloads=payloads)
+    assert [server.put(report) for report in (kept, gone)] == [201, 201]
+    assert server.request("DELETE", f"/v1/studies/habits/reports/{gone.id}") == 204
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(timeout=60) == 0
+    assert [file.name for file in server.database.parent.glob("collector.sqlite3*")] == ["collector.sqlite3"]
+    content = server.database.read_bytes()
+    assert bytes.fromhex(kept.id) in content
+    assert payloads["hours"] not in content
+
+
+@pytest.mark.parametrize("kind", SERVERS)
 def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make_report, token, kind):
     server = start_server("--server", kind)
     server.request("POST", "/v1/studies", study.document)
@@ -78,7 +95,11 @@ def test_ready_file_and_output_name_the_address(start_server):
     server = start_server()
     assert server.request("GET", "/healthz") == 200
     assert re.fullmatch(r"http://127\.0\.0\.1:[1-9][0-9]*", server.url)
-    assert server.log.read_text() == f"ldpkit collector listens on {server.url}\n"
+    new = f"the database sqlite:///{server.database} is new and has no studies\n"
+    assert server.log.read_text() == f"{new}ldpkit collector listens on {server.url}\n"
+    server.kill()
+    again = start_server()
+    assert again.log.read_text().count(new) == 1
 
 
 @pytest.mark.parametrize("kind", SERVERS)

@@ -66,6 +66,9 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
     [
         ({"databse": "x"}, "unknown setting 'databse'"),
         ({"token": " "}, "token"),
+        ({"token": "secret\r"}, "setting token: must be printable ASCII without spaces"),
+        ({"token": "geheimés"}, "token"),
+        ({"late_days": 10**10}, "late_days"),
         ({"body_limit": 0}, "body_limit"),
         ({"body_limit": "many"}, "body_limit"),
         ({"busy_timeout": -1}, "busy_timeout"),
@@ -103,6 +106,11 @@ def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
         run("serve", "--port", "99999", "--token", "t")
     with pytest.raises(InputError, match="unable to open"):
         run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "t")
+
+
+def test_a_node_fits_no_posteriors(tmp_path):
+    with pytest.raises(InputError, match="--posteriors is for collectors"):
+        run("serve", "--role", "node", "--node-key", str(tmp_path / "key"), "--posteriors", "--token", "t")
 
 
 def test_serve_refuses_no_workers():

@@ -94,6 +94,25 @@ def test_signatures_add_up_and_none_is_replaced(trusting, study, pairs):
     assert verify_study(fetched(trusting), [load_public_key(public) for _, public in pairs.values()])
 
 
+def test_strangers_signatures_are_not_kept(trusting, study, pairs):
+    """Else a stranger's junk would take the places of signatures, or stand for a key that devices know."""
+    signed = sign_study(study, pairs[RSA][0].encode())
+    junk = [Signature(ED25519, f"{number:064x}", b"x") for number in range(MOST_SIGNATURES - 1)]
+    assert post(trusting, SignedStudy(study, [*signed.signatures, *junk])).status_code == 201
+    assert fetched(trusting).to_json() == signed.to_json()
+
+
+def test_every_signature_of_a_trusted_key_is_verified(trusting, study, pairs):
+    signed, other = (sign_study(study, pairs[algorithm][0].encode()) for algorithm in (RSA, ED25519))
+    post(trusting, signed)
+    spoilt = Signature(ED25519, other.signatures[0].key, b"x")
+    for headers in ({}, trusting.operator):
+        response = post(trusting, SignedStudy(study, [*signed.signatures, spoilt]), **headers)
+        assert problem(response) == ("signature-refused", "signatures")
+    assert post(trusting, other).status_code == 200
+    assert verify_study(fetched(trusting), [load_public_key(pairs[ED25519][1])])
+
+
 def test_what_is_not_signed_says_so(trusting, study):
     assert problem(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
     trusting.publish(study)

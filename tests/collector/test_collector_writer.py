@@ -183,6 +183,18 @@ def test_one_study_cannot_use_up_another():
     limits.take("b", 10)
 
 
+def test_what_others_send_uses_up_nothing_of_a_study():
+    clock = Clock()
+    limits = UploadLimits(10.0, 1.0, clock)
+    for study in "bcdefghijk":
+        limits.take(study, 10)
+    for _ in range(5):
+        with pytest.raises(ProblemError, match="too-many-reports"):
+            limits.take("a", 10)
+    clock.now += 1.0
+    limits.take("a", 10)
+
+
 def test_an_upload_above_the_rate_is_429(make_harness, study, make_report):
     harness = make_harness(upload_rate=0.001)
     harness.publish(study)

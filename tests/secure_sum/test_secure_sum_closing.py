@@ -15,6 +15,7 @@ from collector.secure_sum import node_client
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
+from schemas import Study
 from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from summaries import Summary
 from tests.secure_sum.conftest import ANSWERS, TOKEN
@@ -75,6 +76,16 @@ def test_too_few_devices_make_no_sum_and_bind_no_node(network):
         close(network)
 
 
+def test_another_document_closes_nothing(network):
+    """Closing is for good: it must not be for a slip."""
+    network.publish("ever")
+    network.answer(15)
+    with pytest.raises(InputError, match="has published another document as summed"):
+        close_study(Study({**network.study.document, "title": "Another"}), TOKENS)
+    network.answer(1)
+    assert close(network).total.questions["ever"].n == 16
+
+
 def test_more_devices_than_clients_are_cut_to_them(network):
     network.publish("ever", clients=16, tolerate=2)
     network.answer(18)
@@ -104,7 +115,7 @@ def failing_after(requests, status):
 
 
 @pytest.mark.parametrize("node", [0, 2])
-@pytest.mark.parametrize("requests", range(4))
+@pytest.mark.parametrize("requests", range(5))
 def test_an_aggregator_that_stops_anywhere_can_run_again(network, node, requests):
     """Whatever was closed, confirmed or summed before the crash, the rerun gives one same total."""
     network.publish("ever")
@@ -179,6 +190,7 @@ def set_field(*path, value):
         ("/sum", set_field("total", value="AAAAAAAAAAA=")),
         ("/sum", set_field("total", value="AAAA")),
         ("/sum", set_field("total", value=7)),
+        ("/sum", set_field("total", value="é")),
     ],
 )
 def test_a_changed_answer_is_noticed(network, path, change):
@@ -190,6 +202,18 @@ def test_a_changed_answer_is_noticed(network, path, change):
         close(network)
     node.trouble = None
     assert close(network).total.questions["ever"].n == 15
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"\xff", b'{"a":1,"a":2}'])
+def test_an_answer_that_is_no_document_is_noticed(network, body):
+    network.publish("ever")
+    network.answer(15)
+    answer = Response(body, content_type="application/json")
+    network.nodes[1].trouble = lambda environment: (
+        answer if environment["PATH_INFO"].endswith("/set") else None
+    )
+    with pytest.raises(TransferError, match="sent what is not valid"):
+        close(network)
 
 
 def test_a_node_that_signs_a_random_sum_is_noticed_by_the_range(network, monkeypatch):
@@ -304,3 +328,41 @@ def test_the_command_line_closes_and_verifies(network, tmp_path, capsys, monkeyp
     monkeypatch.setenv("LDPKIT_TOKEN", "")
     assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 2
     assert "LDPKIT_TOKEN" in capsys.readouterr().err
+
+
+def close_by_command(network, tmp_path):
+    from ldp_client.cli import main
+
+    study, total = tmp_path / "study.json", tmp_path / "total.json"
+    study.write_text(network.study.to_json())
+    return main(["secure-sum", "close", str(study), "--out", str(total)])
+
+
+def test_the_transcript_is_kept_where_the_total_is_impossible(network, tmp_path, capsys, monkeypatch):
+    """It says who signed what: the one thing to go by when somebody went wrong."""
+    network.publish("fruit")
+    network.answer(15)
+    monkeypatch.setattr(
+        "collector.secure_sum.node.add_shares", lambda opener, _shares: os.urandom(opener.size)
+    )
+    monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
+    assert close_by_command(network, tmp_path) == 2
+    said = capsys.readouterr().err
+    assert "is no possible sum" in said
+    assert "total.transcript.json" in said
+    assert not (tmp_path / "total.json").exists()
+    kept = Transcript.from_json((tmp_path / "total.transcript.json").read_text())
+    for index, node in enumerate(network.study.route.nodes):
+        kept.sums[index].statement.check(node.signing_key)
+
+
+def test_each_nodes_token_in_the_environment(network, tmp_path, capsys, monkeypatch):
+    """Arguments can be read by every user of the machine."""
+    network.publish("ever")
+    network.answer(15)
+    monkeypatch.setenv("LDPKIT_TOKEN", f"{TOKEN} {TOKEN} {TOKEN}")
+    assert close_by_command(network, tmp_path) == 0
+    for tokens, said in ((f"{TOKEN} {TOKEN}", "give one token"), ("geheimés", "printable ASCII")):
+        monkeypatch.setenv("LDPKIT_TOKEN", tokens)
+        assert close_by_command(network, tmp_path) == 2
+        assert said in capsys.readouterr().err

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
+from collector import create_app
+from collector.http.openapi import NODE_OPERATIONS
+from collector.operator.inviting import invite
+from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.summing import Opener
 from schemas import Study
-from schemas.errors import StatementError
+from schemas.errors import InputError, StatementError
+from tests.collector.conftest import build_study as ordinary_study
+from tests.collector.contract import run_cases
 from tests.secure_sum.conftest import build_study
 
 BINARY = "application/octet-stream"
+CASES_EACH = 20
 
 
 def kind(response):
@@ -48,6 +57,14 @@ def test_another_share_under_the_same_id_is_refused(network):
     assert kind(node.put(second[0], first[0].path)) == (422, "report-invalid")
 
 
+def test_refused_shares_are_counted_by_reason(network):
+    network.publish("ever")
+    node, message = network.nodes[0], network.messages()[1]
+    node.put(message)
+    confirm(node, [])
+    assert node.app.extensions["ldpkit"].metrics.totals().rejected == {"report-invalid": 1}
+
+
 def test_a_share_for_another_node_is_refused(network):
     network.publish("ever")
     messages = network.messages()
@@ -75,9 +92,89 @@ def test_a_second_version_is_refused(network):
     assert kind(network.nodes[0].publish(raised)) == (409, "study-conflict")
 
 
-def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
-    from collector import create_app
+def test_a_node_that_is_named_twice_refuses(network):
+    """It would take the shares of one place alone, and devices drop what is refused for good."""
+    node = network.nodes[0]
+    host, _, keys = node.address.partition("#")
+    study = build_study("ever", nodes=[node.address, f"{host}/again#{keys}"])
+    assert kind(node.publish(study)) == (422, "study-invalid")
 
+
+def test_a_study_whose_set_is_too_large_for_the_node_is_refused_at_once(network):
+    """Not when all shares are there and the set cannot be sent."""
+    node = network.nodes[0]
+    study = build_study("ever", nodes=[each.address for each in network.nodes], clients=(1 << 20) + 1)
+    response = node.publish(study)
+    assert kind(response) == (422, "study-invalid")
+    assert "raise this node's body_limit" in response.get_json()["detail"]
+
+
+def test_the_openapi_document_of_a_node_is_its_own(network):
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[0]
+    routes = set()
+    for rule in node.app.url_map.iter_rules():
+        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+        routes |= {(method.lower(), path) for method in rule.methods - {"HEAD", "OPTIONS", "GET"} or {"GET"}}
+    assert routes == {(operation.method, operation.path) for operation in NODE_OPERATIONS}
+    document = node.app.test_client().get("/openapi.json").get_json()
+    assert "/v1/studies/{study_id}/sum" in document["paths"]
+    for operation in NODE_OPERATIONS:
+        path = operation.path.format(study_id="summed", report_id="0" * 32)
+        status = node.app.test_client().open(path, method=operation.method.upper()).status_code
+        assert (status == 401) == operation.needs_key, operation.name
+        assert str(status) in document["paths"][operation.path][operation.method]["responses"]
+
+
+def test_generated_requests_to_a_node_get_documented_answers(network):
+    network.publish("ever")
+    node, sent = network.nodes[0], network.answer(15)
+    known = [SimpleNamespace(study="summed", id=messages[0].path[-32:]) for messages in sent]
+    stored = SimpleNamespace(status_code=201)
+    harness = SimpleNamespace(app=node.app, operator=node.operator, put=lambda _report: stored)
+    assert run_cases(harness, known, CASES_EACH) >= 5 * CASES_EACH
+
+
+def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
+    """Other keys, or none: devices would drop the shares of the studies that are open."""
+    network.publish("ever")
+    node = network.nodes[0]
+    node.stop()
+    other = tmp_path / "other.key"
+    NodeKeys.generate().save(other)
+    settings = {"database": f"sqlite:///{node.database}", "token": "t"}
+    with pytest.raises(InputError, match=r"study summed of this database: [^;]*; name the key file"):
+        create_app({**settings, "node_key": str(other)})
+    with pytest.raises(InputError, match="study summed is a secure sum: start a node"):
+        create_app(settings)
+    node.start()
+    node.post("/close")
+    node.stop()
+    create_app({**settings, "node_key": str(other)}).extensions["ldpkit"].close()
+
+
+def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
+    settings = {"database": f"sqlite:///{tmp_path / 'plain.sqlite3'}", "token": "t"}
+    app = create_app(settings)
+    app.test_client().post(
+        "/v1/studies", json=ordinary_study().document, headers={"Authorization": "Bearer t"}
+    )
+    app.extensions["ldpkit"].close()
+    with pytest.raises(InputError, match="study habits of this database: study: route: is missing"):
+        create_app({**settings, "node_key": str(network.nodes[0].key_file)})
+
+
+def test_shares_need_no_invitation(network):
+    """Else devices would drop them: they have no invitation for a node."""
+    network.publish("ever")
+    database = network.nodes[0].app.extensions["ldpkit"].database
+    with pytest.raises(InputError, match="secure sum"), database.write() as session:
+        invite(session, "summed", 3)
+    assert network.nodes[0].put(network.messages()[0]).status_code == 201
+
+
+def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
     app = create_app({"database": f"sqlite:///{tmp_path / 'plain.sqlite3'}", "token": "t"})
     study = network.publish("ever")
     response = app.test_client().post(

@@ -1,0 +1,116 @@
+"""A node's operations: shares in, and one sum out."""
+
+from __future__ import annotations
+
+from collector.http import problems
+from collector.http.openapi_parts import (
+    ENCODING,
+    JSON,
+    KEY,
+    REPORT_ID,
+    STUDY_ID,
+    WRITE,
+    Operation,
+    object_of,
+    reference,
+)
+from schemas.fields import Hex
+
+BINARY = "application/octet-stream"
+BYTES = {BINARY: {"type": "string"}}
+TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, problems.MEDIA_TYPE_UNSUPPORTED)
+CLOSED = (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_OPEN)
+
+SHARES = (
+    Operation(
+        "put",
+        "/v1/studies/{study_id}/shares/{report_id}",
+        "uploadShare",
+        "Store one device's sealed share, durably and once; sending it again does no harm.",
+        {
+            200: ("Stored before", {JSON: reference("Receipt")}),
+            201: ("Stored", {JSON: reference("Receipt")}),
+        },
+        (
+            *TAKES_BYTES,
+            problems.STUDY_UNKNOWN,
+            problems.PARAMETER_INVALID,
+            problems.REPORT_INVALID,
+            problems.REPORT_CONFLICT,
+            problems.STUDY_CLOSED,
+            problems.REPORT_WITHDRAWN,
+            problems.STUDY_NOT_OPEN,
+            problems.TOO_MANY_REPORTS,
+            *WRITE,
+        ),
+        (STUDY_ID, REPORT_ID, ENCODING),
+        BYTES,
+        "The share, sealed to this node.",
+    ),
+    Operation(
+        "delete",
+        "/v1/studies/{study_id}/shares/{report_id}",
+        "withdrawShare",
+        "Delete a share for good, while the study is open.",
+        {204: ("Withdrawn", {})},
+        (
+            problems.STUDY_UNKNOWN,
+            problems.REPORT_UNKNOWN,
+            problems.SUM_FIXED,
+            problems.PARAMETER_INVALID,
+            *WRITE,
+        ),
+        (STUDY_ID, REPORT_ID),
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/shares",
+        "listShares",
+        "The report ids of a closed study, or of the node's set once it is bound; 16 bytes each, ascending.",
+        {200: ("The ids", BYTES)},
+        CLOSED,
+        (STUDY_ID,),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/set",
+        "confirmSet",
+        "Bind the node to one set of reports, for ever.",
+        {200: ("What the node signs", {JSON: reference("Statement")})},
+        (
+            *CLOSED,
+            *TAKES_BYTES,
+            problems.SET_CONFLICT,
+            problems.SET_INVALID,
+            problems.STATEMENT_INVALID,
+            *WRITE,
+        ),
+        (STUDY_ID, ENCODING),
+        BYTES,
+        "Report ids, 16 bytes each, ascending.",
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/sum",
+        "sumShares",
+        "The sum over the confirmed set; the same at every call.",
+        {
+            200: (
+                "64-bit words, little-endian, in base64; what the node signs",
+                {JSON: reference("NodeSum")},
+            )
+        },
+        (
+            *CLOSED,
+            *TAKES_BYTES,
+            problems.MALFORMED_JSON,
+            problems.STATEMENT_INVALID,
+            problems.SET_CONFLICT,
+            problems.SHARES_GONE,
+            *WRITE,
+        ),
+        (STUDY_ID, ENCODING),
+        {JSON: object_of({"set": Hex(64).json_schema()})},
+        "The set's digest: SHA-256 of its ids.",
+    ),
+)
