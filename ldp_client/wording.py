@@ -3,6 +3,7 @@
 from math import exp
 
 from ldp_client.mechanisms import mechanism_for
+from ldp_client.priors_in_words import prior_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def describe(study: "Study") -> "list[str]":
             f"  {mechanism.name}: true epsilon {float(privacy.epsilon):.9g}{delta}",
             f"  {mechanism.in_words()}",
             f"  {odds_of(study, float(privacy.epsilon), float(privacy.delta))}",
+            *[f"  prior: {line}" for line in prior_lines(question.model.prior)],
         ]
     return [*lines, *_route(study), "", _total(study)]
 

@@ -21,6 +21,7 @@ from tests.portable.stream import IN_WORDS
 GOLDEN = Path(__file__).parents[1] / "golden"
 FOLDER = GOLDEN / "vectors"
 SEEDS = ("a", "b")
+GOOD = ("all-kinds", "smallest", "prior-of-concentration")
 LAPLACE_STRIPS = Strips(_identity, tail=True)
 UNDECIDED = ((0, False), (0, True), (17, True), (100, False))
 NORMAL_STRIPS = Strips(_half_square, tail=False)
@@ -341,7 +342,7 @@ def _reports() -> Iterator[dict[str, Any]]:
 
 
 def _study_texts() -> Iterator[dict[str, Any]]:
-    good = {name: (GOLDEN / "studies" / f"{name}.json") for name in ("all-kinds", "smallest")}
+    good = {name: (GOLDEN / "studies" / f"{name}.json") for name in GOOD}
     texts = {name: file.read_text(encoding="utf-8") for name, file in good.items()}
     for file in sorted((GOLDEN / "studies" / "bad").glob("*.json")):
         bad = json.loads(file.read_text(encoding="utf-8"))
