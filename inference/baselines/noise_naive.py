@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax import Array
-from jax.scipy.special import xlogy
 from numpy.typing import NDArray
 
 from inference import priors
@@ -25,7 +24,7 @@ from inference.models.number import cell_edges, place_of
 from inference.models.number_laws import LAWS
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import second_moments
-from inference.models.shares import Shares
+from inference.models.shares import Shares, answers_log_prob
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
@@ -85,10 +84,10 @@ def _multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumm
     counts = _estimated_counts(mechanism, summary)
     shares = Shares(question, counts / max(counts.sum(), 1), float(counts.sum()))
 
-    def program(counts: Array, order: Array, guess: Array, told: Array) -> None:
-        numpyro.factor("reports", jnp.sum(xlogy(counts, shares.draw(order, guess, told))))
+    def program(counts: Array, order: Array) -> None:
+        numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
 
-    return Model(program, {"counts": counts, **shares.data}, shares.initial, shares.parameters)
+    return Model(program, {"counts": counts, "order": shares.order}, shares.initial, shares.parameters)
 
 
 def _moments(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:

@@ -46,9 +46,9 @@ def multinomial_of(question: Question, mechanism: Mechanism, form: Form, n: int)
     answers = answers_worth(mechanism, n)
     shares = Shares(question, form.estimate, answers)
 
-    def program(order: Array, guess: Array, told: Array, **data: Array) -> None:
-        law, values = form.law(shares.draw(order, guess, told), data)
+    def program(order: Array, **data: Array) -> None:
+        law, values = form.law(shares.draw(order), data)
         numpyro.sample("reports", law, obs=jnp.asarray(values))
 
     notes = (*form.notes, *prior_note(question, answers))
-    return Model(program, {**shares.data, **form.data}, shares.initial, shares.parameters, notes)
+    return Model(program, {"order": shares.order, **form.data}, shares.initial, shares.parameters, notes)

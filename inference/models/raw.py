@@ -10,14 +10,13 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
-from jax.scipy.special import xlogy
 from numpy.typing import NDArray
 
 from inference import priors
 from inference.models import regression
 from inference.models.base import Model
 from inference.models.number_laws import LAWS, Start
-from inference.models.shares import Shares
+from inference.models.shares import Shares, answers_log_prob
 from schemas import Question
 
 Answers = Sequence[Any]
@@ -63,10 +62,10 @@ def _multinomial(question: Question, answers: Answers) -> Model:
 
     shares = Shares(question, counts / max(counts.sum(), 1), float(counts.sum()))
 
-    def program(counts: Array, order: Array, guess: Array, told: Array) -> None:
-        numpyro.factor("reports", jnp.sum(xlogy(counts, shares.draw(order, guess, told))))
+    def program(counts: Array, order: Array) -> None:
+        numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
 
-    return Model(program, {"counts": counts, **shares.data}, shares.initial, shares.parameters)
+    return Model(program, {"counts": counts, "order": shares.order}, shares.initial, shares.parameters)
 
 
 def _linear(question: Question, answers: Answers) -> Model:

@@ -72,12 +72,12 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
     answers = _answers_worth(question, n, noise_sd)
     shares = Shares(question, values / max(n, 1), answers)
 
-    def program(n: int, total: Array, order: Array, guess: Array, told: Array) -> None:
-        law = NoisyCounts(shares.draw(order, guess, told), n, noise_sd)
+    def program(n: int, total: Array, order: Array) -> None:
+        law = NoisyCounts(shares.draw(order), n, noise_sd)
         numpyro.sample("reports", law, obs=jnp.asarray(total))
 
     notes = (*_approximation(n, noise_sd, values), *prior_note(question, answers))
-    data = {"n": n, "total": values, **shares.data}
+    data = {"n": n, "total": values, "order": shares.order}
     return Model(program, data, shares.initial, shares.parameters, notes)
 
 
