@@ -69,13 +69,24 @@ def run_plan(arguments: argparse.Namespace) -> int:
     from inference.planning.truth import parse_truth
     from inference.results.folder import whole_folder
 
+    asked = _asked(study, arguments.question)
+    _check_wishes(arguments, asked)
     use_compile_cache()
     truth = parse_truth(arguments.truth) if arguments.truth else {}
     epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
     with whole_folder(Path(arguments.out), OWN_FILES) as folder:
         found = [
-            plan(study, name, arguments.devices or DEVICES, epsilons, truth, arguments.seed, tell)
-            for name in _asked(study, arguments.question)
+            plan(
+                study,
+                name,
+                arguments.devices or DEVICES,
+                epsilons,
+                truth,
+                arguments.seed,
+                tell,
+                parameter=arguments.parameter,
+            )
+            for name in asked
         ]
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
         save_plans(study, found, folder, arguments.width)
@@ -83,14 +94,22 @@ def run_plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
+    """Raises InputError for what would be refused after minutes of simulation only."""
+    if arguments.width is not None and not 0 < arguments.width < float("inf"):
+        raise InputError("--width must be a number above 0")
+    named = arguments.parameter or arguments.truth
+    if named and len(asked) > 1:
+        raise InputError(
+            f"--parameter and --truth speak of one question: say which of {', '.join(asked)} by --question"
+        )
+
+
 def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[str]:
-    """The table of a plan, and its answer to how many devices give ± width. Raises InputError."""
+    """The table of a plan, and its answer to how many devices give ± width."""
     from inference.planning.widths import devices_for, rounded_up
 
     chosen = parameter or found.parameters[0]
-    if chosen not in found.parameters:
-        known = ", ".join(found.parameters)
-        raise InputError(f"{chosen!r} is no parameter of {found.question}: {known} are")
     place = found.parameters.index(chosen)
     lines = [f"{found.question}: expected ± of {chosen} (half of the 90 % interval)"]
     lines.append("  epsilon " + "".join(f"{n:>12,}" for n in found.devices) + "  devices")

@@ -120,10 +120,18 @@ def draw_posterior(
     drawn = METHODS[method](model, own_seed)
     prior_sites = prior.sites()
     drawing = Drawing(
-        drawn, model.parameters(drawn.sites), model.parameters(prior_sites), priors_of(question), model.notes
+        drawn,
+        model.parameters(drawn.sites),
+        model.parameters(prior_sites),
+        priors_of(question),
+        (*model.notes, *model.remarks(drawn.sites)),
     )
     found = judged(study, question, drawing, n, seed, method)
-    return replace(found, predictive=predict(model, prior_sites, drawn.sites, own_seed))
+    predictive = predict(model, prior_sites, drawn.sites, own_seed)
+    if predictive is None:
+        return found
+    diagnostics = replace(found.diagnostics, notes=(*found.diagnostics.notes, *predictive.notes()))
+    return replace(found, predictive=predictive, diagnostics=diagnostics)
 
 
 def _sample_well(model: Model, seed: int) -> Sampled:

@@ -4,6 +4,7 @@ from math import exp, floor, log10
 
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.base import rounded_up
+from ldp_client.priors_in_words import prior_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def describe(study: "Study") -> "list[str]":
             f"  {mechanism.name}: true epsilon {rounded_up(float(privacy.epsilon), DIGITS)}{delta}",
             f"  {mechanism.in_words()}",
             f"  {odds_of(study, float(privacy.epsilon), float(privacy.delta))}",
+            *[f"  prior: {line}" for line in prior_lines(question.model.prior)],
         ]
     return [*lines, *_route(study), "", _total(study)]
 

@@ -3,8 +3,8 @@
 A prior speaks of a parameter in the question's own units, as the posterior does. Distributions and
 their parameters have the names and meanings of the standard texts: `gamma` has shape and rate,
 `inverse_gamma` shape and scale, `log_normal` the loc and scale of the logarithm, `beta` a and b,
-`dirichlet` one concentration for all choices or a list with one for each, `lkj` the concentration of a
-correlation matrix (1: all matrices alike).
+`dirichlet` one concentration for all choices, a list with one for each, or the law of one for all that is
+not known, `lkj` the concentration of a correlation matrix (1: all matrices alike).
 """
 
 from schemas.fields import Constant, Decimal, ListOf, Record, Tagged, printable
@@ -45,15 +45,19 @@ class _Uniform:
 
 
 class _Concentration:
-    """One positive decimal for all choices, or a list with one for each."""
+    """One positive decimal for all choices, a list with one for each, or the law of one that is not known."""
 
     each = ListOf(_POSITIVE, 2, MOST_CHOICES, repeats=True)
 
     def read(self, value: "Any", path: str, error: "Error") -> "Any":
+        if isinstance(value, dict):
+            return POSITIVE.read(value, path, error)
         return (self.each if isinstance(value, list) else _POSITIVE).read(value, path, error)
 
     def json_schema(self) -> "dict[str, Any]":
-        return {"oneOf": [_POSITIVE.json_schema(), self.each.json_schema()]}
+        shapes = [_POSITIVE.json_schema(), self.each.json_schema()]
+        shapes.extend(POSITIVE.json_schema()["oneOf"])
+        return {"oneOf": shapes}
 
 
 def _family(name: str, **parameters: "Any") -> Record:

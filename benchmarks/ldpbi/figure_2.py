@@ -14,12 +14,17 @@ from benchmarks.ldpbi.surveys import choice_study, choice_summary
 from inference.baselines.simplex import norm_sub
 from inference.models import model_for
 from inference.models.choice_forms import form_of
+from inference.priors import with_priors
 from inference.sampling import sample
 from ldp_client import mechanism_for
 from schemas import Question
 from summaries import QuestionSummary
 
 Matrix = NDArray[np.float64]
+# In total about one, give or take a factor of fifty.
+LEARNT = {
+    "p": {"distribution": "dirichlet", "concentration": {"distribution": "log_normal", "loc": -4, "scale": 2}}
+}
 
 
 def run(out: Path, quick: bool) -> None:
@@ -36,28 +41,34 @@ def run(out: Path, quick: bool) -> None:
         epsilon: np.array([_one(occurring, epsilon, people, seed) for seed in range(repeats)])
         for epsilon in epsilons
     }
-    rows = [[epsilon, *(float(np.mean(d[:, kind])) for kind in range(4))] for epsilon, d in found.items()]
-    show_table(["ε", "posterior mean", "posterior draws", "least squares", "non-private draws"], rows)
+    rows = [[epsilon, *(float(np.mean(d[:, kind])) for kind in range(5))] for epsilon, d in found.items()]
+    kinds = (
+        "posterior mean",
+        "posterior draws",
+        "least squares",
+        "non-private draws",
+        "learnt concentration",
+    )
+    show_table(["ε", *kinds], rows)
     verdict(
         "mean absolute deviation of the posterior mean's cumulative shares: "
-        + ", ".join(f"{row[1]:.4f} at ε = {row[0]:g}" for row in rows)
+        + ", ".join(f"{row[1]:.4f} ({row[5]:.4f} learnt) at ε = {row[0]:g}" for row in rows)
     )
     save(_draw(found), out, "figure_2")
 
 
 def _one(occurring: NDArray[np.int64], epsilon: float, people: int, seed: int) -> Matrix:
-    """Deviations from the non-private mean at each item but the last, (4, k − 1).
+    """Deviations from the non-private mean at each item but the last, (5, k − 1).
 
-    Of the posterior mean, on average of a posterior draw, of least squares on the simplex, and on average of
-    a non-private draw.
+    Of the posterior mean, on average of a posterior draw, of least squares on the simplex, on average of a
+    non-private draw, and of the posterior mean where the prior's concentration is learnt from the reports.
     """
     random = np.random.default_rng(seed)
     question = choice_study(len(occurring), epsilon).questions[0]
     made = random.multinomial(people, occurring / occurring.sum())
     part = choice_summary(question, made, random)
-    model = model_for(question, part)
-    draws = sample(model, seed, kept=500).sites["p"].reshape(-1, len(occurring))
-    private = np.cumsum(draws, axis=1)
+    private = np.cumsum(_draws(question, part, seed), axis=1)
+    learnt = np.cumsum(_draws(with_priors(question, LEARNT), part, seed), axis=1)
     exact = np.cumsum(random.dirichlet(1 + made, 1000), axis=1)
     middle = exact.mean(0)
     deviations = [
@@ -65,9 +76,15 @@ def _one(occurring: NDArray[np.int64], epsilon: float, people: int, seed: int) -
         np.abs(private - middle).mean(0),
         np.abs(np.cumsum(_least_squares(question, part)) - middle),
         np.abs(exact - middle).mean(0),
+        np.abs(learnt.mean(0) - middle),
     ]
     # All cumulative shares end at 1.
     return np.array(deviations)[:, :-1]
+
+
+def _draws(question: Question, part: QuestionSummary, seed: int) -> Matrix:
+    """Shares (draws, k)."""
+    return sample(model_for(question, part), seed, kept=500).sites["p"].reshape(-1, len(question.choices))
 
 
 def _least_squares(question: Question, part: QuestionSummary) -> Matrix:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.likelihoods.baselines import pass_glm_log_likelihood
-from inference.models.base import Draws, Model
+from inference.models.base import Model
 from inference.models.choice_forms import form_of
 from inference.models.number import cell_edges, place_of
 from inference.models.number_laws import LAWS
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import second_moments
+from inference.models.shares import Shares, answers_log_prob
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
@@ -80,15 +81,13 @@ def _bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummar
 
 
 def _multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    def program(counts: Array) -> None:
-        shares = priors.multinomial(question)
-        numpyro.factor("reports", jnp.sum(counts * jnp.log(shares)))
-
-    def parameters(draws: Draws) -> dict[str, Matrix]:
-        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
-
     counts = _estimated_counts(mechanism, summary)
-    return Model(program, {"counts": counts}, {"p": (counts + 1) / (counts + 1).sum()}, parameters)
+    shares = Shares(question, counts / max(counts.sum(), 1), float(counts.sum()))
+
+    def program(counts: Array, order: Array) -> None:
+        numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
+
+    return Model(program, {"counts": counts, "order": shares.order}, shares.initial, shares.parameters)
 
 
 def _moments(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:

@@ -14,6 +14,7 @@ from scipy import stats
 from inference.calibration.bands import Band, leaves, simultaneous_band
 from inference.models import model_for
 from inference.models.base import Model
+from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from inference.simulated.answers import Truth
 from inference.simulated.posteriors import Parameters, posterior_draws
@@ -63,7 +64,7 @@ class Calibration:
         if self.ok:
             return ()
         return (
-            f"the ranks of {', '.join(self.outside)} are not uniform: under this study's prior and {self.n} "
+            f"the ranks of {listed(self.outside)} are not uniform: under this study's prior and {self.n} "
             "devices the intervals do not contain the truth as often as they say",
         )
 
@@ -121,12 +122,18 @@ def calibrate(
 
 
 def empty_model(question: Question) -> Model:
-    """The question's model before any report. Raises InputError for a table.
+    """The question's model before any report. Raises InputError for what cannot be simulated.
 
-    Nothing in a study says how many records and holders there will be.
+    Nothing in a study says how many records and holders a table will have; and simulated studies are
+    summaries, which perturbed records of a yes/no response do not have.
     """
     if question.ask == "table":
         raise InputError(f"{question.id}: tables of data holders cannot be simulated, only answers of people")
+    if (question.mechanism.name, question.model.name) == ("gaussian_record", "logistic_regression"):
+        raise InputError(
+            f"{question.id}: perturbed records of a yes/no response have no summary to simulate; those of "
+            "the mechanism gaussian_statistics have one"
+        )
     mechanism = mechanism_for(question)
     values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)
     return model_for(question, QuestionSummary(0, values))
@@ -188,7 +195,9 @@ def _clipping(question: Question, truths: list[Truth], seed: int, clip: bool) ->
     share = float(np.mean([clipped_share(question, truth, random) for truth in truths]))
     if share <= FEW_CLIPPED:
         return ()
-    done = "they were clipped here too" if clip else "not here: --device clips them"
+    # Perturbed records are simulated by the mechanism itself, which clips.
+    clips = clip or question.mechanism.name == "gaussian_record"
+    done = "they were clipped here too" if clips else "not here: --device clips them"
     return (
         f"{share:.0%} of the records that the prior expects lie beyond their bounds or their norm; devices "
         f"clip them, which the model does not know ({done}). State a narrower prior on feature_sd, or a "

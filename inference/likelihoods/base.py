@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.special import log_ndtr
 from jax.typing import ArrayLike
@@ -16,6 +17,10 @@ from numpyro.distributions.util import promote_shapes, validate_sample
 
 from .cells import density_cells
 from .gaussian import log_gaussian_kernel_integral, tilted_gaussian_masses
+from .quadrature import panel_nodes
+
+# Of an exponential law's quadrature.
+PANELS, NODES_A_PANEL = 32, 12
 
 
 def log_normal(x: Array, loc: Array, scale: Array) -> Array:
@@ -205,6 +210,21 @@ class ClippedExponential(ClippedLaw):
         heavier = jnp.where(grows, right, left)
         weight = rate * jnp.exp(tilt * (heavier - origin) - rate * (heavier - start))
         return weight * (right - left) * _mean_decay(jnp.where(grows, growth, -growth))
+
+    def points(self) -> tuple[Array, Array]:
+        """Points (Q,) and log masses (..., Q) that stand for the clipped law; for bounds without a batch.
+
+        Panels double in length from where the law begins: some of them fit any rate up to 2³² per span.
+        """
+        first = jnp.clip(self.start, self.low, self.high)
+        edges = first + (self.high - first) * np.concatenate([[0.0], np.exp2(np.arange(-PANELS, 1.0))])
+        nodes = panel_nodes(jnp.ravel(edges), 1, NODES_A_PANEL)
+        log_low, log_high = self.log_atoms()
+        x, weights = nodes.points.ravel(), nodes.weights.ravel()
+        rate = jnp.asarray(self.rate)[..., None]
+        inside = jnp.log(rate) - rate * (x - jnp.ravel(self.start)) + jnp.log(weights)
+        log_masses = jnp.concatenate([log_low[..., None], inside, log_high[..., None]], -1)
+        return jnp.concatenate([jnp.ravel(self.low), x, jnp.ravel(self.high)]), log_masses
 
     def log_smoothed(self, z: Array, scale: Array) -> Array:
         low, high, rate, start = self.low, self.high, self.rate, self.start

@@ -118,10 +118,10 @@ class ClippedContinuous(ClippedLaw):
         return jnp.log(jnp.maximum(joined, np.finfo(joined.dtype).tiny)) - jnp.abs(z - inside) / scale
 
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:
-        return log_mixture(*self._points(), log_normal, z, scale)
+        return log_mixture(*self.points(), log_normal, z, scale)
 
     def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
-        return mixture_cells(*self._points(), edges, scale)
+        return mixture_cells(*self.points(), edges, scale)
 
     @property
     def _ends(self) -> tuple[Any, Any]:
@@ -192,8 +192,8 @@ class ClippedContinuous(ClippedLaw):
         mirrored = ClippedContinuous(Beta(self.base.concentration0, self.base.concentration1))
         return mirrored._log_masses(end_nodes(1 - end.at, -end.length))
 
-    def _points(self) -> tuple[Array, Array]:
-        """Points (Q,) and the log masses (..., Q) that stand for the clipped law under a smooth kernel."""
+    def points(self) -> tuple[Array, Array]:
+        """Points (Q,) and the log masses (..., Q) that stand for the clipped law under a smooth function."""
         with jax.ensure_compile_time_eval():
             edges = jnp.asarray(self._panels(PANELS_UNDER_GAUSSIAN))
             ends = self._end_panels(edges)

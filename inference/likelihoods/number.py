@@ -132,5 +132,7 @@ class BinnedPerturbed(CellCounts):
 
     @property
     def log_cell_probs(self) -> Array:
+        """Normalised: a quadrature that finds a thousandth too much must not earn that of each report."""
         probs = self.noise.cell_probs(self.base, self.edges)
-        return jnp.log(jnp.maximum(probs, np.finfo(probs.dtype).tiny))
+        probs = jnp.maximum(probs, np.finfo(probs.dtype).tiny)
+        return jnp.log(probs) - jnp.log(probs.sum(-1, keepdims=True))

@@ -165,17 +165,34 @@ class SubsetCounts(SupportCounts):
         return level[..., None] + tilt[..., None] * self.probs
 
     @property
+    def _low(self) -> Array:
+        """The covariance less its diagonal, on the vectors 1 and probs (..., 2, 2)."""
+        constant, slope = self._pairs
+        rise = jnp.broadcast_to(-((self.p - self.q) ** 2), slope.shape)
+        return jnp.stack([jnp.stack([constant, slope], -1), jnp.stack([slope, rise], -1)], -2)
+
+    @property
     def variance(self) -> Array:
         m = self.mean / jnp.maximum(self.total_count, 1.0)[..., None]
         return self.total_count[..., None] * m * (1 - m)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        """Through the k by k covariance: O(k^3), for small checks."""
+        """O(k): the covariance is a diagonal and a rank of two, and so is a root of it, scaled."""
         assert key is not None
         white: Array = jax.random.normal(key, self.shape(sample_shape), self.probs.dtype)
-        values, vectors = jnp.linalg.eigh(self.covariance_matrix)
-        root = vectors * jnp.sqrt(jnp.maximum(values, 0.0))[..., None, :]
-        return self.mean + jnp.einsum("...ij,...j->...i", root, white)
+        spread = jnp.sqrt(self._diagonal)
+        axes, inside = jnp.linalg.qr(
+            jnp.stack([jnp.ones_like(self.probs), self.probs], -1) / spread[..., None]
+        )
+        values, vectors = jnp.linalg.eigh(
+            jnp.eye(2, dtype=spread.dtype) + inside @ self._low @ jnp.swapaxes(inside, -1, -2)
+        )
+        gain = (vectors * (jnp.sqrt(jnp.maximum(values, 0.0)) - 1)[..., None, :]) @ jnp.swapaxes(
+            vectors, -1, -2
+        )
+        along = jnp.einsum("...ia,...i->...a", axes, white)
+        white = white + jnp.einsum("...ia,...ab,...b->...i", axes, gain, along)
+        return self.mean + jnp.sqrt(self.total_count)[..., None] * spread * white
 
     @property
     def covariance_matrix(self) -> Array:
@@ -187,13 +204,13 @@ class SubsetCounts(SupportCounts):
         return self.total_count[..., None, None] * (dense + diagonal)
 
     def _energy(self, residual: Array) -> tuple[Array, Array]:
-        constant, slope = self._pairs
+        constant, _ = self._pairs
         residual = residual - residual.mean(-1, keepdims=True)
         scaled = jnp.stack([jnp.ones_like(self.probs), self.probs], -1) / self._diagonal[..., None]
         gram = jnp.stack([scaled.sum(-2), jnp.sum(scaled * self.probs[..., None], -2)], -2)
         cross = jnp.einsum("...i,...ia->...a", residual, scaled)
-        low = jnp.stack([jnp.stack([jnp.zeros_like(slope), slope], -1),
-                         jnp.stack([slope, -((self.p - self.q) ** 2)], -1)], -2)  # fmt: skip
+        # On the plane the part along 1 1' changes nothing.
+        low = self._low.at[..., 0, 0].set(0.0)
         small = jnp.eye(2, dtype=gram.dtype) + low @ gram
         step = jnp.linalg.solve(small, jnp.einsum("...ab,...b->...a", low, cross)[..., None])[..., 0]
         quadratic = jnp.sum(residual**2 / self._diagonal, -1) - jnp.sum(cross * step, -1)

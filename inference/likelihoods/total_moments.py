@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
-from .base import ClippedLaw, ClippedNormal
+from .base import ClippedExponential, ClippedLaw, ClippedNormal
+from .continuous import ClippedContinuous
 from .discrete import ClippedDiscrete
-from .totals import equal_edges
 
-# Simpson's rule over so many intervals: moments to 1e-7 for an sd of a fiftieth of the bounds or more.
-INTERVALS = 256
 # A normal's moments: so many nodes over at most so many sd on each side of the mean.
 NODES, REACH = 32, 8.0
 
@@ -97,24 +95,16 @@ class NoisyMoments(Distribution):
 def signed_moments(base: ClippedLaw) -> Array:
     """E[uᵏ], k = 1 … 4, shape (..., 4), of a clipped law whose bounds are u = −1 and u = 1.
 
-    A sum for laws on the whole numbers; else 1 − ∫ k uᵏ⁻¹ P(U ≤ u) du: for a normal by Gauss-Legendre where
-    that probability changes, for others by Simpson's rule on exact probabilities of cells.
+    For a normal hᵏ − ∫ k uᵏ⁻¹ P(U ≤ u) du, else a sum over the law's points, which are dense where a density
+    is singular.
     """
     powers = np.arange(1, 5)[:, None]
     if isinstance(base, ClippedNormal):
         return _normal_moments(base, powers)
-    if isinstance(base, ClippedDiscrete):
-        points, log_probs = base.points()
-        scaled = (2 * points - base.low - base.high) / (base.high - base.low)
-        return jnp.sum(scaled**powers * jnp.exp(log_probs)[..., None, :], -1)
-    inside = base.tilted_masses(equal_edges(base, INTERVALS), 0.0, jnp.zeros(INTERVALS))
-    low = jnp.exp(base.log_atoms()[0])[..., None]
-    below = jnp.concatenate([low, low + jnp.cumsum(inside, -1)], axis=-1)
-    scaled = np.linspace(-1.0, 1.0, INTERVALS + 1)
-    simpson = np.full(INTERVALS + 1, 2.0)
-    simpson[1::2], simpson[[0, -1]] = 4.0, 1.0
-    weights = simpson * 2 / (3 * INTERVALS)
-    return 1 - jnp.sum(powers * weights * scaled ** (powers - 1) * below[..., None, :], -1)
+    assert isinstance(base, (ClippedContinuous, ClippedDiscrete, ClippedExponential))
+    points, log_masses = base.points()
+    scaled = (2 * points - base.low - base.high) / (base.high - base.low)
+    return jnp.sum(scaled**powers * jnp.exp(log_masses)[..., None, :], -1)
 
 
 def _normal_moments(base: ClippedNormal, powers: NDArray[np.int64]) -> Array:

@@ -17,7 +17,8 @@ class Model:
 
     program: NumPyro model of the data's entries, in scaled units; `reports` is its observed site.
     data: arrays, of shapes that depend on the question alone. initial: {site: value} by moments.
-    notes: what a reader must know of the model's own approximations for these data.
+    notes: what a reader must know of the model's own approximations for these data; remarks: the same from
+    its draws, as `parameters` takes them.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     """
 
@@ -26,3 +27,4 @@ class Model:
     initial: Mapping[str, object]
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
     notes: tuple[str, ...] = ()
+    remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()

@@ -9,13 +9,12 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
-from numpy.typing import NDArray
 
 from inference import priors
-from inference.models.base import Draws, Model
+from inference.models.base import Model
 from inference.models.choice_forms import Form, form_of
 from inference.models.prior_weight import answers_worth, prior_note
-from inference.ordered_simplex import breaking_order
+from inference.models.shares import Shares
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
@@ -44,20 +43,12 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
 def multinomial_of(question: Question, mechanism: Mechanism, form: Form, n: int) -> Model:
     """The shares of the choices, from reports in a given form."""
 
+    answers = answers_worth(mechanism, n)
+    shares = Shares(question, form.estimate, answers)
+
     def program(order: Array, **data: Array) -> None:
-        law, values = form.law(priors.multinomial(question, order), data)
+        law, values = form.law(shares.draw(order), data)
         numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
-        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
-
-    start = _inside(form.estimate)
-    data = {"order": breaking_order(start), **form.data}
-    notes = (*form.notes, *prior_note(question, answers_worth(mechanism, n)))
-    return Model(program, data, {"p": start}, parameters, notes)
-
-
-def _inside(estimate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unbiased shares, moved inside the simplex for a start."""
-    start = np.maximum(estimate, 0.1 / len(estimate))
-    return np.asarray(start / start.sum())
+    notes = (*form.notes, *prior_note(question, answers))
+    return Model(program, {"order": shares.order, **form.data}, shares.initial, shares.parameters, notes)

@@ -66,9 +66,13 @@ class Place(NamedTuple):
 
 
 def place_of(question: Question) -> Place:
-    """Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over."""
+    """Raises InputError for bounds that a law has no room in, or too far apart to sum over whole numbers."""
     law = LAWS[question.model.name]
     low, width = number_units(question)
+    if law.positive and low + width <= 0:
+        raise InputError(
+            f"{question.id}: {question.model.name!r} is a law of positive numbers, and the bounds hold none"
+        )
     units = law.units(question)
     place = Place(units, (low - units.zero) / units.unit, width / units.unit)
     if law.whole and place.bounds[1] - min(place.shift, 0.0) > MOST_POINTS:

@@ -36,7 +36,8 @@ class NumberLaw:
 
     units: where the law computes: own = zero + unit × scaled. draw: draws the parameters' sites from their
     priors and gives the law before clipping. start: {site: value} by moments. own: sites and units ->
-    parameters in the question's own units. whole: whether it is a law on the whole numbers.
+    parameters in the question's own units. whole: whether it is a law on the whole numbers. positive: whether
+    it has nothing below zero.
     """
 
     units: Callable[[Question], Units]
@@ -44,6 +45,7 @@ class NumberLaw:
     start: Callable[[Start], dict[str, object]]
     own: Callable[[Draws, Units], Parameters]
     whole: bool = False
+    positive: bool = True
 
 
 def _from_zero(question: Question) -> Units:
@@ -94,6 +96,7 @@ LAWS: dict[str, NumberLaw] = {
             "mean": units.zero + units.unit * draws["mean"],
             "sd": units.unit * draws["sd"],
         },
+        positive=False,
     ),
     "exponential": NumberLaw(
         _from_zero,
@@ -123,7 +126,11 @@ LAWS: dict[str, NumberLaw] = {
         lambda draws, units: {"shape": draws["shape"], "scale": draws["scale"] * units.unit},
     ),
     "beta": NumberLaw(
-        number_units, lambda question: dist.Beta(*priors.beta(question)), _beta_start, _unchanged
+        number_units,
+        lambda question: dist.Beta(*priors.beta(question)),
+        _beta_start,
+        _unchanged,
+        positive=False,
     ),
     "poisson": NumberLaw(
         _as_they_are,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
@@ -49,12 +50,17 @@ def _total_concentration(question: Question) -> float:
 
 
 def prior_note(question: Question, answers: float) -> tuple[str, ...]:
-    """A note where the prior's weight is above 5 %; answers: what the reports are worth without noise."""
+    """A note where the prior's weight is above 5 %; answers: what the reports are worth without noise.
+
+    None where the concentration is learnt from the reports too.
+    """
+    if isinstance(priors_of(question)["p"]["concentration"], Mapping):
+        return ()
     weight = prior_weight(question, answers)
     if weight <= LIGHT:
         return ()
     return (
         f"the prior of the shares weighs {100 * weight:.0f} %: it is worth as much as "
         f"{_total_concentration(question):.4g} answers without noise, the reports as {answers:.4g}; it pulls "
-        "large shares down, so state a smaller concentration where few choices are common",
+        "large shares down, so where few choices are common state a smaller concentration, or a law for it",
     )

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.models import regression
-from inference.models.base import Draws, Model
+from inference.models.base import Model
 from inference.models.number_laws import LAWS, Start
+from inference.models.shares import Shares, answers_log_prob
 from schemas import Question
 
 Answers = Sequence[Any]
@@ -57,18 +58,14 @@ def _bernoulli(question: Question, answers: Answers) -> Model:
 
 
 def _multinomial(question: Question, answers: Answers) -> Model:
-    choices = question.choices
-    counts = np.asarray([sum(answer == label for answer in answers) for label in choices])
+    counts = np.asarray([sum(answer == label for answer in answers) for label in question.choices])
 
-    def program(counts: Array) -> None:
-        shares = priors.multinomial(question)
-        numpyro.factor("reports", jnp.sum(counts * jnp.log(shares)))
+    shares = Shares(question, counts / max(counts.sum(), 1), float(counts.sum()))
 
-    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
-        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(choices)}
+    def program(counts: Array, order: Array) -> None:
+        numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
 
-    start = (counts + 1) / (counts + 1).sum()
-    return Model(program, {"counts": counts}, {"p": start}, parameters)
+    return Model(program, {"counts": counts, "order": shares.order}, shares.initial, shares.parameters)
 
 
 def _linear(question: Question, answers: Answers) -> Model:

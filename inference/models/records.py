@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
 from inference.models.base import Model
+from inference.models.feature_shapes import beyond_bounds
 from inference.models.regression import Scale, draw_sites, first_values
 from ldp_client import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
@@ -65,7 +66,8 @@ def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary)
         numpyro.factor("reports", jnp.sum(law.log_prob(jnp.asarray(rows))))
 
     start = first_values(len(question.features))
-    return Model(program, {"rows": rows}, start, Scale(question).parameters)
+    remarks = partial(beyond_bounds, question)
+    return Model(program, {"rows": rows}, start, Scale(question).parameters, remarks=remarks)
 
 
 def _rows(record: GaussianYesNoRecord, reports: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
 from inference.models.base import Draws, Model
+from inference.models.feature_shapes import beyond_bounds
 from inference.units import RecordUnits
 from ldp_client import Mechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
@@ -45,7 +47,8 @@ def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
 
 def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
-    return _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
+    found = _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
+    return replace(found, remarks=partial(beyond_bounds, question))
 
 
 def _model(

@@ -15,10 +15,11 @@ from inference import priors
 from inference.likelihoods import clipped
 from inference.likelihoods.total_moments import NoisyMoments, signed_moments
 from inference.likelihoods.totals import NoisyCounts, cell_masses
-from inference.models.base import Draws, Model
+from inference.models.base import Model
 from inference.models.number import place_of
 from inference.models.number_laws import LAWS
 from inference.models.prior_weight import prior_note
+from inference.models.shares import Shares
 from ldp_client import Mechanism
 from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
@@ -68,18 +69,16 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
     """p[choice] are the shares of the choices."""
     n, noise_sd, values = total_of(mechanism, summary)
 
-    def program(n: int, total: Array) -> None:
-        law = NoisyCounts(priors.multinomial(question), n, noise_sd)
+    answers = _answers_worth(question, n, noise_sd)
+    shares = Shares(question, values / max(n, 1), answers)
+
+    def program(n: int, total: Array, order: Array) -> None:
+        law = NoisyCounts(shares.draw(order), n, noise_sd)
         numpyro.sample("reports", law, obs=jnp.asarray(total))
 
-    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
-        return {f"p[{label}]": draws["p"][..., index] for index, label in enumerate(question.choices)}
-
-    shares = np.clip(values / max(n, 1), 0.01, 0.99)
-    start: Start = {"p": shares / shares.sum()}
-    weighs = prior_note(question, _answers_worth(question, n, noise_sd))
-    notes = (*_approximation(n, noise_sd, values), *weighs)
-    return Model(program, {"n": n, "total": values}, start, parameters, notes)
+    notes = (*_approximation(n, noise_sd, values), *prior_note(question, answers))
+    data = {"n": n, "total": values, "order": shares.order}
+    return Model(program, data, shares.initial, shares.parameters, notes)
 
 
 def _answers_worth(question: Question, n: int, noise_sd: float) -> float:

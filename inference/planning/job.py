@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from inference.calibration.job import prior_truths
 from inference.models import model_for
 from inference.planning.truth import with_truth
+from inference.results.diagnostics import listed
 from inference.simulated.answers import Truth
 from inference.simulated.posteriors import posterior_draws
 from inference.simulated.reports import simulate
@@ -70,13 +71,15 @@ def plan(
     truth: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Progress = lambda _message: None,
+    *,
+    parameter: str | None = None,
 ) -> Plan:
     """Expected posterior widths of one question.
 
-    epsilons: decimals; by default half, once and twice the study's.
+    epsilons: decimals; by default half, once and twice the study's. parameter: one that the plan must have.
 
-    Raises InputError for numbers of devices that make no sense and for an unknown parameter in `truth`,
-    StudyError for an epsilon that the mechanism cannot have.
+    Raises InputError for numbers of devices that make no sense, for an unknown parameter and for a truth that
+    cannot be, StudyError for an epsilon that the mechanism cannot have.
     """
     chosen = tuple(sorted(set(devices)))
     if not chosen or chosen[0] < 1:
@@ -88,6 +91,10 @@ def plan(
     truths = [
         with_truth(questions[0], one, truth or {}) for one in prior_truths(questions[0], REPEATS, own_seed)
     ]
+    if parameter is not None and parameter not in truths[0].parameters:
+        raise InputError(
+            f"{parameter!r} is no parameter of {question_id}: {listed(list(truths[0].parameters))} are"
+        )
     half_widths = {}
     for question in questions:
         epsilon = str(question.mechanism.epsilon)

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
+from inference.results.diagnostics import listed
 from inference.simulated.answers import Truth
 from schemas import Question
+from schemas.catalogue import MODELS
 from schemas.errors import InputError
+from schemas.priors import EACH_POSITIVE, POSITIVE, SHARE
 
 
 def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> Truth:
     """The drawn truth with the given parameters; shares that are not given fill up to one.
 
-    Raises InputError for a parameter that the question's model does not have, or shares beyond one.
+    Raises InputError for a parameter that the question's model does not have, a value that it cannot have, or
+    shares beyond one.
     """
-    for name in given:
-        if name not in drawn.parameters:
-            raise InputError(f"{name!r} is no parameter of {question.id}: {', '.join(drawn.parameters)} are")
-    parameters = {**drawn.parameters, **given}
+    parameters = dict(drawn.parameters)
+    if question.model.name == "multinomial":
+        parameters = {name: value for name, value in parameters.items() if name.startswith("p[")}
+    for name, value in given.items():
+        if name not in parameters:
+            raise InputError(f"{name!r} is no parameter of {question.id}: {listed(list(parameters))} are")
+        _check_value(question, name, value)
     if given and question.model.name == "multinomial":
-        parameters = _filled_up(parameters, given)
-    return Truth(parameters, drawn.sites)
+        return Truth(_filled_up(parameters, given), drawn.sites)
+    return Truth({**parameters, **given}, drawn.sites)
+
+
+def _check_value(question: Question, name: str, value: float) -> None:
+    """Raises InputError for a value that the parameter cannot have."""
+    kind = MODELS[question.model.name].shape.optional["prior"].optional.get(name.partition("[")[0])
+    if kind in (POSITIVE, EACH_POSITIVE) and not value > 0:
+        raise InputError(f"the truth of {name} must be above 0, not {value:g}")
+    if kind is SHARE and not 0 <= value <= 1:
+        raise InputError(f"the truth of {name} must be between 0 and 1, not {value:g}")
 
 
 def _filled_up(parameters: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
@@ -41,6 +58,6 @@ def parse_truth(text: str) -> dict[str, float]:
             found[name.strip()] = float(value)
         except ValueError:
             equals = ""
-        if not equals or not name:
+        if not equals or not name or not isfinite(found[name.strip()]):
             raise InputError(f"{part!r} is not of the form parameter=number")
     return found

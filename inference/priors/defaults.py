@@ -27,21 +27,27 @@ def _normal(question: Question) -> Priors:
     }
 
 
+def _top(question: Question) -> float:
+    """What a law from zero is measured by: the upper bound, which may be far above the bounds' distance."""
+    low, width = number_units(question)
+    return low + width if low + width > 0 else width
+
+
 def _exponential(question: Question) -> Priors:
-    """The mean is about a quarter of the distance between the bounds; the rate may be near zero."""
-    return {"rate": state("gamma", shape=2.0, rate=number_units(question).unit / 2)}
+    """The mean is about a quarter of the upper bound; the rate may be near zero."""
+    return {"rate": state("gamma", shape=2.0, rate=_top(question) / 2)}
 
 
 def _lognormal(question: Question) -> Priors:
-    """The median is a quarter of the distance between the bounds, give or take a factor of four."""
+    """The median is a quarter of the upper bound, give or take a factor of four."""
     return {
-        "log_mean": state("normal", loc=math.log(number_units(question).unit / 4), scale=1.5),
+        "log_mean": state("normal", loc=math.log(_top(question) / 4), scale=1.5),
         "log_sd": state("gamma", shape=2.0, rate=2.0),
     }
 
 
 def _gamma(question: Question) -> Priors:
-    """The mean is about half the distance between the bounds; from very skewed to nearly normal."""
+    """The mean is about half the upper bound; from very skewed to nearly normal."""
     return {"shape": state("gamma", shape=2.0, rate=0.5), "mean": _about_half(question)}
 
 
@@ -63,7 +69,7 @@ def _geometric(_question: Question) -> Priors:
 
 
 def _about_half(question: Question) -> Stated:
-    return state("gamma", shape=2.0, rate=4.0 / number_units(question).unit)
+    return state("gamma", shape=2.0, rate=4.0 / _top(question))
 
 
 def _bernoulli(_question: Question) -> Priors:

@@ -14,6 +14,8 @@ MIN_ESS = 400.0
 TAILS = (0.05, 0.95)
 # A posterior sd above this share of the prior's says that the reports taught almost nothing.
 DROWNED = 0.8
+# Of ten thousand choices a reader needs no list.
+MOST_NAMED = 8
 REMEDY = "run longer, or with another seed"
 
 
@@ -102,7 +104,14 @@ def _failing(what: str, values: Mapping[str, float], good: Callable[[float], boo
     failing = [name for name, value in values.items() if not good(value)]
     if not failing:
         return []
-    return [f"{what} of {', '.join(failing)} is {bad}: {REMEDY}"]
+    return [f"{what} of {listed(failing)} is {bad}: {REMEDY}"]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names, or of very many the first and how many more."""
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1:,} more"
 
 
 def _notes(parameters: Mapping[str, NDArray[np.float64]], prior_sd: Mapping[str, float]) -> tuple[str, ...]:
@@ -110,6 +119,6 @@ def _notes(parameters: Mapping[str, NDArray[np.float64]], prior_sd: Mapping[str,
     if not drowned:
         return ()
     return (
-        f"the noise drowns the signal of {', '.join(drowned)}: the posterior is hardly narrower than the "
+        f"the noise drowns the signal of {listed(drowned)}: the posterior is hardly narrower than the "
         "prior; more devices or a larger epsilon are needed",
     )

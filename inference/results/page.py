@@ -15,6 +15,7 @@ from inference.results.pictures import Pictures, pictures_of
 from inference.results.plots import Draws
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
+from ldp_client.priors_in_words import prior_lines
 from ldp_client.wording import odds_of
 from schemas import Study
 
@@ -79,28 +80,10 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         "chains": base64.b64encode(pictures.chains_png).decode(),
         "chains_words": chains_in_words(posterior),
         "method": METHODS.get(posterior.method, posterior.method),
-        "priors": prior_lines(posterior.prior),
+        "priors": prior_lines(dict(posterior.prior)),
         "expected": pictures.expected,
         "expected_words": posterior.predictive.in_words() if posterior.predictive else "",
     }
-
-
-def prior_lines(prior: Mapping[str, Any]) -> list[str]:
-    """Each prior in words: parameter ~ distribution(parameter value, …)."""
-    lines = []
-    for name, stated in prior.items():
-        if isinstance(stated.get("distribution"), str):
-            numbers = ", ".join(
-                f"{key} {_stated(value)}" for key, value in stated.items() if key != "distribution"
-            )
-            lines.append(f"{name} ~ {stated['distribution']}({numbers})")
-        else:
-            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()})
-    return lines
-
-
-def _stated(value: float | list[float]) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else f"[{len(value)} numbers]"
 
 
 def _rows(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:

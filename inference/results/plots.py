@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import matplotlib
@@ -35,9 +35,10 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     Shares of one whole have one scale; other parameters have a scale each.
     """
     names = shown(posterior)
-    shares = posterior.model == "multinomial"
     figure = Figure(figsize=(INCHES_WIDE, 0.7 + INCHES_A_ROW * len(names)), layout="constrained")
-    axes = figure.subplots(len(names), 1, squeeze=False, sharex=shares)[:, 0]
+    axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    if posterior.model == "multinomial":
+        _share_scale([axis for axis, name in zip(axes, names, strict=True) if name.startswith("p[")])
     for axis, name in zip(axes, names, strict=True):
         _interval(axis, posterior.draws[name], 0.65, PRIVATE, "from noisy reports")
         if raw is not None:
@@ -50,6 +51,13 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=7)
     return figure
+
+
+def _share_scale(axes: Sequence[matplotlib.axes.Axes]) -> None:
+    """One scale, whose numbers stand under the last."""
+    for axis in axes[:-1]:
+        axis.sharex(axes[-1])
+        axis.tick_params(labelbottom=False)
 
 
 def shown(posterior: Posterior) -> list[str]:

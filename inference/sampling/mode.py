@@ -21,6 +21,8 @@ NEWTON_STEPS = 20
 # Half the squared distance to the mode in posterior sds: this is 0.001 sd.
 CLOSE_ENOUGH = 5e-7
 COLUMNS_AT_ONCE = 64
+# Stands for what is not finite.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,17 @@ _FLAT = "the posterior has no peak that a Gaussian could follow: use --method nu
 
 
 def _factor(hessian: Vector) -> tuple[Vector, bool]:
-    """Lower Cholesky factor; the diagonal is lifted (and that is said) where it is not positive definite."""
+    """Lower Cholesky factor, and whether the Hessian is none of a peak: then its diagonal was lifted."""
+    peak = bool(np.isfinite(hessian).all())
+    # So large and no larger: a lift must be able to exceed it.
+    hessian = np.nan_to_num(hessian, posinf=LARGEST, neginf=-LARGEST)
     diagonal = np.abs(np.diag(hessian))
     lift = 0.0
     while True:
         try:
-            return cholesky(hessian + lift * np.eye(len(hessian)), lower=True), lift > 0
+            return cholesky(hessian + lift * np.eye(len(hessian)), lower=True), lift > 0 or not peak
         except (LinAlgError, ValueError):
-            lift = max(10 * lift, 1e-6 * float(np.nan_to_num(diagonal).max(initial=1e-6)))
-            hessian = np.nan_to_num(hessian)
+            lift = max(10 * lift, 1e-6 * float(diagonal.max(initial=1e-6)))
 
 
 def _hessian(space: Space, vector: Array, data: Arrays) -> Array:

@@ -37,10 +37,10 @@ def sample_prior(model: Model, seed: int, draws: int = PRIOR_DRAWS) -> Draws:
 
 
 def prior_sites(model: Model, key: Array, data: Arrays) -> dict[str, Array]:
-    """One draw of every site from the prior."""
+    """One draw of every site from the prior, and what follows from them."""
     trace: dict[str, Any] = handlers.trace(handlers.seed(model.program, key)).get_trace(**data)
     return {
         name: site["value"]
         for name, site in trace.items()
-        if site["type"] == "sample" and not site["is_observed"]
+        if site["type"] == "deterministic" or (site["type"] == "sample" and not site["is_observed"])
     }

@@ -47,7 +47,7 @@ def space_of(model: Model) -> Space:
         return potential_energy(program, (), dict(data), unravel(vector))
 
     def sites(vector: Array, data: Arrays) -> dict[str, Array]:
-        return constrain_fn(program, (), dict(data), unravel(vector))
+        return constrain_fn(program, (), dict(data), unravel(vector), return_deterministic=True)
 
     def start(initial: Arrays, data: Arrays) -> Array:
         return ravel_pytree(unbounded(initial, data))[0]

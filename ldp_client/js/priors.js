@@ -8,8 +8,9 @@ const MOST_CHOICES = 10000;
 const any = decimal(Boolean);
 const positive = decimal(([n]) => n > 0n);
 
-/** One for all choices, or a list with one for each. */
+/** One for all choices, a list with one for each, or the law of one that is not known. */
 function concentration(value, path) {
+  if (isObject(value)) return length(value, path);
   if (!Array.isArray(value)) return positive(value, path);
   check(value.length > 1 && value.length <= MOST_CHOICES, path);
   return value.map((entry, index) => positive(entry, `${path}[${index}]`));

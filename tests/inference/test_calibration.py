@@ -88,6 +88,32 @@ def test_too_few_studies_are_refused():
         calibrate(STUDY.questions[0], 10)
 
 
+def test_perturbed_records_of_a_yes_no_cannot_be_simulated():
+    with pytest.raises(
+        InputError, match="no summary to simulate; those of the mechanism gaussian_statistics"
+    ):
+        empty_model(Study(studies.document(studies.YES_NO_RECORD)).questions[0])
+
+
+@pytest.mark.parametrize(
+    ("template", "clip", "says"),
+    [
+        (studies.RECORD, False, "clipped here too"),
+        (studies.LINEAR, False, "not here: --device"),
+        (studies.LINEAR, True, "clipped here too"),
+    ],
+    ids=["records", "sums", "sums of a device"],
+)
+def test_it_is_told_whether_records_were_clipped(template, clip, says):
+    question = Study(studies.document(template)).questions[0]
+    wide = Truth(
+        {"intercept": 3.0, "coefficient[age]": 0.0, "coefficient[years]": 0.0, "sd": 0.4},
+        {**RECORD_SITES, "feature_sd": np.full(2, 0.8)},
+    )
+    (note,) = job._clipping(question, [wide], 1, clip)
+    assert says in note
+
+
 TRUTHS = {
     "hours": Truth({"rate": 0.25}, {}),
     "age": Truth({"mean": 30.0, "sd": 5.0}, {}),

@@ -18,6 +18,8 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
 from schemas.errors import InputError, SummaryError
+from summaries import QuestionSummary, Summary
+from summaries.reductions import REDUCTIONS
 from tests import studies
 
 STUDY = Study(studies.document(studies.YES_NO, {**studies.ONE_OF, "text": "Which <b>colour</b>?"}))
@@ -177,7 +179,7 @@ def test_the_page_shows_priors_and_what_was_expected(posteriors, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "p ~ beta(a 1, b 1)" in page
     assert "it allows what came" in page
-    assert "the model fits" in page
+    assert "no misfit shows" in page
 
 
 def test_what_came_may_surprise_the_prior_and_the_model():
@@ -186,9 +188,45 @@ def test_what_came_may_surprise_the_prior_and_the_model():
     fits = Predictive(simulated, simulated, np.full(10, 0.5))
     surprising = Predictive(simulated, simulated, np.full(10, 0.9))
     assert "allows what came" in fits.in_words()
-    assert "the model fits" in fits.in_words()
+    assert "no misfit shows" in fits.in_words()
     assert "surprises the prior" in surprising.in_words()
     assert "does not fit" in surprising.in_words()
+
+
+def test_a_check_that_hardly_ever_fails_a_sound_model():
+    """The observed summary is one more simulated one; a posterior that saw it is centred nearer still."""
+    random = np.random.default_rng(2)
+    alarms = 0
+    for groups in (1, 3, 24):
+        for _ in range(200):
+            found = random.normal(1, 0.1, (61, groups)) + random.normal(0, 0.05, (61, 1))
+            alarms += Predictive(found[1:], found[1:], found[0]).misfit
+    assert alarms < 15
+
+
+def test_a_misfit_too_small_for_any_one_group_is_found():
+    random = np.random.default_rng(3)
+    simulated = random.normal(0.5, 0.01, (60, 24))
+    observed = 0.5 + 0.023 * np.where(np.arange(24) % 2, 1, -1)
+    found = Predictive(simulated, simulated, observed)
+    assert found.inside(simulated) > 0.6
+    assert found.misfit
+    assert "does not fit" in found.in_words()
+
+
+BIMODAL = np.where(np.arange(100_000) % 2, 0.05, 0.95)
+
+
+def test_answers_of_another_law_are_noted_with_the_numbers():
+    """Half of all answers lie near one bound and half near the other, which no normal law has."""
+    study = Study(studies.document({**studies.with_epsilon(studies.AGE, "4")}))
+    mechanism = mechanism_for(study.questions[0])
+    reports = mechanism.perturb_many(15 + 30 * BIMODAL, np.random.default_rng(1).bytes)
+    values = REDUCTIONS["laplace"].reduce(mechanism, reports)
+    age = {"age": QuestionSummary(len(BIMODAL), values)}
+    summary = Summary(study.id, study.version, study.digest, age)
+    posterior = fit(study, summary, seed=1, method="laplace")["age"]
+    assert "does not fit these reports" in " ".join(posterior.to_document()["notes"])
 
 
 def test_a_folder_that_also_holds_reports_is_not_replaced(tmp_path):

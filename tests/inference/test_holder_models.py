@@ -241,7 +241,7 @@ def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
     assert posterior.n == pytest.approx(3000, abs=100)
     assert posterior.prior["sd"]["distribution"] == "half_normal"
     assert posterior.predictive is not None
-    assert "the model fits" in posterior.predictive.in_words()
+    assert "no misfit shows" in posterior.predictive.in_words()
     page = render_page(study, {"wage": posterior})
     assert f"{posterior.n} records of 2 holders" in page
     assert "holders to halve it" in page

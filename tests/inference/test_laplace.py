@@ -10,6 +10,7 @@ from inference.models import model_for
 from inference.sampling import laplace
 from inference.sampling.importance import resample, weigh
 from inference.sampling.laplace import approximate
+from inference.sampling.mode import _factor
 from ldp_client import mechanism_for
 from schemas import Study
 from schemas.errors import InputError
@@ -39,6 +40,15 @@ def test_it_is_the_exact_posterior_of_a_yes_no():
     found = np.ravel(drawn.sites["p"])
     assert found.mean() == pytest.approx(exact.mean(), abs=0.002)
     assert found.std() == pytest.approx(exact.std(), rel=0.06)
+
+
+def test_a_curvature_that_is_not_finite_is_no_peak():
+    """It ends, and says so."""
+    for odd in (np.inf, np.nan):
+        factor, lifted = _factor(np.array([[1.0, odd], [odd, 4.0]]))
+        assert lifted
+        assert np.isfinite(factor).all()
+    assert not _factor(np.array([[1.0, 0.5], [0.5, 4.0]]))[1]
 
 
 def test_many_choices():

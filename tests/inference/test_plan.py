@@ -84,6 +84,11 @@ def test_a_truth_that_is_none(text):
         (["--question", "never"], "--question: must be one of ever"),
         (["--epsilon", "0"], "epsilon"),
         (["--truth", "q=1"], "no parameter"),
+        (["--truth", "p=1.5"], "between 0 and 1"),
+        (["--truth", "p=nan"], "parameter=number"),
+        (["--parameter", "mean"], "'mean' is no parameter of ever: p are"),
+        (["--width", "0"], "--width must be a number above 0"),
+        (["--width", "-1"], "--width must be a number above 0"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path, capsys, options, says):
@@ -92,6 +97,23 @@ def test_bad_input_is_one_line(tmp_path, capsys, options, says):
     error = capsys.readouterr().err
     assert says in error
     assert not (tmp_path / "out").exists()
+
+
+def test_a_truth_that_no_answers_could_have():
+    question = Study(studies.document(studies.AGE)).questions[0]
+    with pytest.raises(InputError, match="sd must be above 0, not -5"):
+        with_truth(question, Truth({"mean": 30.0, "sd": 5.0}, {}), {"sd": -5.0})
+
+
+def test_a_parameter_is_one_questions(tmp_path, capsys):
+    """It is said at once, not after the first question's simulations."""
+    study = Study(studies.document(studies.YES_NO, studies.AGE))
+    (tmp_path / "study.json").write_text(study.to_json())
+    command = ["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), "--parameter", "mean"]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "say which of ever, age by --question" in said
+    assert "simulating" not in said
 
 
 def test_the_guides_commands_are_understood():

@@ -10,7 +10,7 @@ from inference.priors import priors_of, with_priors
 from inference.priors.defaults import DEFAULTS
 from inference.sampling import sample_prior
 from schemas import Study
-from schemas.errors import StudyError
+from schemas.errors import InputError, StudyError
 from summaries import Summary
 from tests import studies
 from tests.statistics import FALSE_ALARM
@@ -150,6 +150,27 @@ def test_defaults_are_what_they_say(name):
     draws = prior_draws(Study(studies.document()).question(name))
     for parameter, law in DEFAULT_LAWS[name].items():
         assert follows(draws[parameter], law), parameter
+
+
+@pytest.mark.parametrize(
+    ("model", "parameter"),
+    [("exponential", "rate"), ("gamma", "mean"), ("weibull", "scale"), ("poisson", "rate")],
+)
+def test_defaults_of_laws_from_zero_reach_bounds_that_lie_far_from_it(model, parameter):
+    """Bounds 1,000 and 1,100: answers are about 1,050, however near the bounds are to each other."""
+    far = question_of({**studies.NUMBER, "bounds": ["1000", "1100"], "model": {"name": model}})
+    stated = priors_of(far)[parameter]
+    law = stats.gamma(stated["shape"], scale=1 / stated["rate"])
+    place = 1 / 1050 if model == "exponential" else 1050.0
+    assert 0.05 < law.cdf(place) < 0.95
+    near = priors_of(question_of({**studies.NUMBER, "bounds": ["0", "1100"], "model": {"name": model}}))
+    assert near[parameter] == stated
+
+
+def test_a_law_of_positive_numbers_needs_bounds_that_hold_some():
+    question = question_of({**studies.NUMBER, "bounds": ["-20", "-10"], "model": {"name": "gamma"}})
+    with pytest.raises(InputError, match="'gamma' is a law of positive numbers, and the bounds hold none"):
+        prior_draws(question)
 
 
 def test_every_model_has_default_priors_for_what_a_study_may_state():

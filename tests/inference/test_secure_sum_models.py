@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import jax
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 from scipy import integrate, stats
 
-from inference.likelihoods import ClippedExponential, ClippedNormal
+from inference.likelihoods import ClippedExponential, ClippedNormal, clipped
 from inference.likelihoods.total_moments import NoisyMoments, signed_moments
 from inference.likelihoods.totals import NoisyCounts, cell_masses
 from inference.models import marginals, model_for, summed
@@ -83,6 +86,31 @@ def test_moments_of_clipped_laws(law, reference):
 
     found = np.asarray(signed_moments(law))
     assert found == pytest.approx([moment(k) for k in range(1, 5)], abs=1e-7)
+
+
+SINGULAR = [
+    (dist.Beta(0.2, 0.2), stats.beta(0.2, 0.2)),
+    (dist.Beta(0.05, 3.0), stats.beta(0.05, 3)),
+    (dist.Gamma(0.2, 0.5), stats.gamma(0.2, scale=2)),
+    (dist.Weibull(0.1, 0.3), stats.weibull_min(0.3, scale=0.1)),
+    (dist.LogNormal(-3.0, 0.05), stats.lognorm(0.05, scale=np.exp(-3))),
+    (dist.Exponential(300.0), stats.expon(scale=1 / 300)),
+]
+
+
+@pytest.mark.parametrize(("law", "reference"), SINGULAR)
+def test_moments_of_laws_that_are_singular_or_narrow(law, reference):
+    """By parts, E[uᵏ] is 1 − ∫ k uᵏ⁻¹ P(U ≤ u) du: a distribution function has no singularity."""
+    cuts = np.unique(np.clip([0, *reference.ppf([1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999]), 1], 0, 1))
+    cuts = np.concatenate([cuts[:1], cuts[1:][np.diff(cuts) > 1e-300]])
+
+    def moment(k):
+        slope = lambda x: 2 * k * (2 * x - 1) ** (k - 1) * reference.cdf(x)  # noqa: E731
+        parts = [integrate.quad(slope, *ends, limit=200, epsabs=1e-13)[0] for ends in pairwise(cuts)]
+        return 1 - sum(parts)
+
+    found = np.asarray(signed_moments(clipped(law)))
+    assert found == pytest.approx([moment(k) for k in range(1, 5)], abs=1e-8)
 
 
 @pytest.mark.parametrize(("law", "reference"), LAWS)

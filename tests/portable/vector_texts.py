@@ -21,6 +21,8 @@ NEEDS_STRICT_JSON = {
     "escaped-surrogate-pair",
 }
 
+GOOD = ("all-kinds", "smallest", "prior-of-concentration")
+
 
 def reports() -> Iterator[dict[str, Any]]:
     whole = json.loads((GOLDEN / "studies" / "all-kinds.json").read_text(encoding="utf-8"))
@@ -38,7 +40,7 @@ def reports() -> Iterator[dict[str, Any]]:
 
 
 def study_texts() -> Iterator[dict[str, Any]]:
-    good = {name: (GOLDEN / "studies" / f"{name}.json") for name in ("all-kinds", "smallest")}
+    good = {name: (GOLDEN / "studies" / f"{name}.json") for name in GOOD}
     texts = {name: file.read_text(encoding="utf-8") for name, file in good.items()}
     for file in sorted((GOLDEN / "studies" / "bad").glob("*.json")):
         bad = json.loads(file.read_text(encoding="utf-8"))

@@ -90,7 +90,7 @@ def test_cells_are_their_integrals(name, noise):
     build, law, accuracy = LAWS[name]
     scale, reach, count = (1.0, 0.01, 256) if noise == "laplace" else (0.1, 0.6, 5)
     edges = np.linspace(-reach, 1 + reach, count + 1)
-    probs = jax.jit(lambda: BinnedPerturbed(clipped(build()), NOISES[noise](scale), edges, 1).cell_probs)()
+    probs = jax.jit(lambda: NOISES[noise](scale).cell_probs(clipped(build()), edges))()
     some = np.linspace(0, count, 6).astype(int)
     expected = reference_cdf(law, edges[some], noise, scale)
     np.testing.assert_allclose(np.cumsum(probs)[some], expected, atol=accuracy)
@@ -119,6 +119,18 @@ def test_closed_forms_and_quadrature_agree(noise):
         closed = density_of(base, noise, scale, REPORTS)
         quadrature = density_of(ClippedContinuous(base), noise, scale, REPORTS)
         np.testing.assert_allclose(quadrature, closed, rtol=1e-8, atol=1e-9 * closed.max())
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_law_too_narrow_for_quadrature_earns_nothing_by_it(noise):
+    """All answers are near one: a law so narrow that the rule finds too much mass is no likelier for that."""
+    edges, n = np.linspace(-2.0, 3.0, 400), 10**6
+    truth = BinnedPerturbed(ClippedNormal(0.5, 0.002), NOISES[noise](0.3), edges, n)
+    counts = np.rint(n * np.asarray(truth.cell_probs))
+    best = float(truth.log_prob(counts))
+    for mean in np.linspace(0.5, 0.502, 9):
+        law = clipped(dist.LogNormal(np.log(mean), 3e-4 / mean))
+        assert float(BinnedPerturbed(law, NOISES[noise](0.3), edges, n).log_prob(counts)) < best + 2
 
 
 def test_wrong_laws_are_noticed():

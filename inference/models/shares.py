@@ -1,0 +1,85 @@
+"""The shares of choices under a study's prior: their sites, where they start, and how draws of them read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+from jax import Array
+from numpy.typing import NDArray
+
+from inference import priors
+from inference.models.base import Draws
+from inference.ordered_simplex import breaking_order
+from inference.priors.laws import law
+from inference.share_sticks import ShareSticks, coordinates_of, shares_of
+from schemas import Question
+
+Values = NDArray[np.float64]
+# Below this the shares themselves are no coordinates: their logarithms spread over hundreds.
+SMALL = 0.1
+STICKS = "p_sticks"
+
+
+class Shares:
+    """A question's shares p ~ Dirichlet, of known concentration or of one with a law of its own.
+
+    estimate (k,): unbiased shares; answers: as many answers without noise as the reports are worth.
+    order (2, k): `breaking_order`, an entry of a model's data and the argument of `draw`. initial: {site:
+    value}.
+    """
+
+    def __init__(self, question: Question, estimate: Values, answers: float) -> None:
+        self._question, self._stated = question, priors.priors_of(question)["p"]["concentration"]
+        start = np.maximum(estimate, 0.1 / len(estimate))
+        start = np.asarray(start / start.sum())
+        self.order = breaking_order(start)
+        self.initial: dict[str, object] = {"p": start}
+        if self._in_sticks:
+            self.initial = {STICKS: _sticks(start[self.order[0]])}
+        if self._unknown:
+            self.initial["concentration"] = likely_concentration(estimate, answers)
+
+    def draw(self, order: Array) -> Array:
+        """Shares (k,) from the prior, inside a NumPyro program."""
+        if not self._in_sticks:
+            return priors.multinomial(self._question, order)
+        one: Any = numpyro.sample("concentration", law(self._stated)) if self._unknown else self._stated
+        concentration = jnp.broadcast_to(jnp.asarray(one, float), (len(self._question.choices),))
+        sticks = numpyro.sample(STICKS, ShareSticks(concentration[order[0]]))
+        return numpyro.deterministic("p", shares_of(sticks)[order[1]])
+
+    def parameters(self, draws: Draws) -> dict[str, Values]:
+        """p[choice], and the concentration where it is not known."""
+        found = {f"p[{label}]": draws["p"][..., i] for i, label in enumerate(self._question.choices)}
+        return {**found, "concentration": draws["concentration"]} if self._unknown else found
+
+    @property
+    def _unknown(self) -> bool:
+        return isinstance(self._stated, Mapping)
+
+    @property
+    def _in_sticks(self) -> bool:
+        return self._unknown or float(np.min(self._stated)) < SMALL
+
+
+def answers_log_prob(counts: Array, shares: Array) -> Array:
+    """Of answers without noise; a share that is zero in floating point and that nobody has costs nothing."""
+    return jnp.sum(counts * jnp.log(jnp.where(counts > 0, shares, 1.0)))
+
+
+def likely_concentration(estimate: Values, answers: float) -> float:
+    """By moments: Σ p² is (1 + c)/(1 + k c) under a symmetric Dirichlet, on average."""
+    k = len(estimate)
+    noise = (1 - 1 / k) / max(answers, 1e-9)
+    together = float(np.clip(np.sum(estimate**2) - noise, 1.1 / k, 0.9))
+    return float(np.clip((1 - together) / (k * together - 1), 0.1 / k, 10.0))
+
+
+def _sticks(shares: Values) -> Values:
+    with jax.enable_x64(True):
+        return np.asarray(coordinates_of(jnp.log(shares)))

@@ -1,0 +1,37 @@
+"""Thousands of choices: what is said stays readable, and nothing needs a matrix of choices by choices."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from inference.likelihoods import SubsetCounts
+from inference.results.diagnostics import MOST_NAMED, diagnose, listed
+
+
+def test_many_names_are_counted():
+    names = [f"p[{i}]" for i in range(10_000)]
+    assert listed(names[:MOST_NAMED]) == ", ".join(names[:MOST_NAMED])
+    assert listed(names).endswith("p[6] and 9,993 more")
+
+
+def test_reasons_and_notes_do_not_name_all_of_many_parameters():
+    random = np.random.default_rng(1)
+    draws = {f"p[{i}]": random.normal(size=(4, 20)) for i in range(500)}
+    found = diagnose(draws, np.zeros((4, 20), bool), dict.fromkeys(draws, 1.0))
+    assert not found.ok
+    for line in (*found.reasons, *found.notes):
+        assert "more" in line
+        assert len(line) < 300
+
+
+def test_simulating_the_counts_of_twenty_thousand_choices():
+    """Their covariance alone would take 3.2 GB."""
+    k, size, n = 20_000, 9, 10**6
+    with jax.enable_x64(True):
+        law = SubsetCounts(np.full(k, 1 / k), 0.6, size, n)
+        draws = np.asarray(law.sample(jax.random.key(1), (3,)))
+        away = (draws - np.asarray(law.mean)) / np.sqrt(np.asarray(law.variance))
+    assert draws.sum(axis=1) == pytest.approx([size * n] * 3, rel=1e-9)
+    assert away.std() == pytest.approx(1, abs=0.02)

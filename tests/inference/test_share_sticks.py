@@ -1,0 +1,140 @@
+"""Shares of small or unknown concentration: the same law as a Dirichlet, in coordinates that stay finite."""
+
+from __future__ import annotations
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.distributions import Dirichlet
+from scipy import stats
+from scipy.special import betaln
+
+from inference.calibration.job import calibrate
+from inference.models import model_for
+from inference.models.raw import raw_model_for
+from inference.results.diagnostics import mixing
+from inference.sampling import sample
+from inference.share_sticks import ShareSticks, coordinates_of, shares_of
+from ldp_client import mechanism_for
+from ldp_client.wording import describe
+from schemas import Study
+from summaries import QuestionSummary
+from tests import studies
+from tests.statistics import FALSE_ALARM
+
+CONCENTRATION = np.array([0.3, 0.02, 1.5, 0.7])
+UNKNOWN = {"distribution": "log_normal", "loc": "-1", "scale": "1"}
+
+
+@pytest.fixture(autouse=True)
+def _float64():
+    with jax.enable_x64(True):
+        yield
+
+
+def question_of(choices: int, concentration, name: str = "randomized_response", epsilon: str = "2"):
+    prior = {"p": {"distribution": "dirichlet", "concentration": concentration}}
+    changed = {
+        "choices": {"count": choices},
+        "mechanism": {"name": name, "epsilon": epsilon},
+        "model": {"name": "multinomial", "prior": prior},
+    }
+    return Study(studies.document({**studies.CHOICE, **changed})).questions[0]
+
+
+def test_the_density_is_the_dirichlets():
+    law = ShareSticks(CONCENTRATION)
+    for y in np.random.default_rng(0).normal(0, 1.5, (4, 3)):
+        shares = shares_of(jnp.asarray(y))
+        turn = jnp.linalg.slogdet(jax.jacobian(shares_of)(y)[:-1])[1]
+        expected = Dirichlet(CONCENTRATION).log_prob(shares) + turn
+        assert float(law.log_prob(y)) == pytest.approx(float(expected), rel=1e-9)
+        assert coordinates_of(jnp.log(shares)) == pytest.approx(y, abs=1e-8)
+
+
+def test_draws_follow_the_law():
+    shares = np.asarray(shares_of(ShareSticks(CONCENTRATION).sample(jax.random.key(1), (4000,))))
+    for j, own in enumerate(CONCENTRATION):
+        marginal = stats.beta(own, CONCENTRATION.sum() - own)
+        # Below this a share is none: floats cannot tell, and the law's own function underflows.
+        some = shares[:, j] > 1e-9
+        assert stats.binomtest(int(some.sum()), 4000, marginal.sf(1e-9)).pvalue > FALSE_ALARM
+        found = marginal.cdf(shares[some, j]), marginal.cdf(1e-9)
+        assert stats.kstest((found[0] - found[1]) / (1 - found[1]), "uniform").pvalue > FALSE_ALARM
+
+
+def test_tiny_concentrations_are_finite_far_out():
+    y = jnp.linspace(-40, 40, 999)
+    value, slope = jax.value_and_grad(ShareSticks(np.full(1000, 1e-4)).log_prob)(y)
+    assert np.isfinite(value)
+    assert np.isfinite(slope).all()
+    assert float(shares_of(y).sum()) == pytest.approx(1)
+
+
+def exact_moments(counts, p: float, q: float):
+    """Mean and sd of the first of two shares and of the concentration, by quadrature over both."""
+    logs = np.linspace(-8, 6, 281)
+    x = np.linspace(-60, 60, 6001)
+    share = 1 / (1 + np.exp(-x))
+    c = np.exp(logs)[:, None]
+    seen = q + (p - q) * share
+    # In the logit of the share, whose ends are no singularities.
+    log_density = c * (-np.logaddexp(0, -x) - np.logaddexp(0, x))
+    log_density = log_density - betaln(c, c) + counts[0] * np.log(seen) + counts[1] * np.log1p(-seen)
+    weight = np.exp(log_density - log_density.max()) * stats.norm(-1, 1).pdf(logs)[:, None]
+    weight /= weight.sum()
+    moments = []
+    for value in (np.broadcast_to(share, weight.shape), np.broadcast_to(np.log(c), weight.shape)):
+        mean = np.sum(weight * value)
+        moments.append((mean, np.sqrt(np.sum(weight * (value - mean) ** 2))))
+    return moments
+
+
+@pytest.mark.parametrize("counts", [(40, 20), (600, 80)])
+def test_two_choices_of_unknown_concentration_are_exact(counts):
+    question = question_of(2, UNKNOWN)
+    model = model_for(question, QuestionSummary(sum(counts), np.asarray(counts)))
+    found = model.parameters(sample(model, seed=2, kept=2000).sites)
+    mechanism = mechanism_for(question)
+    names = list(found)
+    assert names[2:] == ["concentration"]
+    draws = [found[names[0]], np.log(found["concentration"])]
+    p = float(mechanism.p)
+    for own, (mean, sd) in zip(draws, exact_moments(counts, p, 1 - p), strict=True):
+        ess = mixing({"x": own}).ess_bulk["x"]
+        assert ess > 400
+        assert own.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(ess))
+        assert own.std() == pytest.approx(sd, rel=0.1)
+
+
+def test_a_small_concentration_lets_few_choices_be_common():
+    """1,000 answers, all one of three choices out of 60: the flat prior does not believe it."""
+    answers = [0] * 500 + [1] * 300 + [2] * 200
+    share = {}
+    for concentration in ("1", "0.002", UNKNOWN):
+        model = raw_model_for(question_of(60, concentration), answers)
+        found = model.parameters(sample(model, seed=1, kept=500).sites)
+        assert all(np.isfinite(draws).all() for draws in found.values())
+        assert mixing({"p": found["p[0]"]}).r_hat["p"] < 1.02
+        share[str(concentration)] = found["p[0]"].mean()
+    flat, small, learnt = share.values()
+    assert flat == pytest.approx(501 / 1060, abs=0.01)
+    assert small == pytest.approx(0.5, abs=0.01)
+    assert learnt == pytest.approx(0.5, abs=0.01)
+
+
+def test_an_unknown_concentration_is_calibrated():
+    found = calibrate(question_of(6, UNKNOWN), studies=60, n=400, seed=1)
+    assert found.ok, found.reasons
+    assert "concentration" in found.ranks
+
+
+def test_the_prior_is_told_where_the_study_is_checked():
+    question = {**studies.CHOICE, "model": json.loads(json.dumps({"name": "multinomial"}))}
+    question["model"]["prior"] = {"p": {"distribution": "dirichlet", "concentration": UNKNOWN}}
+    lines = describe(Study(studies.document(question)))
+    assert "  prior: p ~ dirichlet(concentration ~ log_normal(loc -1, scale 1))" in lines
+    assert not any("prior" in line for line in describe(Study(studies.document(studies.CHOICE))))
