@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import Constants
-from benchmarks.ddplr.estimates import METHODS, draws_of
+from benchmarks.ddplr.estimates import PUBLISHED, SAME_PRIOR, draws_of
 from benchmarks.ddplr.releases import Setting, paper_prior
 from benchmarks.ddplr.tables import Simulated, simulated
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
@@ -19,8 +19,8 @@ Matrix = NDArray[np.float64]
 # The released code's kernel: exp(−‖a − b‖² / (2 · 0.1)).
 WIDTH = 0.1
 DRAWS = 500
-# adaSSP is a point.
-WITH_POSTERIOR = tuple(name for name in METHODS if name != "ada_ssp")
+# adaSSP is a point, and posteriors under another prior do not come to the non-private one.
+WITH_POSTERIOR = (*(name for name in PUBLISHED if name != "ada_ssp"), SAME_PRIOR)
 
 
 def run(out: Path, constants: Constants, runs: int, quick: bool) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import NoiseOf, cross_noise, squares_noise, svec_noise
+from benchmarks.ddplr.ours import default_draws
 from benchmarks.ddplr.published import PUBLISHED
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.ddplr.ridges import ridge_points
@@ -29,9 +30,10 @@ KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {
     "mcmc_fixeds": (mcmc_fixeds.KERNEL, cross_noise),
     "mcmc_bs": (mcmc_bs.KERNEL, squares_noise),
 }
-# marginal on the statistics of DDPLR's methods and on its own mechanism's.
+# marginal on the statistics of DDPLR's methods and on its own mechanism's; its own priors do not know theirs.
 OURS: dict[str, NoiseOf] = {"marginal, S z": cross_noise, "marginal": svec_noise}
 METHODS = (*PUBLISHED, *OURS)
+SAME_PRIOR = "marginal, published prior"
 
 
 def draws_of(method: str, setting: Setting) -> Matrix:
@@ -40,8 +42,9 @@ def draws_of(method: str, setting: Setting) -> Matrix:
         kernel, noise_of = KERNELS[method]
         return chains(kernel, releases(setting, noise_of), setting)
     if method in OURS:
-        every = releases(setting, OURS[method])
-        models = [conjugate_model(one, setting.prior) for one in every]
+        return default_draws(releases(setting, OURS[method]), setting.table.bounds, setting.nuts)
+    if method == SAME_PRIOR:
+        models = [conjugate_model(one, setting.prior) for one in releases(setting, svec_noise)]
         return posterior_draws(models, seed=0, draws=setting.nuts)["theta"]
     if method == "ada_ssp":
         return np.stack([point[None] for point in ridge_points(setting)])

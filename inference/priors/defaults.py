@@ -92,18 +92,39 @@ def _marginals(question: Question) -> Priors:
 def _linear(question: Question) -> Priors:
     """From the lower to the upper bound of a feature the response rises by at most a few half widths."""
     units = RecordUnits(question)
-    return {**_logistic(question), "sd": state("gamma", shape=2.0, rate=4.0 / units.response.unit)}
+    lines = _table_line(question) if question.ask == "table" else _logistic(question)
+    return {**lines, "sd": state("gamma", shape=2.0, rate=4.0 / units.response.unit)}
+
+
+def _table_line(question: Question) -> Priors:
+    """With scaled features no longer than r, slopes of sd 1/r explain at most the response's whole range.
+
+    E[(θᵀx)²] = E‖x‖²/r² ≤ 1, the response within −1 and 1. Features share that length: each is about r/√d
+    where they would be 1 without a norm.
+    """
+    d = len(question.features)
+    longest = min(float(question.norm or 1), math.sqrt(d))
+    return _line(question, longest, longest / math.sqrt(d))
 
 
 def _logistic(question: Question) -> Priors:
+    return _line(question, longest=1.0, size=1.0)
+
+
+def _line(question: Question, longest: float, size: float) -> Priors:
+    """longest: length of a scaled feature vector. size: of a scaled feature, at most."""
     units = RecordUnits(question)
     middle, half = units.response
     spans = list(zip(units.names, units.zero.tolist(), units.unit.tolist(), strict=True))
     return {
         "centre": state("normal", loc=middle, scale=half),
-        "coefficients": {name: state("normal", loc=0.0, scale=half / unit) for name, _, unit in spans},
-        "feature_mean": {name: state("normal", loc=zero, scale=unit / 2) for name, zero, unit in spans},
-        "feature_sd": {name: state("gamma", shape=2.0, rate=4.0 / unit) for name, _, unit in spans},
+        "coefficients": {
+            name: state("normal", loc=0.0, scale=half / unit / longest) for name, _, unit in spans
+        },
+        "feature_mean": {
+            name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in spans
+        },
+        "feature_sd": {name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in spans},
         "feature_correlation": state("lkj", concentration=2.0),
     }
 

@@ -173,6 +173,26 @@ def test_a_law_of_positive_numbers_needs_bounds_that_hold_some():
         prior_draws(question)
 
 
+def table_of(norm, features):
+    fields = [{"id": f"x{i}", "bounds": ["10", "14"]} for i in range(features)]
+    table = {**studies.LINEAR, "ask": "table", "features": fields, "norm": norm}
+    table["mechanism"] = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6"}
+    return Study(studies.document(table, unit="holder")).questions[0]
+
+
+@pytest.mark.parametrize(("norm", "features", "longest"), [("0.5", 4, 0.5), ("1", 9, 1), ("7", 4, 2)])
+def test_a_holders_slopes_explain_at_most_what_the_response_may_be(norm, features, longest):
+    """Bounds 10…14 of features and 1…5 of the response: half widths of 2."""
+    priors = priors_of(table_of(norm, features))
+    slopes = [law["scale"] for law in priors["coefficients"].values()]
+    reach = np.full(features, 2 * longest / features**0.5)
+    assert np.linalg.norm(slopes * reach) == pytest.approx(2)
+    squares = sum(6 / law["rate"] ** 2 for law in priors["feature_sd"].values())
+    squares += sum(law["scale"] ** 2 for law in priors["feature_mean"].values())
+    assert squares == pytest.approx(5 / 8 * (2 * longest) ** 2)
+    assert {law["loc"] for law in priors["feature_mean"].values()} == {12.0}
+
+
 def test_every_model_has_default_priors_for_what_a_study_may_state():
     from schemas.catalogue import MODELS as CATALOGUE
 

@@ -20,7 +20,6 @@ NEEDS_STRICT_JSON = {
     "title-lone-surrogate",
     "escaped-surrogate-pair",
 }
-
 GOOD = ("all-kinds", "smallest", "prior-of-concentration")
 
 
