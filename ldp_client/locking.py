@@ -43,5 +43,6 @@ def is_marked(lock: sqlite3.Connection) -> bool:
 
 def mark(lock: sqlite3.Connection) -> None:
     """Leave the mark, durably. Ends the lock's transaction."""
-    lock.execute("PRAGMA user_version = 1")
+    if not is_marked(lock):
+        lock.execute("PRAGMA user_version = 1")
     lock.execute("COMMIT")

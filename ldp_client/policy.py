@@ -69,8 +69,8 @@ class Policy:
 
 
 def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
-    """A list, and no text: each part of a text would be taken for an entry."""
-    if isinstance(given, (str, bytes)):
+    """A list, and no text: each part of a text would be taken for an entry. Nor the path of one key."""
+    if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
         raise InputError(f"{name} must be a list, also of one")
     return list(given)
 

@@ -5,7 +5,7 @@ from collections import deque
 
 from ldp_client import outbox
 from ldp_client.ledger import Ledger
-from ldp_client.locking import BusyError, locked
+from ldp_client.locking import BusyError, locked, mark
 from ldp_client.secure_sum.outgoing import delete_shares, put_shares
 from ldp_client.upload import Outcome, delete_report, put_report, with_retries
 
@@ -65,9 +65,11 @@ class Sender:
         """One process of a device at a time, so that no deletion overtakes the report that it is about."""
         result = Flushed()
         try:
-            with locked(self._ledger.folder, 0):
+            with locked(self._ledger.folder, 0) as lock:
                 self._send_all(attempts, now, result)
                 self._delete_all(attempts, result)
+                # Whoever made the ledger may have been stopped just before it did this.
+                mark(lock)
         except BusyError:
             result.waiting = len(self._mine(outbox.pending))
             result.reason = "another process of this device is sending"

@@ -69,6 +69,9 @@ async function start() {
     find("answers").reset();
   });
   on("consent", "submit", async () => {
+    // In another tab a later round may have been answered meanwhile: its report is shown first.
+    const { report } = await device.status(study);
+    if (report?.body !== find("body").textContent) return find("consent").reset();
     await device.consent(study);
     await show();
     await flush();

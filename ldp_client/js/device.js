@@ -17,8 +17,8 @@ const DELETED = { state: null };
 /**
  * Open the device of this browser profile and origin.
  *
- * maxEpsilon: the privacy budget over all studies, a decimal in a string. collector: its base URL.
- * Throws LdpkitError "ledger" where IndexedDB cannot be used, "input" for a bad maxEpsilon.
+ * maxEpsilon, maxDelta: the privacy budget over all studies, decimals in strings. collector: its base URL.
+ * Throws LdpkitError "ledger" where IndexedDB cannot be used, "input" for a bad budget.
  *
  * A report is "held" until the person consents, then "queued", then "sent", "refused" (by the collector,
  * for good) or "uninvited" until it is given an invitation that the collector takes. A "withdrawn" one
@@ -26,12 +26,12 @@ const DELETED = { state: null };
  */
 export async function openDevice({
   maxEpsilon,
+  maxDelta = "0.0001",
   collector = location.origin,
   name = "ldpkit",
   random = systemRandom,
 }) {
-  const budget = parseDecimal(maxEpsilon);
-  if (!(budget?.[0] > 0n)) fail("input", "must be a decimal string above 0", "maxEpsilon");
+  const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
   const [read, write] = await openLedger(name);
 
   /**
@@ -43,12 +43,13 @@ export async function openDevice({
     refuseOutsideWindow(study);
     return write((memory) => {
       const recalled = recall(study, memory);
-      const costs = costOf(study, recalled, memory.spent, budget);
+      const total = costOf(study, recalled, memory.spent, budget);
       const mechanisms = recalled.map(({ mechanism }) => mechanism);
       const { id, body, answered } = perturbAnswers(study, answers, random, mechanisms);
       const origin = { study: study.id, version: study.version };
-      recalled.forEach(({ asked, spend, isFresh }, index) => {
-        const charge = isFresh && answered.includes(asked.id) && { epsilon: costs[index] };
+      recalled.forEach(({ asked, spend, isFresh }) => {
+        const { epsilon, delta } = study.ask_one ? total : asked.mechanism;
+        const charge = isFresh && answered.includes(asked.id) && { epsilon, delta };
         if (!spend) memory.spent.push((spend = { question: asked.id, epsilon: [0n, 1n] }));
         Object.assign(spend, origin, charge);
       });
@@ -66,7 +67,7 @@ export async function openDevice({
     }));
 
   /** What is left of the budget. */
-  const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent)));
+  const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon")));
 
   const move = (key, value, changes) => write((memory) => change(memory, key, value, changes));
 
@@ -121,6 +122,11 @@ export async function openDevice({
   return { answer, status, epsilonLeft, consent, invite, withdraw, flush };
 }
 
+function limit(text, field) {
+  const number = parseDecimal(text);
+  return number?.[0] > 0n ? number : fail("input", "must be a decimal above 0", field);
+}
+
 /** Change the reports of which `key` is `value`, by {state they are in: what to change}; returns those left. */
 function change(memory, key, value, changes) {
   const chosen = memory.reports.filter((report) => report[key] === value);
@@ -132,6 +138,6 @@ function change(memory, key, value, changes) {
 function refuseOutsideWindow({ opens, closes }) {
   const day = (shift) => new Date(Date.now() + shift * DAY_MS).toISOString().slice(0, 10);
   // A comparison with an end that the study does not have is false.
-  if (day(1) < opens) fail("closed", `the study opens on ${opens}`);
-  if (day(-1) > closes) fail("closed", `the study closed on ${closes}`);
+  if (day(1) < opens) fail("closed", `opens on ${opens}`);
+  if (day(-1) > closes) fail("closed", `closed on ${closes}`);
 }

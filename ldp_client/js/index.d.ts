@@ -195,6 +195,8 @@ export interface Device {
 export interface DeviceOptions {
   /** The budget over all studies of this origin, a decimal in a string. */
   maxEpsilon: string;
+  /** The same of delta, "0.0001" if left out: a loose delta lets answers through at any epsilon. */
+  maxDelta?: string;
   /** Base URL of the collector; the page's own origin if left out. */
   collector?: string;
   /** Name of the IndexedDB database, "ldpkit" if left out. */

@@ -16,7 +16,7 @@ const KEY = 0;
  * The ledger of that name, made when missing: two functions, to read and to write, of `work`. They return
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
- * memory: {spent: [{study, question, version, epsilon}], permanent: [{study, question, fingerprint,
+ * memory: {spent: [{study, question, version, epsilon, delta}], permanent: [{study, question, fingerprint,
  * answer}], reports: [{id, study, version, collector, body, state, invitation}]}.
  */
 export async function openLedger(name) {
@@ -58,5 +58,5 @@ const open = (name) =>
 
 /** Not in the words of an error that is not ours: it may come from reading an answer, and repeat it. */
 function unusable(error) {
-  throw error instanceof LdpkitError ? error : new LdpkitError("ledger", `unusable: ${error?.name}`);
+  throw error instanceof LdpkitError ? error : new LdpkitError("ledger", error?.name);
 }

@@ -23,7 +23,7 @@ export function perturbAnswers(
 ) {
   const ids = study.questions.map((asked) => asked.id);
   for (const id of ids) if (!hasOwn(answers, id)) fail("answer", "has no answer", id);
-  for (const id in answers) if (!ids.includes(id)) fail("answer", "is not a question of this study", id);
+  for (const id in answers) if (!ids.includes(id)) fail("answer", "is not asked", id);
   const ready = mechanisms.map((mechanism, index) => {
     const quantised = mechanism.quantise(answers[ids[index]]);
     const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);

@@ -14,7 +14,7 @@ export function isObject(value) {
 
 /** Throws LdpkitError "study" unless it is good. Why it is not is for the study's author, not for a phone. */
 export function check(good, path) {
-  if (!good) fail("study", "is wrong: `ldpkit study check` says why", path);
+  if (!good) fail("study", "see `ldpkit study check`", path);
 }
 
 /** A shape that leaves the value as it is. */

@@ -14,23 +14,29 @@ export function recall(study, memory) {
   return study.questions.map((asked) => {
     const mechanism = mechanismFor(asked);
     const spend = memory.spent.find((row) => row.study === study.id && row.question === asked.id);
-    const problem = spend && "this device has answered it before";
+    const problem = spend && "was answered before";
     return { asked, spend, problem, isFresh: true, mechanism, ...mechanism.recall?.(study, memory, spend) };
   });
 }
 
-/** Throws "answered" or "budget"; else what answering the fresh questions costs, the dearest or each its own. */
+/**
+ * Throws "answered" or "budget"; else the epsilon and delta of all fresh questions: their sum, or the largest where
+ * one is asked.
+ */
 export function costOf(study, recalled, spent, budget) {
   for (const { asked, problem } of recalled) if (problem) fail("answered", problem, asked.id);
-  const costs = recalled.map(({ asked, isFresh }) => (isFresh ? asked.mechanism.epsilon : ZERO));
-  const dearest = costs.reduce((most, cost) => (isBelow(most, cost) ? cost : most));
-  const total = study.ask_one ? dearest : costs.reduce(add);
-  const left = leftOf(budget, spent);
-  if (isBelow(left, total)) {
-    fail("budget", `answering costs epsilon ${nearest(total)}, but ${nearest(left)} of this device's budget is left`);
+  const total = {};
+  for (const kind in budget) {
+    const costs = recalled.map(({ asked, isFresh }) => (isFresh && asked.mechanism[kind]) || ZERO);
+    const cost = (total[kind] = costs.reduce(study.ask_one ? larger : add));
+    const left = leftOf(budget, spent, kind);
+    if (isBelow(left, cost)) fail("budget", `costs ${kind} ${nearest(cost)}, left is ${nearest(left)}`);
   }
-  return costs.map((cost) => (study.ask_one ? dearest : cost));
+  return total;
 }
 
-/** What is left of a budget, exactly. */
-export const leftOf = (budget, spent) => spent.map(({ epsilon }) => epsilon).reduce(subtract, budget);
+const larger = (one, other) => (isBelow(one, other) ? other : one);
+
+/** What is left of a budget's epsilon or delta, exactly. A ledger's older rows have no delta. */
+export const leftOf = (budget, spent, kind) =>
+  spent.map((row) => row[kind] ?? ZERO).reduce(subtract, budget[kind]);

@@ -140,6 +140,17 @@ def test_a_damaged_ledger_never_answers_again(answered, tmp_path, damage):
     assert LedgerError in refusals
 
 
+def test_a_ledger_that_was_made_by_a_device_that_was_killed_is_missed_too(answered, tmp_path):
+    """Between naming the ledger and noting that there is one."""
+    folder = tmp_path / "device"
+    shutil.copytree(answered, folder)
+    (folder / "lock.sqlite3").unlink()
+    consenting(folder, "4", "http://127.0.0.1:9").flush(attempts=0)
+    (folder / "ledger.sqlite3").unlink()
+    with pytest.raises(LedgerError, match="is gone"):
+        consenting(folder, "4").answer(STUDY, ANSWERS)
+
+
 @pytest.mark.parametrize(
     ("table", "column"),
     [

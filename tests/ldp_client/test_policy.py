@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -174,7 +175,14 @@ def test_hosts_may_be_written_in_any_case(tmp_path):
         assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == url
 
 
-@pytest.mark.parametrize("rules", [{"allowed_hosts": "collector.example"}, {"signing_keys": "key.pem"}])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"allowed_hosts": "collector.example"},
+        {"signing_keys": "key.pem"},
+        {"signing_keys": Path("key.pem")},
+    ],
+)
 def test_a_text_is_no_list_of_one(tmp_path, rules):
     """Every part of the text would be an allowed host."""
     with pytest.raises(InputError, match="must be a list"):

@@ -128,6 +128,40 @@ def test_the_budget_is_exact_and_spans_studies(page):
     assert run(page, script, documents) == ["written", True, "written", True, "budget", False, 0]
 
 
+def test_delta_is_a_budget_too(page):
+    """A loose one lets nearly every answer through, however small epsilon is."""
+    script = """
+    const [documents, answers, options] = args;
+    const outcomes = [];
+    for (const document of documents) {
+      const study = await parseStudy(JSON.stringify(document));
+      const device = await openDevice({ maxEpsilon: "64", ...options });
+      outcomes.push(await device.answer(study, answers).then(() => "written", (error) => error.code));
+    }
+    return outcomes;
+    """
+
+    def costing(name, *deltas, **fields):
+        parts = [
+            {**studies.LINEAR, "id": f"q{place}", "mechanism": {**studies.GAUSSIAN, "delta": delta}}
+            for place, delta in enumerate(deltas)
+        ]
+        return studies.document(*parts, id=name, **fields)
+
+    record = studies.ANSWERS["rating"]
+    one = [costing(*pair) for pair in (("a", "0.5"), ("b", "6e-5"), ("c", "6e-5"), ("d", "4e-5"))]
+    assert run(page, script, one, {"q0": record}) == ["budget", "written", "budget", "written"]
+    two = {"q0": record, "q1": record}
+    both = [
+        costing("e", "6e-5", "5e-5"),
+        costing("f", "6e-5", "5e-5", ask_one=True),
+        costing("g", "6e-5", "0.5"),
+    ]
+    options = {"name": "other"}
+    assert run(page, script, both, two, options) == ["budget", "written", "budget"]
+    assert run(page, script, both[:1], two, {**options, "maxDelta": "0.01"}) == ["written"]
+
+
 @pytest.mark.parametrize("days", [{"opens": "2999-01-01"}, {"closes": "2020-01-01"}])
 def test_outside_its_days_a_study_is_not_answered(page, days):
     document = {**DOCUMENT, **days}
@@ -566,3 +600,5 @@ def test_its_types_name_what_a_device_can_do(page):
 def test_a_bad_budget_is_refused(page, budget):
     script = "return openDevice({ maxEpsilon: args[0] });"
     assert attempt(page, script, budget) == {"error": "input", "field": "maxEpsilon"}
+    script = "return openDevice({ maxEpsilon: '1', maxDelta: args[0] });"
+    assert attempt(page, script, budget) == {"error": "input", "field": "maxDelta"}

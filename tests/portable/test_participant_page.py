@@ -343,6 +343,28 @@ def test_a_kept_answer_is_repeated_in_the_next_version(meet):
     person.until("gone")
 
 
+def test_consent_is_to_the_report_that_is_shown(meet):
+    """While it was shown another tab answered the next round: that report was not agreed to."""
+    person = meet(studies.document(HABIT))
+    person.answer(habit="yes")
+    person.until("report")
+    shown = person.body
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 2})
+    person.enter(person.duplicate())
+    person.answer(habit="yes")
+    person.until("report")
+    later = person.body
+    person.leave()
+    assert person.body == shown != later
+    person.send()
+    person._until(lambda: person.body == later)
+    assert person.stored() == []
+    assert [report["state"] for report in person.ledger()[1]] == ["held", "held"]
+    person.send()
+    person.until_says("This was sent")
+    assert person.stored() == [Report.from_json(later)]
+
+
 def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
     person = meet(studies.document(TOWN, HEIGHT, studies.YES_NO, ask_one=True))
     assert "draws one of the 3 questions by chance" in person.text

@@ -21,8 +21,8 @@ export const mechanism = {
 function build(question) {
   const { features, norm, response, mechanism: { epsilon: [top, bottom], delta, response_share } } = question;
   const [part, whole] = response_share;
-  const isNumber = response.bounds;
-  const entries = features.length + (isNumber ? 1 : 0);
+  const isNumber = response.bounds ? 1 : 0;
+  const entries = features.length + isNumber;
   // The response's share is one of ε, or of the square of the distance that the noise hides.
   const epsilonOf = (share) => [top * share, bottom * whole];
   const distance = gaussianRadius(epsilonOf(isNumber ? whole : whole - part), delta, entries);
@@ -47,6 +47,6 @@ function build(question) {
     return Uint8Array.of(...packSigned(noisy), ...coin);
   }
 
-  const payloadSize = 4 * entries + (isNumber ? 0 : 1);
+  const payloadSize = 4 * entries + 1 - isNumber;
   return { integers: { distance, radius, grid }, payloadSize, quantise, randomise };
 }

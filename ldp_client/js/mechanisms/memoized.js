@@ -48,9 +48,9 @@ function recallAnswer(question, { permanent, instantaneous, ...mechanism }, { id
   let kept = memory.permanent.find((row) => row.study === id && row.question === question.id);
   let problem;
   // Also by a version in which it was not memoized, so that no permanent answer covers what it cost.
-  if (version <= spend?.version || (spend?.epsilon[0] && !kept)) problem = "this device has answered it before";
-  if (kept && kept.fingerprint !== fingerprint) problem = "this device has answered it with other choices or noise";
-  if (kept && !kept.answer.length) problem = "was withdrawn from this device";
+  if (version <= spend?.version || (spend?.epsilon[0] && !kept)) problem = "was answered before";
+  if (kept && kept.fingerprint !== fingerprint) problem = "was answered with other choices or noise";
+  if (kept && !kept.answer.length) problem = "was withdrawn";
   function randomise(quantised, random) {
     if (!kept) {
       kept = { study: id, question: question.id, fingerprint, answer: permanent(quantised, random) };

@@ -31,7 +31,7 @@ export function checkRecord({ features, response: { id, bounds }, model, path })
  * −weight..weight (a yes/no at the ends). Throws LdpkitError "answer".
  */
 export function fieldsOf({ id, features, response }, answer, size, weight) {
-  if (!isObject(answer)) fail("answer", "must be {field: value, ...}", id);
+  if (!isObject(answer)) fail("answer", "must be a record", id);
   const fields = [...features, response];
   if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
   const units = fields.map(({ id: name, bounds }, index) => {
