@@ -25,4 +25,4 @@ def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) 
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / RESULT).write_text(text + "\n", encoding="utf-8")
     for one in found:
-        to_png(rank_plot(one), folder / f"{one.question}.png")
+        (folder / f"{one.question}.png").write_bytes(to_png(rank_plot(one)))

@@ -25,4 +25,4 @@ def save_plans(study: Study, plans: Sequence[Plan], folder: Path, width: float |
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / RESULT).write_text(text + "\n", encoding="utf-8")
     for found in plans:
-        to_png(plan_plot(found, width), folder / f"{found.question}.png")
+        (folder / f"{found.question}.png").write_bytes(to_png(plan_plot(found, width)))

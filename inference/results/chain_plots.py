@@ -102,12 +102,12 @@ def _rank_bars(axis: Axes, found: Ranks) -> None:
     """A row of bars for each chain, the first on top; the band that bars should end in behind each row."""
     chains = len(found.counts)
     scale = 0.9 / max(float(found.counts.max()), found.high, 1.5 * found.expected)
-    middles = (np.arange(BINS) + 0.5) / BINS
+    edges = np.linspace(0, 1, BINS + 1)
     for chain, counts in enumerate(found.counts):
         foot = chains - 1 - chain
         axis.axhspan(foot + found.low * scale, foot + found.high * scale, color=PRIOR, alpha=0.3, linewidth=0)
         colour = COLOURS[chain % len(COLOURS)]
-        axis.bar(middles, counts * scale, 0.8 / BINS, bottom=foot, color=colour, alpha=0.75)
+        axis.stairs(foot + counts * scale, edges, baseline=foot, fill=True, color=colour, alpha=0.75)
     axis.set_xlim(0, 1)
     axis.set_ylim(0, chains)
     axis.set_xticks([0, 0.5, 1], ["lowest", "", "highest"])

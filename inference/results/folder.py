@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from inference.results.chain_plots import chains_plot
 from inference.results.page import render_page
-from inference.results.plots import Draws, interval_plot, to_png
+from inference.results.pictures import pictures_of
+from inference.results.plots import Draws
 from inference.results.posterior import RESULT, Posterior, save_posteriors
 from schemas import Study
 from schemas.errors import InputError
@@ -28,12 +28,13 @@ def save_report(
     QUESTION.png has its intervals, QUESTION-chains.png its traces and ranks.
     """
     save_posteriors(posteriors, folder)
+    pictures = {name: pictures_of(found, (raw or {}).get(name)) for name, found in posteriors.items()}
     # First, so that a question named like another one's chains still has its own picture.
-    for name, posterior in posteriors.items():
-        to_png(chains_plot(posterior), folder / f"{name}-chains.png")
-    for name, posterior in posteriors.items():
-        to_png(interval_plot(posterior), folder / f"{name}.png")
-    (folder / PAGE).write_text(render_page(study, posteriors, raw), encoding="utf-8")
+    for name, drawn in pictures.items():
+        (folder / f"{name}-chains.png").write_bytes(drawn.chains_png)
+    for name, drawn in pictures.items():
+        (folder / f"{name}.png").write_bytes(drawn.intervals_png)
+    (folder / PAGE).write_text(render_page(study, posteriors, raw, pictures), encoding="utf-8")
 
 
 @contextmanager

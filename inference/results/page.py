@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from matplotlib.figure import Figure
 
-from inference.results.chain_plots import chains_in_words, chains_plot
-from inference.results.plots import Draws, density_plot, interval_plot, predictive_plot, to_svg
+from inference.results.chain_plots import chains_in_words
+from inference.results.pictures import Pictures, pictures_of
+from inference.results.plots import Draws
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
 from ldp_client.wording import odds
@@ -33,12 +32,19 @@ _ENVIRONMENT = Environment(
 
 
 def render_page(
-    study: Study, posteriors: Mapping[str, Posterior], raw: Mapping[str, Draws] | None = None
+    study: Study,
+    posteriors: Mapping[str, Posterior],
+    raw: Mapping[str, Draws] | None = None,
+    pictures: Mapping[str, Pictures] | None = None,
 ) -> str:
-    """The page's HTML. raw: {question id: draws from the raw answers}, where they are known."""
-    items = [
-        _item(study, posteriors[question.id], (raw or {}).get(question.id)) for question in study.questions
-    ]
+    """The page's HTML. raw: {question id: draws from the raw answers}, where they are known.
+
+    pictures: {question id: Pictures} where they are drawn already.
+    """
+    known = raw or {}
+    drawn = pictures or {name: pictures_of(found, known.get(name)) for name, found in posteriors.items()}
+    names = [question.id for question in study.questions]
+    items = [_item(study, posteriors[name], known.get(name), drawn[name]) for name in names]
     first = next(iter(posteriors.values()))
     return _ENVIRONMENT.get_template("report.html.j2").render(
         study=study,
@@ -53,7 +59,7 @@ def render_page(
     )
 
 
-def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, Any]:
+def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictures) -> dict[str, Any]:
     question = study.question(posterior.question)
     mechanism = mechanism_for(question)
     return {
@@ -68,13 +74,13 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None) -> dict[str, An
         "rows": _rows(posterior, raw),
         "noise": mechanism.in_words(),
         "odds": odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
-        "intervals": to_svg(interval_plot(posterior, raw)),
-        "densities": to_svg(density_plot(posterior, raw)),
-        "chains": _png(chains_plot(posterior)),
+        "intervals": pictures.intervals,
+        "densities": pictures.densities,
+        "chains": base64.b64encode(pictures.chains_png).decode(),
         "chains_words": chains_in_words(posterior),
         "method": METHODS.get(posterior.method, posterior.method),
         "priors": prior_lines(posterior.prior),
-        "expected": to_svg(predictive_plot(posterior.predictive)) if posterior.predictive else "",
+        "expected": pictures.expected,
         "expected_words": posterior.predictive.in_words() if posterior.predictive else "",
     }
 
@@ -126,9 +132,3 @@ def _round_up(devices: float) -> int:
     """Two significant digits: more would promise too much."""
     step = 10 ** max(0, len(str(int(devices))) - 2)
     return int(-(-devices // step) * step)
-
-
-def _png(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=150)
-    return base64.b64encode(buffer.getvalue()).decode()

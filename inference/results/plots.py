@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
+from typing import IO, Any
 
 import matplotlib
 import numpy as np
@@ -131,11 +131,19 @@ def predictive_plot(found: Predictive) -> Figure:
 def to_svg(figure: Figure) -> str:
     """SVG text to stand inside a page: no XML head, no date."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    _save(figure, buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 
 
-def to_png(figure: Figure, path: Path) -> None:
-    """A PNG file at 150 dots an inch."""
-    figure.savefig(path, format="png", dpi=150)
+def to_png(figure: Figure) -> bytes:
+    """A PNG file's bytes, at 150 dots an inch."""
+    buffer = io.BytesIO()
+    _save(figure, buffer, format="png", dpi=150)
+    return buffer.getvalue()
+
+
+def _save(figure: Figure, buffer: IO[Any], **options: Any) -> None:
+    figure.savefig(buffer, **options)
+    # A second format has the same layout, whose search costs as much as the drawing.
+    figure.set_layout_engine("none")

@@ -25,14 +25,20 @@ from inference.sampling.whitening import Shape, Slope, finite
 
 TARGET_ACCEPTANCE = 0.9
 TREE_DEPTH = 10
-# Wider models have a processor for each chain: side by side, all would wait for the longest trajectory.
-MOST_SIDE_BY_SIDE = 128
 # In white coordinates, how far from the centre chains start in each.
 SPREAD = 2.0
 FIRST_STEP = 0.5
 
 Values = NDArray[np.float64]
 _start_step, _next_step = dual_averaging()
+
+
+def has_processors() -> bool:
+    """Whether each chain can have a processor: side by side, all wait for the longest trajectory.
+
+    An accelerator has one queue of programs, and its chains go side by side.
+    """
+    return jax.default_backend() == "cpu"
 
 
 class State(NamedTuple):
@@ -66,7 +72,7 @@ class Chains:
         self.space, self.length = space, length
         self._tree_depth, self._separate = tree_depth, separate
         self.slope = jax.jit(jax.value_and_grad(space.potential))
-        self._alone = space.dimension > MOST_SIDE_BY_SIDE and not separate
+        self._alone = not separate and has_processors()
         own = 0 if separate else None
         beside = jax.vmap(self._advance_one, in_axes=(0, own, own, None))
         self._program = Program(self._advance_one if self._alone else beside)

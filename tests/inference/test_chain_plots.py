@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.patches import StepPatch
 
 from inference.results.chain_plots import BINS, MOST_SHOWN, chains_in_words, chains_plot, ranks, worst_first
 from inference.results.diagnostics import diagnose
@@ -60,7 +61,8 @@ def test_the_picture_has_a_trace_and_a_row_of_bars_for_every_chain(mixed):
         np.array_equal(line.get_ydata(), chain)
         for line, chain in zip(traces.lines, mixed.draws["x7"], strict=True)
     ] == [True] * 4
-    heights = np.asarray([bar.get_height() for bar in bars.containers[3]])
+    (steps,) = [part for part in bars.patches if isinstance(part, StepPatch)][3:]
+    heights = steps.get_data().values - steps.get_data().baseline
     assert heights[-1] > 4 * heights[0]
 
 
