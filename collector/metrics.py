@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from prometheus_client import (
@@ -89,9 +90,21 @@ class Metrics:
         """The counts of every process where there are several, else this one's."""
         if METRICS_FOLDER not in os.environ:
             return self._registry
+        _forget_ended_processes(Path(os.environ[METRICS_FOLDER]))
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return registry
 
     def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
         return Counter(name, text, labels, registry=self._registry)
+
+
+def _forget_ended_processes(folder: Path) -> None:
+    """Nothing waits any more in a process that was killed; what it counted stays."""
+    for file in folder.glob("gauge_live*.db"):
+        try:
+            os.kill(int(file.stem.rpartition("_")[2]), 0)
+        except ProcessLookupError:
+            file.unlink(missing_ok=True)
+        except PermissionError:
+            pass

@@ -36,6 +36,10 @@ def digest_of(body: bytes) -> bytes:
 class Form(Protocol):
     """Reading and writing the reports of one version."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of the longest report."""
+
     def read(self, body: bytes) -> PackedReport | None:
         """The report that a body is, or None if it is not one in this form that a device could send."""
 
@@ -65,6 +69,11 @@ class CanonicalForm:
         self._member = Struct(
             "".join(f"{len(piece)}s" for piece in (*pieces[:-1], self._member_literals[-1]))
         )
+
+    @property
+    def size(self) -> int:
+        """Bytes of every report."""
+        return self._one.size
 
     def read(self, body: bytes) -> PackedReport | None:
         """The report that a body is, or None if it is not one in this form that a device could send."""
@@ -128,6 +137,11 @@ class OneQuestionForm:
         self._forms = {
             name: CanonicalForm(study, Layout([(name, size)]), checks) for name, size in layout.sizes
         }
+
+    @property
+    def size(self) -> int:
+        """Bytes of the longest report."""
+        return max(form.size for form in self._forms.values())
 
     def read(self, body: bytes) -> PackedReport | None:
         """The report that a body is, or None if it is not one in this form that a device could send."""

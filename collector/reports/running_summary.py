@@ -49,7 +49,10 @@ def read_summary(source: Source, study_id: str, version: int | None = None) -> S
         document = queries.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
-        tally = source.rules.find(study_id, document.version).tally
+        rules = source.rules.find(study_id, document.version)
+        if rules.study.route is not None:
+            raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit secure-sum close`", "route")
+        tally = rules.tally
         for question in tally.needs_reports:
             raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
         if tally.is_kept:

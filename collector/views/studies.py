@@ -16,6 +16,7 @@ from collector.studies.rules import Rules
 from collector.studies.signed import fetch_signed, is_signed, publish_signed, signed_by
 from schemas import Study
 from schemas.errors import StudyError
+from schemas.report import MAX_BYTES as MAX_REPORT_BYTES
 from schemas.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from schemas.signed import SignedStudy
 from schemas.study import MAX_BYTES
@@ -40,15 +41,26 @@ def publish() -> Response:
         raise no_key()
     signed = brought if may_publish else trusted
     study = signed.study
-    Rules.of(study)
-    if collector.node is None and study.route is not None:
-        raise StudyError("route", "belongs to the nodes that it names: publish the study there")
+    size = Rules.of(study).form.size
+    if collector.node is None:
+        _check_taken(study, size, min(MAX_REPORT_BYTES, collector.settings.body_limit))
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     is_new = collector.writer.act(lambda session: publish_signed(session, signed, publish_here))
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
     return response
+
+
+def _check_taken(study: Study, size: int, limit: int) -> None:
+    """Raises StudyError where this collector would refuse what devices send; they drop what is refused."""
+    if study.route is not None:
+        raise StudyError("route", "belongs to the nodes that it names: publish the study there")
+    if size > limit:
+        problem = (
+            f"make reports of {size} bytes, and this collector takes {limit}: ask less, or raise body_limit"
+        )
+        raise StudyError("questions", problem)
 
 
 def _read_study() -> SignedStudy:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
-from tests.collector.conftest import ANSWERS
+from collector.metrics import Metrics
+from collector.settings import METRICS_FOLDER
+from tests.collector.conftest import ANSWERS, REPOSITORY
 
 
 def samples(harness):
@@ -73,3 +77,22 @@ def test_several_workers_are_added_up(start_server, study, make_report, kind):
         assert server.put(make_report(study)) == 201
     for _ in range(10):
         assert "ldpkit_reports_accepted_total 30.0" in server.read("/metrics")
+
+
+KILLED = """
+import os, signal
+from collector.metrics import Metrics
+metrics = Metrics()
+metrics.count(7, 0)
+metrics.observe_commit(0.001, 500)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nothing_waits_in_a_worker_that_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
+    subprocess.run([sys.executable, "-c", KILLED], cwd=REPOSITORY, check=False)
+    assert list(tmp_path.glob("gauge_live*.db"))
+    text = Metrics().render().decode()
+    assert "ldpkit_reports_accepted_total 7.0" in text
+    assert "ldpkit_queue_reports 500" not in text

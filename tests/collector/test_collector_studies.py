@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from ldp_client import mechanism_for
+from schemas import Report
+
 
 def problem(response):
     assert response.content_type == "application/problem+json"
@@ -65,6 +70,24 @@ def test_a_study_whose_noise_cannot_be_made_is_refused(empty, study):
     response = empty.client.post("/v1/studies", json=document, headers=empty.operator)
     assert response.status_code == 422
     assert problem(response)[0] == "study-invalid"
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_study, ask_one):
+    """Devices drop a report that is too large, for good."""
+    oue = {"mechanism": {"name": "oue", "epsilon": "1"}, "model": {"name": "multinomial"}}
+    questions = [{"id": f"q{n}", "ask": "choice", "choices": {"count": 9000 * n}, **oue} for n in (1, 2)]
+    study = make_study(questions=questions, **({"ask_one": True} if ask_one else {}))
+    payloads = {question.id: bytes(mechanism_for(question).payload_size) for question in study.questions}
+    if ask_one:
+        del payloads["q1"]
+    report = Report("0" * 32, study.id, study.version, study.digest, payloads)
+    size = len(report.to_json())
+    exact, short = (make_harness(f"{limit}.sqlite3", body_limit=limit) for limit in (size, size - 1))
+    assert problem(short.publish(study)) == ("study-invalid", "questions")
+    assert exact.publish(study).status_code == 201
+    path = f"/v1/studies/habits/reports/{report.id}"
+    assert exact.client.put(path, data=report.to_json(), content_type="application/json").status_code == 201
 
 
 def test_publishing_needs_the_token(empty, study):

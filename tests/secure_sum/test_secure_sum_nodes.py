@@ -12,7 +12,9 @@ import pytest
 
 from collector import create_app
 from collector.http.openapi import NODE_OPERATIONS
+from collector.http.problems import ProblemError
 from collector.operator.inviting import invite
+from collector.reports.running_summary import read_summary
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.summing import Opener
@@ -172,6 +174,15 @@ def test_shares_need_no_invitation(network):
     with pytest.raises(InputError, match="secure sum"), database.write() as session:
         invite(session, "summed", 3)
     assert network.nodes[0].put(network.messages()[0]).status_code == 201
+
+
+def test_shares_have_no_running_summary(network):
+    """`ldpkit posteriors` on a node's database finds nothing to fit, and says so."""
+    network.publish("ever")
+    network.answer(3)
+    collector = network.nodes[0].app.extensions["ldpkit"]
+    with pytest.raises(ProblemError, match="its total comes from"):
+        read_summary(collector, "summed")
 
 
 def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
