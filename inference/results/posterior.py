@@ -91,7 +91,8 @@ class Posterior:
         Each parameter is a variable; of more than 200, name[x], name[y] … are one, x, y … along `name_of`.
         """
         attributes = {"study": self.study, "question": self.question, "model": self.model, "seed": self.seed}
-        draws, labels = dict(self.draws), {}
+        draws = dict(self.draws)
+        labels: dict[str, list[str]] = {}
         if len(draws) > MOST_VARIABLES:
             draws, labels = _together(draws)
         # NetCDF keeps "/" for groups; a division slash looks the same.
