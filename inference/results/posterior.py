@@ -20,6 +20,8 @@ from inference.results.predictive import Predictive
 from ldp_client.files import replacing
 
 RESULT = "posterior.json"
+# A file of very many variables takes minutes to write.
+MOST_VARIABLES = 200
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 
 
@@ -84,11 +86,23 @@ class Posterior:
         return f"{self.n} records of {self.holders} holders"
 
     def to_arviz(self) -> DataTree:
-        """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed."""
+        """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed.
+
+        Each parameter is a variable; of more than 200, name[x], name[y] … are one, x, y … along `name_of`.
+        """
         attributes = {"study": self.study, "question": self.question, "model": self.model, "seed": self.seed}
+        draws = dict(self.draws)
+        labels: dict[str, list[str]] = {}
+        if len(draws) > MOST_VARIABLES:
+            draws, labels = _together(draws)
         # NetCDF keeps "/" for groups; a division slash looks the same.
-        draws = {name.replace("/", "∕"): np.asarray(values) for name, values in self.draws.items()}
-        return arviz_base.from_dict({"posterior": draws}, attrs={"/": attributes})
+        draws = {name.replace("/", "∕"): np.asarray(values) for name, values in draws.items()}
+        return arviz_base.from_dict(
+            {"posterior": draws},
+            attrs={"/": attributes},
+            dims={name: [f"{name}_of"] for name in labels},
+            coords={f"{name}_of": found for name, found in labels.items()},
+        )
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in posterior.json."""
@@ -111,6 +125,21 @@ class Posterior:
         Other questions of the same study and seed that posterior.json holds already are kept.
         """
         save_posteriors({self.question: self}, Path(folder))
+
+
+def _together(
+    draws: Mapping[str, NDArray[np.float64]],
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, list[str]]]:
+    """The draws of name[x], name[y] … as one array (chains, draws, labels), and the labels, by name."""
+    labels: dict[str, list[str]] = {}
+    for whole in draws:
+        name, bracket, rest = whole.partition("[")
+        if bracket:
+            labels.setdefault(name, []).append(rest.removesuffix("]"))
+    found = {name: values for name, values in draws.items() if "[" not in name}
+    for name, ones in labels.items():
+        found[name] = np.stack([draws[f"{name}[{one}]"] for one in ones], axis=-1)
+    return found, labels
 
 
 def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+import xarray
 
 from inference.likelihoods import SubsetCounts
-from inference.results.diagnostics import MOST_NAMED, diagnose, listed
+from inference.results.diagnostics import MOST_NAMED, Mixing, diagnose, listed
+from inference.results.posterior import Posterior
 
 
 def test_many_names_are_counted():
@@ -35,3 +37,14 @@ def test_simulating_the_counts_of_twenty_thousand_choices():
         away = (draws - np.asarray(law.mean)) / np.sqrt(np.asarray(law.variance))
     assert draws.sum(axis=1) == pytest.approx([size * n] * 3, rel=1e-9)
     assert away.std() == pytest.approx(1, abs=0.02)
+
+
+def test_draws_of_very_many_shares_are_one_variable(tmp_path):
+    random = np.random.default_rng(2)
+    draws = {f"p[{i}]": random.normal(size=(2, 5)) for i in range(300)} | {"concentration": np.ones((2, 5))}
+    one = dict.fromkeys(draws, 1.0)
+    found = diagnose(draws, np.zeros((2, 5), bool), one, found=Mixing(one, one, one))
+    Posterior("rare", "multinomial", 9, draws, one, found, "digest", 1).save(tmp_path)
+    with xarray.open_dataset(tmp_path / "rare.nc", group="posterior", engine="h5netcdf") as saved:
+        assert set(saved.data_vars) == {"p", "concentration"}
+        np.testing.assert_array_equal(saved["p"].sel(p_of="17"), draws["p[17]"])

@@ -124,13 +124,20 @@ def test_closed_forms_and_quadrature_agree(noise):
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_law_too_narrow_for_quadrature_earns_nothing_by_it(noise):
     """All answers are near one: a law so narrow that the rule finds too much mass is no likelier for that."""
-    edges, n = np.linspace(-2.0, 3.0, 400), 10**6
-    truth = BinnedPerturbed(ClippedNormal(0.5, 0.002), NOISES[noise](0.3), edges, n)
-    counts = np.rint(n * np.asarray(truth.cell_probs))
-    best = float(truth.log_prob(counts))
+    edges = np.linspace(-2.0, 3.0, 400)
+    counts = _rounded(ClippedNormal(0.5, 0.002), NOISES[noise](0.3), edges)
+
+    def log_prob(base):
+        return float(BinnedPerturbed(base, NOISES[noise](0.3), edges, counts.sum()).log_prob(counts))
+
+    best = log_prob(ClippedNormal(0.5, 0.002))
     for mean in np.linspace(0.5, 0.502, 9):
-        law = clipped(dist.LogNormal(np.log(mean), 3e-4 / mean))
-        assert float(BinnedPerturbed(law, NOISES[noise](0.3), edges, n).log_prob(counts)) < best + 2
+        assert log_prob(clipped(dist.LogNormal(np.log(mean), 3e-4 / mean))) < best + 2
+
+
+def _rounded(base, noise, edges):
+    """Expected counts of a million reports."""
+    return np.rint(1e6 * np.asarray(BinnedPerturbed(base, noise, edges, 1).cell_probs)).astype(int)
 
 
 def test_wrong_laws_are_noticed():
