@@ -35,8 +35,17 @@ TABLE = {
 }
 
 
-def question_of(**mechanism):
-    document = copy.deepcopy(TABLE)
+# Three features under default priors: noise about as large as their smaller variances.
+DROWNED = {
+    **TABLE,
+    "features": [{"id": f"x{i}", "bounds": ["-1", "1"]} for i in range(3)],
+    "mechanism": {"name": "table_statistics", "epsilon": "0.5", "delta": "1e-6", "intercept": False},
+    "model": {"name": "linear_regression"},
+}
+
+
+def question_of(table, **mechanism):
+    document = copy.deepcopy(table)
     document["mechanism"] |= mechanism
     return Study(studies.document(document, unit="holder")).questions[0]
 
@@ -64,9 +73,10 @@ def shape_of_release(question, holders):
 def released(truth, release, random):
     """What holders with records from the model would release: exact records, noise of the stated size."""
     d = len(truth["coefficients"])
+    factor = truth["feature_sd"][:, None] * truth.get("feature_correlation", np.eye(d))
     tables = []
     for n in random.integers(RECORDS // 2, 2 * RECORDS, release.holders):
-        x = truth.get("feature_mean", 0.0) + truth["feature_sd"] * random.normal(size=(n, d))
+        x = truth.get("feature_mean", 0.0) + random.normal(size=(n, d)) @ factor.T
         y = truth.get("intercept", 0.0) + x @ truth["coefficients"] + truth["sd"] * random.normal(size=n)
         tables.append((x, y))
     found = exact(tables, release.intercept)
@@ -80,9 +90,8 @@ def released(truth, release, random):
     return replace(release, sums=sums, counts=counts)
 
 
-def ranks(holders, **mechanism):
+def ranks(question, holders):
     """{parameter: ranks (studies,) of the truths among draws, and those with a hundredth of the noise}."""
-    question = question_of(**mechanism)
     release = shape_of_release(question, holders)
     empty = holder_regression(question, replace(release, sums=release.sums[:0], counts=release.counts[:0]))
     prior = sample_prior(empty, 5, STUDIES)
@@ -101,14 +110,19 @@ def ranks(holders, **mechanism):
     return {name: (value[:STUDIES], value[STUDIES:]) for name, value in below.items()}
 
 
-CASES = [(5, {}), (1, {"intercept": False})]
+SLOPE = "coefficient[age]"
+CASES = {
+    "five, counted, intercept": (question_of(TABLE), 5, {"intercept", SLOPE, "sd"}),
+    "one, centred": (question_of(TABLE, intercept=False), 1, {SLOPE, "sd"}),
+    "three, drowned": (question_of(DROWNED), 3, {*(f"coefficient[x{i}]" for i in range(3)), "sd"}),
+}
 
 
-@pytest.mark.parametrize(("holders", "mechanism"), CASES, ids=["five, counted, intercept", "one, centred"])
-def test_posteriors_are_calibrated_and_not_without_the_noise(holders, mechanism):
+@pytest.mark.parametrize(("question", "holders", "parameters"), CASES.values(), ids=CASES)
+def test_posteriors_are_calibrated_and_not_without_the_noise(question, holders, parameters):
     even = np.full(RANKS, 1 / RANKS)
-    found = ranks(holders, **mechanism)
-    assert set(found) == {"coefficient[age]", "sd"} | ({"intercept"} if not mechanism else set())
+    found = ranks(question, holders)
+    assert set(found) == parameters
     for name, (sound, faulty) in found.items():
         assert follows(np.bincount(sound, minlength=RANKS), even), name
         assert not follows(np.bincount(faulty, minlength=RANKS), even), name

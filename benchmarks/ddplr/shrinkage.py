@@ -1,0 +1,128 @@
+"""`python -m benchmarks.ddplr.shrinkage`: what a prior of slopes does where noise drowns the sums, simulated.
+
+Truths are not drawn from any of the priors. d = 8 features of equal or of geometrically falling variances,
+E‖x‖² = 0.1, E[y²] = 0.05 within bounds of 1, of which the features explain 90 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks.ddplr.constants import Bounds, cross_noise, svec_noise
+from benchmarks.ddplr.ours import question_of
+from benchmarks.ldpbi.showing import show_table
+from inference.methods import ada_ssp
+from inference.methods.statistics import HolderStatistics, exact
+from inference.models.holder_regression import holder_regression
+from inference.priors import with_priors
+from inference.simulated.posteriors import posterior_draws
+from schemas import Question
+
+Matrix = NDArray[np.float64]
+FEATURES, RECORDS, TRUTHS, RELEASES, DRAWS = 8, 8000, 4, 6, 150
+SQUARES, RESPONSE, EXPLAINED = 0.1, 0.05, 0.9
+# 38 I of DDPLR in AirQuality's bounds.
+WIDE = 74.0
+VARIANCES = {"equal": np.ones(FEATURES), "falling": np.geomspace(1, 0.01, FEATURES)}
+# Sds of slopes along the features' axes, from the largest variance to the smallest.
+SLOPES = {
+    "anywhere": np.ones(FEATURES),
+    "along the largest": np.geomspace(1, 0.01, FEATURES),
+    "along the smallest": np.repeat([0.0, 1.0], FEATURES // 2),
+}
+SETTINGS = (
+    ("equal", "anywhere"),
+    ("falling", "anywhere"),
+    ("falling", "along the largest"),
+    ("falling", "along the smallest"),
+)
+
+
+class World(NamedTuple):
+    """A truth, and its releases: of `table_statistics` and of DDPLR's S and z."""
+
+    covariance: Matrix
+    theta: Matrix
+    own: list[HolderStatistics]
+    theirs: list[HolderStatistics]
+
+    def error(self, estimates: Matrix) -> float:
+        """The share of the response's variance that estimates (releases, d) predict wrongly."""
+        off = estimates - self.theta
+        return float(np.einsum("ri,ij,rj->r", off, self.covariance, off).mean() / RESPONSE)
+
+
+def main() -> None:
+    """Print all settings."""
+    print("\nPart of the response's variance that is predicted wrongly, ε = 1", flush=True)
+    random = np.random.default_rng(3)
+    for variances, slopes in SETTINGS:
+        for holders in (1, 10):
+            found = errors([world(variances, slopes, holders, random) for _ in range(TRUTHS)])
+            show_table([f"{variances}, {slopes}, J = {holders}", *found], [["error", *found.values()]])
+
+
+def errors(worlds: list[World]) -> dict[str, float]:
+    """Of each estimate, over all worlds."""
+    question = question_of(FEATURES)
+    law = {"distribution": "normal", "loc": 0, "scale": WIDE}
+    wide = with_priors(question, {"coefficients": {feature.id: law for feature in question.features}})
+    found = {
+        "nothing": [np.zeros((1, FEATURES))] * TRUTHS,
+        "adaSSP": [np.stack([ridge_of(one) for one in each.theirs]) for each in worlds],
+        "marginal": posterior_means(question, worlds),
+        "wide prior": posterior_means(wide, worlds),
+    }
+    return {
+        name: float(np.mean([each.error(one) for each, one in zip(worlds, lines, strict=True)]))
+        for name, lines in found.items()
+    }
+
+
+def world(variances: str, slopes: str, holders: int, random: Generator) -> World:
+    """One truth and its releases."""
+    spectrum = VARIANCES[variances]
+    axes = np.linalg.qr(random.normal(size=(FEATURES, FEATURES)))[0]
+    covariance = SQUARES * (axes * (spectrum / spectrum.sum())) @ axes.T
+    theta = axes @ (SLOPES[slopes] * random.normal(size=FEATURES))
+    theta = theta * np.sqrt(EXPLAINED * RESPONSE / (theta @ covariance @ theta))
+    sd, factor = np.sqrt((1 - EXPLAINED) * RESPONSE), np.linalg.cholesky(covariance)
+    tables = []
+    for _ in range(holders):
+        x = random.normal(size=(RECORDS // holders, FEATURES)) @ factor.T
+        tables.append((x, x @ theta + sd * random.normal(size=len(x))))
+    budget, bounds, truth = (1.0, 1 / RECORDS), Bounds(1.0, 1.0), exact(tables)
+    own, theirs = (
+        [noised(truth, noise_of(bounds, FEATURES, budget, "right"), random) for _ in range(RELEASES)]
+        for noise_of in (svec_noise, cross_noise)
+    )
+    return World(covariance, theta, own, theirs)
+
+
+def noised(truth: HolderStatistics, noise: Matrix, random: Generator) -> HolderStatistics:
+    """A release; what has infinite noise is left out."""
+    drawn = np.triu(random.normal(size=truth.sums.shape)) * np.where(np.isfinite(noise), noise, 0)
+    drawn += np.triu(drawn, 1).transpose(0, 2, 1)
+    return replace(truth, sums=np.where(np.isfinite(noise), truth.sums, 0) + drawn, noise=noise)
+
+
+def ridge_of(statistics: HolderStatistics) -> Matrix:
+    """adaSSP's estimate."""
+    return ada_ssp.estimate(statistics.gram, statistics.cross, ada_ssp.ridges(statistics))
+
+
+def posterior_means(question: Question, worlds: list[World]) -> list[Matrix]:
+    """marginal's, of each world (releases, d)."""
+    models = [holder_regression(question, one) for each in worlds for one in each.own]
+    found = posterior_draws(models, seed=0, draws=DRAWS)
+    names = [f"coefficient[{feature.id}]" for feature in question.features]
+    return np.split(np.stack([found[name].mean(1) for name in names], axis=-1), len(worlds))
+
+
+if __name__ == "__main__":
+    main()
