@@ -55,7 +55,8 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
         subparsers, "add", "make a key and show it, once", "keys add ann --role read", run_add_key
     )
     add.add_argument("name", metavar="NAME")
-    add.add_argument("--role", choices=ROLES, required=True)
+    text = "publish studies, read exports and pages, or operate: both"
+    add.add_argument("--role", choices=ROLES, required=True, help=text)
     _add_command(subparsers, "list", "list names and roles", "keys list", run_list_keys)
     remove = _add_command(subparsers, "remove", "make a key useless", "keys remove ann", run_remove_key)
     remove.add_argument("name", metavar="NAME")
