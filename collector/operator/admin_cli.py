@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from collector.settings import Settings, settings_with
 from ldp_client.commands import add_command
+from ldp_client.counting import counted
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def run_studies(arguments: argparse.Namespace) -> int:
     with _opened(arguments) as database, database.read() as session:
         for study in queries.study_overviews(session):
             state = "closed" if study.closed else f"{study.opens or '…'} to {study.closes or '…'}"
-            print(f"{study.id}\tversion {study.version}\t{state}\t{study.reports} reports")
+            print(f"{study.id}\tversion {study.version}\t{state}\t{counted(study.reports, 'report')}")
     return 0
 
 
@@ -153,7 +154,7 @@ def run_delete(arguments: argparse.Namespace) -> int:
     if not arguments.yes:
         raise InputError(f"deleting every report of {arguments.study} needs --yes")
     with _opened(arguments) as database:
-        print(f"{delete_study(database, arguments.study)} reports deleted")
+        print(f"{counted(delete_study(database, arguments.study), 'report')} deleted")
     return 0
 
 
@@ -166,7 +167,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
     except ValueError:
         raise InputError(f"--before {arguments.before}: must be a day, YYYY-MM-DD") from None
     with _opened(arguments) as database:
-        print(f"{delete_reports(database, arguments.study, before)} reports deleted")
+        print(f"{counted(delete_reports(database, arguments.study, before), 'report')} deleted")
     return 0
 
 
