@@ -16,6 +16,7 @@ from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, settings_with
 from ldp_client.commands import add_command
+from ldp_client.counting import counted
 from schemas.errors import InputError
 
 TOKEN_BYTES = 32
@@ -105,7 +106,7 @@ def _write_reports(arguments: argparse.Namespace, token: str) -> str:
     from collector.exports.tables import write_reports
 
     count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
-    return f"{count} reports in {arguments.out}"
+    return f"{counted(count, 'report')} in {arguments.out}"
 
 
 def _write_summary(arguments: argparse.Namespace, token: str) -> str:

@@ -22,7 +22,7 @@ SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register plan and calibrate."""
     text = "simulate how wide posteriors will be, by devices and epsilon"
-    plan = add_command(subparsers, "plan", text, "plan study.json --question age --width 0.5 --out plan")
+    plan = add_command(subparsers, "plan", text, "plan study.json --question hours --width 0.5 --out plan")
     _add_common(plan)
     plan.add_argument("--devices", type=_whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
@@ -35,7 +35,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     text = "simulate whether intervals contain the truth as often as they say"
     calibrate = add_command(
-        subparsers, "calibrate", text, "calibrate study.json --question age --out calibration"
+        subparsers, "calibrate", text, "calibrate study.json --question hours --out calibration"
     )
     _add_common(calibrate)
     calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")

@@ -9,6 +9,7 @@ import sys
 from importlib.metadata import entry_points, version
 
 from ldp_client.commands import add_command
+from ldp_client.counting import counted
 from ldp_client.device_cli import add_device
 from ldp_client.documents import load_study
 from ldp_client.signing_cli import add_signing
@@ -127,7 +128,7 @@ def run_perturb(arguments: argparse.Namespace) -> int:
 
     study = load_study(arguments.study)
     count = perturb_file(study, arguments.answers, arguments.out, _tell_progress)
-    print(f"{count} report{'s' if count > 1 else ''} in {arguments.out}")
+    print(f"{counted(count, 'report')} in {arguments.out}")
     print("Each run draws new noise and spends epsilon again: keep these reports, run once.", file=sys.stderr)
     return 0
 

@@ -5,6 +5,7 @@ import os
 import sys
 
 from ldp_client.commands import add_command
+from ldp_client.counting import counted
 from schemas.errors import AlreadyAnsweredError, InputError
 
 TYPE_CHECKING = False
@@ -103,7 +104,7 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     device = Device(arguments.folder, "1", collector)
     if study_id not in [spend.study for spend in device.ledger.spent()]:
         raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
-    print(f"withdrew from {study_id}: {device.withdraw(study_id)} reports to be deleted")
+    print(f"withdrew from {study_id}: {counted(device.withdraw(study_id), 'report')} to be deleted")
     return _flush(device)
 
 
@@ -125,8 +126,8 @@ def _flush(device: "Device") -> int:
         print(f"refused: {line}", file=sys.stderr)
     waiting = flushed.waiting + flushed.undeleted
     if waiting:
-        print(f"{waiting} reports wait: {flushed.reason}; run again to send them", file=sys.stderr)
-    print(f"{flushed.sent} reports sent, {flushed.deleted} deleted")
+        print(f"{counted(waiting, 'report')} waiting: {flushed.reason}; run again to send", file=sys.stderr)
+    print(f"{counted(flushed.sent, 'report')} sent, {flushed.deleted} deleted")
     return 1 if flushed.refused or waiting else 0
 
 

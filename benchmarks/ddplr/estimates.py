@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import NoiseOf, cross_noise, squares_noise, svec_noise
 from benchmarks.ddplr.ours import default_draws
-from benchmarks.ddplr.published import PUBLISHED
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.ddplr.ridges import ridge_points
 from inference.methods import bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
@@ -30,6 +29,7 @@ KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {
     "mcmc_fixeds": (mcmc_fixeds.KERNEL, cross_noise),
     "mcmc_bs": (mcmc_bs.KERNEL, squares_noise),
 }
+PUBLISHED = ("mcmc_normalx", "mcmc_fixeds", "bayes_fixeds_fast", "mcmc_bs", "ada_ssp")
 # marginal on the statistics of DDPLR's methods and on its own mechanism's; its own priors do not know theirs.
 OURS: dict[str, NoiseOf] = {"marginal, S z": cross_noise, "marginal": svec_noise}
 METHODS = (*PUBLISHED, *OURS)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from collector.settings import Settings, settings_with
 from ldp_client.commands import add_command
+from ldp_client.counting import counted
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
         subparsers, "add", "make a key and show it, once", "keys add ann --role read", run_add_key
     )
     add.add_argument("name", metavar="NAME")
-    add.add_argument("--role", choices=ROLES, required=True)
+    text = "publish studies, read exports and pages, or operate: both"
+    add.add_argument("--role", choices=ROLES, required=True, help=text)
     _add_command(subparsers, "list", "list names and roles", "keys list", run_list_keys)
     remove = _add_command(subparsers, "remove", "make a key useless", "keys remove ann", run_remove_key)
     remove.add_argument("name", metavar="NAME")
@@ -121,7 +123,7 @@ def run_studies(arguments: argparse.Namespace) -> int:
     with _opened(arguments) as database, database.read() as session:
         for study in queries.study_overviews(session):
             state = "closed" if study.closed else f"{study.opens or '…'} to {study.closes or '…'}"
-            print(f"{study.id}\tversion {study.version}\t{state}\t{study.reports} reports")
+            print(f"{study.id}\tversion {study.version}\t{state}\t{counted(study.reports, 'report')}")
     return 0
 
 
@@ -145,7 +147,7 @@ def run_delete(arguments: argparse.Namespace) -> int:
     if not arguments.yes:
         raise InputError(f"deleting every report of {arguments.study} needs --yes")
     with _opened(arguments) as database:
-        print(f"{delete_study(database, arguments.study)} reports deleted")
+        print(f"{counted(delete_study(database, arguments.study), 'report')} deleted")
     return 0
 
 
@@ -158,7 +160,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
     except ValueError:
         raise InputError(f"--before {arguments.before}: must be a day, YYYY-MM-DD") from None
     with _opened(arguments) as database:
-        print(f"{delete_reports(database, arguments.study, before)} reports deleted")
+        print(f"{counted(delete_reports(database, arguments.study, before), 'report')} deleted")
     return 0
 
 

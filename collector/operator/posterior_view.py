@@ -36,7 +36,7 @@ def _why_missing(fitted: Fitted | None, reports: int) -> str:
         return f"The last fit failed: {fitted.failure}"
     if not reports:
         return "No posterior yet: there are no reports."
-    return "No posterior yet: it comes with the next fit. Fits need `ldpkit serve --posteriors`."
+    return "No posterior yet: it comes with the next fit. Fits need “ldpkit serve --posteriors”."
 
 
 def _scale(rows: list[dict[str, float]]) -> tuple[float, float]:

@@ -50,8 +50,7 @@ def render_page(
     return _ENVIRONMENT.get_template("report.html.j2").render(
         study=study,
         items=items,
-        n=max(posterior.n for posterior in posteriors.values()),
-        holders=max(posterior.holders or 0 for posterior in posteriors.values()),
+        size=max(posteriors.values(), key=lambda posterior: posterior.n).size_in_words(),
         unit="holders" if study.unit == "holder" else "devices",
         epsilon=float(study.epsilon),
         delta=float(study.delta),

@@ -40,7 +40,7 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     if posterior.model == "multinomial":
         _share_scale([axis for axis, name in zip(axes, names, strict=True) if name.startswith("p[")])
     for axis, name in zip(axes, names, strict=True):
-        _interval(axis, posterior.draws[name], 0.65, PRIVATE, "from noisy reports")
+        _interval(axis, posterior.draws[name], 0.5 if raw is None else 0.65, PRIVATE, "from noisy reports")
         if raw is not None:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
         axis.set_ylim(0, 1)

@@ -17,6 +17,7 @@ from xarray import DataTree
 
 from inference.results.diagnostics import Diagnostics
 from inference.results.predictive import Predictive
+from ldp_client.counting import counted
 from ldp_client.files import replacing
 
 RESULT = "posterior.json"
@@ -82,8 +83,8 @@ class Posterior:
     def size_in_words(self) -> str:
         """How much was used: reports, or records of holders."""
         if self.holders is None:
-            return f"{self.n} reports"
-        return f"{self.n} records of {self.holders} holders"
+            return counted(self.n, "report")
+        return f"{counted(self.n, 'record')} of {counted(self.holders, 'holder')}"
 
     def to_arviz(self) -> DataTree:
         """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed.

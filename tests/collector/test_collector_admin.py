@@ -107,7 +107,7 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
         run("admin", "delete-study", "habits", "--database", either.url)
     assert either.exported() == [report]
     run("admin", "delete-study", "habits", "--yes", "--database", either.url)
-    assert capsys.readouterr().out == "1 reports deleted\n"
+    assert capsys.readouterr().out == "1 report deleted\n"
     assert either.exported() == []
     assert either.put(report).status_code == 410
     assert either.client.get("/v1/studies/habits").data == study.canonical()

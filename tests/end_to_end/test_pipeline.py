@@ -68,7 +68,7 @@ def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path)
     url = f"{collector.url}/v1/studies/survey"
     answer = ("answer", url, "--set", "ever=yes", "--max-epsilon", "1", "--yes")
     first = ldpkit(*answer, "--folder", tmp_path / "phone")
-    assert (first.returncode, "1 reports sent" in first.stdout) == (0, True), first.stderr
+    assert (first.returncode, "1 report sent" in first.stdout) == (0, True), first.stderr
     second = ldpkit(*answer, "--folder", tmp_path / "phone")
     assert (second.returncode, "answered it before" in second.stderr) == (2, True)
     assert "0 reports sent" in second.stdout

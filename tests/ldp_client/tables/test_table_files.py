@@ -205,7 +205,7 @@ def test_answer_takes_a_table_and_sends_one_report(tmp_path, written, capsys):
     with Server(ONE.canonical()) as server:
         common = [f"{server.url}/v1/studies/{ONE.id}", "--folder", str(tmp_path / "device"), "--yes"]
         assert cli.main(["answer", *common, "--table", written(GOOD)]) == 0
-        assert "1 reports sent" in capsys.readouterr().out
+        assert "1 report sent" in capsys.readouterr().out
         (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
         assert set(json.loads(body)["payloads"]) == {"power"}
         assert cli.main(["answer", *common, "--table", written(GOOD)]) == 2
