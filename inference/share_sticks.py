@@ -2,9 +2,9 @@
 
 Under a concentration a far below one the logarithm of a share has an sd of 1/a: a sampler needs very long
 paths, and shares become zero in floating point, where a Dirichlet's density is not finite. Here sticks are
-broken off in a given order, and the logit of each one's part is sinh(y). However small a is, y spreads over a
-few units about ±log(1/a), the data's edges lie within a few units of it, and the density, that of the
-logits, stays finite.
+broken off in a given order, and the logit of each one's part is x = y + y³: where reports tell a share y is
+as good as x, a tail of length 1/a in x has that of its cube root in y, and the density, that of the logits,
+stays finite.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class ShareSticks(Distribution):
     def log_prob(self, value: Any, intermediates: list[Any] | None = None) -> Array:
         del intermediates
         y = jnp.asarray(value)
-        x, own = jnp.sinh(y), self.concentration[..., :-1]
+        x, own = y + y**3, self.concentration[..., :-1]
         later = jnp.cumsum(self.concentration[..., ::-1], -1)[..., ::-1][..., 1:]
-        # Each part is Beta(own, later); log cosh is the logarithm of the slope of sinh.
-        slope = jnp.logaddexp(y, -y) - jnp.log(2.0)
+        # Each part is Beta(own, later).
+        slope = jnp.log1p(3 * y**2)
         return jnp.sum(own * log_sigmoid(x) + later * log_sigmoid(-x) - betaln(own, later) + slope, -1)
 
 
 def shares_of(y: Array) -> Array:
     """Shares (..., k) of coordinates (..., k − 1), in the order of breaking; the smallest may be zero."""
-    x = jnp.sinh(y)
+    x = y + y**3
     left = jnp.cumsum(log_sigmoid(-x), -1)
     before = jnp.concatenate([jnp.zeros_like(left[..., :1]), left[..., :-1]], -1)
     return jnp.exp(jnp.concatenate([log_sigmoid(x) + before, left[..., -1:]], -1))
@@ -58,4 +58,5 @@ def shares_of(y: Array) -> Array:
 def coordinates_of(log_shares: Array) -> Array:
     """Coordinates (..., k − 1) of the logarithms of shares (..., k), which need not add up to one."""
     after = jax.lax.cumlogsumexp(log_shares, axis=log_shares.ndim - 1, reverse=True)[..., 1:]
-    return jnp.arcsinh(log_shares[..., :-1] - after)
+    # The one real root of y³ + y = x.
+    return 2 / jnp.sqrt(3.0) * jnp.sinh(jnp.arcsinh(1.5 * jnp.sqrt(3.0) * (log_shares[..., :-1] - after)) / 3)
