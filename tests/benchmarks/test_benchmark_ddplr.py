@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from benchmarks.ddplr import constants, discrepancy, prediction, ridges
+from benchmarks.ddplr import constants, discrepancy, prediction, ridges, shrinkage
 from benchmarks.ddplr.constants import Bounds
 from benchmarks.ddplr.estimates import SAME_PRIOR, draws_of, split_r_hat
 from benchmarks.ddplr.published import COLUMNS, INTERVALS, MEANS
@@ -93,6 +93,19 @@ def test_marginal_shrinks_what_the_noise_drowns(setting):
         errors[method] = np.mean(((found - signal) @ x.T) ** 2)
     assert errors["marginal"] < 0.8 * none
     assert errors[SAME_PRIOR] > 2 * errors["marginal"]
+
+
+@pytest.mark.parametrize(("variances", "slopes"), shrinkage.SETTINGS)
+def test_simulated_worlds_explain_what_they_say(variances, slopes):
+    made = shrinkage.world(variances, slopes, 2, RANDOM)
+    assert made.error(np.zeros((1, shrinkage.FEATURES))) == pytest.approx(shrinkage.EXPLAINED)
+    assert made.error(made.theta[None]) == 0
+    assert np.trace(made.covariance) == pytest.approx(shrinkage.SQUARES)
+    for one, released in ((made.own[0], True), (made.theirs[0], False)):
+        assert one.has_squares == released
+        cross = one.cross.sum(0) / shrinkage.RECORDS
+        sd = np.sqrt(2 * one.noise[0, -1] ** 2 + shrinkage.RECORDS * 0.1) / shrinkage.RECORDS
+        assert cross == pytest.approx(made.covariance @ made.theta, abs=6 * sd)
 
 
 def test_published_ridges_stay_between_none_and_the_noise(setting):
