@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from numpyro import handlers
 
 from inference.likelihoods.counts import CellCounts
-from inference.likelihoods.holders import HolderLaw
+from inference.likelihoods.holders.law import HolderLaw
 from inference.models.base import Draws, Model
 from inference.results.predictive import Predictive
 from inference.sampling.programs import Program

@@ -1,15 +1,20 @@
 """NumPyro distributions of what is left after reports are summarised, the mechanism's noise included."""
 
-from .base import ClippedExponential, ClippedLaw, ClippedNormal
-from .choice import HadamardCounts, RandomizedResponseCounts
-from .continuous import ClippedContinuous
-from .discrete import ClippedDiscrete
-from .noise import GaussianNoise, LaplaceNoise
-from .number import BinnedPerturbed, Perturbed, clipped
-from .records import PerturbedLinearRecords, PerturbedLogisticRecords
-from .regression import SummedLinearStatistics, SummedLogisticStatistics
-from .support_counts import SubsetCounts, UnaryEncodingColumnSums
-from .supports import PackedSupportSets, SupportPatterns, SupportSets, UnaryEncodingPatterns
+from inference.likelihoods.choices.multinomial import HadamardCounts, RandomizedResponseCounts
+from inference.likelihoods.choices.support_counts import SubsetCounts, UnaryEncodingColumnSums
+from inference.likelihoods.choices.supports import (
+    PackedSupportSets,
+    SupportPatterns,
+    SupportSets,
+    UnaryEncodingPatterns,
+)
+from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
+from inference.likelihoods.numbers.continuous import ClippedContinuous
+from inference.likelihoods.numbers.discrete import ClippedDiscrete
+from inference.likelihoods.numbers.noise import GaussianNoise, LaplaceNoise
+from inference.likelihoods.numbers.perturbed import BinnedPerturbed, Perturbed, clipped
+from inference.likelihoods.regression.records import PerturbedLinearRecords, PerturbedLogisticRecords
+from inference.likelihoods.regression.summed import SummedLinearStatistics, SummedLogisticStatistics
 
 __all__ = [
     "BinnedPerturbed",

@@ -14,7 +14,7 @@ import numpyro.distributions as dist
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 
-from inference.likelihoods.holders import second_moments
+from inference.likelihoods.holders.law import second_moments
 from inference.methods.base import Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.statistics import HolderStatistics

@@ -22,8 +22,8 @@ from inference.likelihoods import (
     UnaryEncodingColumnSums,
     UnaryEncodingPatterns,
 )
-from inference.likelihoods.choice import walsh_hadamard
-from inference.likelihoods.packing import pack_sets
+from inference.likelihoods.choices.multinomial import walsh_hadamard
+from inference.likelihoods.choices.packing import pack_sets
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard

@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference import priors
-from inference.likelihoods.holders import second_moments
+from inference.likelihoods.holders.law import second_moments
 from inference.methods.statistics import HolderStatistics
 from inference.models.base import Draws, Model
 from inference.models.holder_notes import small_holders_note

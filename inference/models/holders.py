@@ -12,9 +12,9 @@ import numpyro.distributions as dist
 from jax import Array
 from scipy.stats import norm
 
-from inference.likelihoods.holder_groups import HolderGroups, grouped, one_by_one
-from inference.likelihoods.holder_noise import NoiseShape, noise_shape
-from inference.likelihoods.holders import HolderEntries, HolderLaw, HolderSums, Total
+from inference.likelihoods.holders.groups import HolderGroups, grouped, one_by_one
+from inference.likelihoods.holders.law import HolderEntries, HolderLaw, HolderSums, Total
+from inference.likelihoods.holders.noise import NoiseShape, noise_shape
 from inference.methods.statistics import HolderStatistics, Matrix
 
 # A count this many of its noise's sds above 0 is taken as it is, its variance as the noise's.

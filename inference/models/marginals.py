@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.likelihoods import ClippedNormal
-from inference.likelihoods.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
 from inference.models.base import Draws, Model
 from inference.models.summed import SQUARE_WEIGHT, total_of
 from inference.units import field_units, fields_of

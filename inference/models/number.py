@@ -11,8 +11,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, clipped
-from inference.likelihoods.discrete import MOST_POINTS
-from inference.likelihoods.noise import Noise
+from inference.likelihoods.numbers.discrete import MOST_POINTS
+from inference.likelihoods.numbers.noise import Noise
 from inference.models.base import Model
 from inference.models.number_laws import LAWS, Start
 from inference.units import Units, number_units

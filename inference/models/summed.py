@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.likelihoods import clipped
-from inference.likelihoods.total_moments import NoisyMoments, signed_moments
-from inference.likelihoods.totals import NoisyCounts, cell_masses
+from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
 from inference.models.base import Model
 from inference.models.number import place_of
 from inference.models.number_laws import LAWS

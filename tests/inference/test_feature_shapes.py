@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from inference.likelihoods.sigmoid import response_moments
+from inference.likelihoods.regression.sigmoid import response_moments
 from inference.models import model_for
 from schemas import Study
 from summaries import QuestionSummary, Summary

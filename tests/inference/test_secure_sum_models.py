@@ -11,8 +11,8 @@ import pytest
 from scipy import integrate, stats
 
 from inference.likelihoods import ClippedExponential, ClippedNormal, clipped
-from inference.likelihoods.total_moments import NoisyMoments, signed_moments
-from inference.likelihoods.totals import NoisyCounts, cell_masses
+from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
 from inference.models import marginals, model_for, summed
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS

@@ -11,7 +11,7 @@ from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 from numpyro.distributions.util import validate_sample
 
-from inference.likelihoods.regression import SummedLinearStatistics
+from inference.likelihoods.regression.summed import SummedLinearStatistics
 
 
 class DenseLinearStatistics(SummedLinearStatistics):

@@ -10,7 +10,7 @@ from likelihood_references import FALSE_ALARM, gradient
 from scipy import special, stats
 
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
-from inference.likelihoods.expected_sigmoid import (
+from inference.likelihoods.regression.expected_sigmoid import (
     chebyshev_sigmoid,
     expected_sigmoid,
     expected_sigmoids,

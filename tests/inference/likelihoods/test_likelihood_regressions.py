@@ -19,8 +19,8 @@ from likelihood_references import (
 from scipy import stats
 
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
-from inference.likelihoods.moments import SumLaw, solve_covariance
-from inference.likelihoods.sigmoid import response_moments
+from inference.likelihoods.regression.moments import SumLaw, solve_covariance
+from inference.likelihoods.regression.sigmoid import response_moments
 
 SD = 0.7
 SUMS = {"total_count": 50, "noise_variance": 20.0, "constant_weight": 0.8, "response_weight": 0.6}

@@ -14,10 +14,10 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Beta, Distribution, LogNormal, Weibull, constraints
 from numpyro.distributions.util import not_jax_tracer
 
-from .base import ClippedLaw, log_normal
-from .flows import laplace_flows
-from .mixtures import log_mixture, mixture_cells
-from .quadrature import Nodes, end_nodes, log_masses, panel_nodes, tail_nodes
+from inference.likelihoods.numbers.base import ClippedLaw, log_normal
+from inference.likelihoods.numbers.flows import laplace_flows
+from inference.likelihoods.numbers.mixtures import log_mixture, mixture_cells
+from inference.likelihoods.numbers.quadrature import Nodes, end_nodes, log_masses, panel_nodes, tail_nodes
 
 # Panels over the bounds at least, and Gauss-Legendre nodes in each: more where the density may be singular
 # at an end of its support, which the panels beside the first and last one still feel.

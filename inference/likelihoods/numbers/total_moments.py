@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
-from .base import ClippedExponential, ClippedLaw, ClippedNormal
-from .continuous import ClippedContinuous
-from .discrete import ClippedDiscrete
+from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
+from inference.likelihoods.numbers.continuous import ClippedContinuous
+from inference.likelihoods.numbers.discrete import ClippedDiscrete
 
 # A normal's moments: so many nodes over at most so many sd on each side of the mean.
 NODES, REACH = 32, 8.0

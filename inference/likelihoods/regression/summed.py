@@ -14,8 +14,8 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
-from .moments import SumLaw
-from .sigmoid import response_moments
+from inference.likelihoods.regression.moments import SumLaw
+from inference.likelihoods.regression.sigmoid import response_moments
 
 
 class _SymmetricMatrix(constraints.ParameterFreeConstraint):

@@ -7,8 +7,8 @@ from jax import Array
 from jax.typing import ArrayLike
 from numpyro.distributions import Laplace, Normal
 
-from .base import ClippedLaw
-from .flows import laplace_flows
+from inference.likelihoods.numbers.base import ClippedLaw
+from inference.likelihoods.numbers.flows import laplace_flows
 
 
 class LaplaceNoise(Laplace):

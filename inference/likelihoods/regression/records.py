@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import not_jax_tracer, validate_sample
 
-from .expected_sigmoid import expected_sigmoid, expected_sigmoids
+from inference.likelihoods.regression.expected_sigmoid import expected_sigmoid, expected_sigmoids
 
 _LOG_2PI = 1.8378770664093453
 Rule = Callable[[Array, Array], Array]

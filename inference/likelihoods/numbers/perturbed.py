@@ -12,11 +12,11 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, Exponential, Normal, constraints
 from numpyro.distributions.util import not_jax_tracer, validate_sample
 
-from .base import ClippedExponential, ClippedLaw, ClippedNormal
-from .continuous import ClippedContinuous
-from .counts import CellCounts
-from .discrete import ClippedDiscrete
-from .noise import LaplaceNoise, Noise
+from inference.likelihoods.counts import CellCounts
+from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
+from inference.likelihoods.numbers.continuous import ClippedContinuous
+from inference.likelihoods.numbers.discrete import ClippedDiscrete
+from inference.likelihoods.numbers.noise import LaplaceNoise, Noise
 
 
 def clipped(base: Distribution, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> ClippedLaw:

@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
-from .base import ClippedLaw
+from inference.likelihoods.numbers.base import ClippedLaw
 
 
 class NoisyCounts(Distribution):

@@ -13,8 +13,8 @@ from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
-from .base import ClippedLaw, log_laplace, log_normal
-from .mixtures import log_mixture, mixture_cells
+from inference.likelihoods.numbers.base import ClippedLaw, log_laplace, log_normal
+from inference.likelihoods.numbers.mixtures import log_mixture, mixture_cells
 
 MOST_POINTS = 1 << 14
 FEWEST_BEYOND = 512

@@ -11,7 +11,7 @@ from jax import Array
 from jax.typing import ArrayLike
 from numpyro.distributions.util import not_jax_tracer
 
-from .quadrature import panel_nodes
+from inference.likelihoods.numbers.quadrature import panel_nodes
 
 # Panels of 1/30 of the noise's sd with two nodes each, or of 1/8 with three.
 SHORT, FEW = 30, 2

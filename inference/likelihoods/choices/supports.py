@@ -16,8 +16,8 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
-from .counts import multinomial_log_prob
-from .packing import packed_log_likelihood
+from inference.likelihoods.choices.packing import packed_log_likelihood
+from inference.likelihoods.counts import multinomial_log_prob
 
 
 class SupportPatterns(Distribution):

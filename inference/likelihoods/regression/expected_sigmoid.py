@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .sigmoid import response_moments
+from inference.likelihoods.regression.sigmoid import response_moments
 
 # Table over t / s, s the width of the expected sigmoid.
 _TABLE_END, _TABLE_STEP = 40.0, 0.2

@@ -18,9 +18,9 @@ from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
-from .holder_groups import HolderGroups
-from .holder_noise import NoiseShape
-from .shared_moments import WeightedSums, solve_shared
+from inference.likelihoods.holders.groups import HolderGroups
+from inference.likelihoods.holders.noise import NoiseShape
+from inference.likelihoods.holders.shared_moments import WeightedSums, solve_shared
 
 
 def second_moments(

@@ -1,0 +1,1 @@
+"""The law of data holders' noisy sums, without latent sums."""

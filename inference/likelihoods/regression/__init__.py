@@ -1,0 +1,1 @@
+"""Laws of regressions: of summed second moments, and of perturbed records."""
