@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.models.base import Draws
-from inference.ordered_simplex import breaking_order
 from inference.priors.laws import law
-from inference.share_sticks import ShareSticks, coordinates_of, shares_of
+from inference.priors.ordered_simplex import breaking_order
+from inference.priors.share_sticks import ShareSticks, coordinates_of, shares_of
 from schemas import Question
 
 Values = NDArray[np.float64]

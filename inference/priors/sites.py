@@ -13,9 +13,9 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
-from inference.ordered_simplex import OrderedDirichlet
 from inference.priors.defaults import priors_of
 from inference.priors.laws import law, rescaled, simplex_law, vector_law
+from inference.priors.ordered_simplex import OrderedDirichlet
 from inference.units import RecordUnits, field_units, fields_of, number_units
 from schemas import Question
 

@@ -15,9 +15,9 @@ from scipy.special import betaln
 from inference.calibration.job import calibrate
 from inference.models import model_for
 from inference.models.raw import raw_model_for
+from inference.priors.share_sticks import ShareSticks, coordinates_of, shares_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
-from inference.share_sticks import ShareSticks, coordinates_of, shares_of
 from ldp_client import mechanism_for
 from ldp_client.wording import describe
 from schemas import Study
