@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.ddplr import constants, discrepancy, prediction, ridges, shrinkage
 from benchmarks.ddplr.constants import Bounds
-from benchmarks.ddplr.estimates import SAME_PRIOR, draws_of, split_r_hat
-from benchmarks.ddplr.published import COLUMNS, INTERVALS, MEANS
+from benchmarks.ddplr.estimates import PUBLISHED, SAME_PRIOR, draws_of, split_r_hat
+from benchmarks.ddplr.published import INTERVALS, MEANS
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
 from benchmarks.ddplr.tables import simulated
 
@@ -49,7 +49,7 @@ def test_right_noise_covers_every_exchange_of_records_and_published_does_not(bou
 def test_published_figures_are_whole():
     assert {key[0] for key in MEANS} == {"PowerPlant", "BikeSharing", "AirQuality", "3droad"}
     for key, means in MEANS.items():
-        assert len(means) == len(INTERVALS[key]) == len(COLUMNS)
+        assert len(means) == len(INTERVALS[key]) == len(PUBLISHED)
         assert all(
             low - 1e-4 <= mean <= high + 1e-4 for mean, (low, high) in zip(means, INTERVALS[key], strict=True)
         )
