@@ -1,13 +1,18 @@
-"""One browser for each test module, and a site of its own for each test."""
+"""One browser and one collector for each test module, and a site of its own for each test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from selenium import webdriver
 
+from schemas import Study
+from tests.collector.conftest import Server
 from tests.portable import chromium
+from tests.portable.participant import SMALL, Participant
 from tests.portable.site import Site
 
 
@@ -31,3 +36,28 @@ def page(browser: webdriver.Chrome, site: Site) -> webdriver.Chrome:
     """The browser on a blank page of the site."""
     browser.get(f"{site.url}/pages/blank.html")
     return browser
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("collector"))
+    yield started
+    started.kill()
+
+
+@pytest.fixture
+def meet(
+    browser: webdriver.Chrome, server: Server, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Participant]]:
+    """Publish a study for this test, and open its page in a browser that has forgotten everything."""
+
+    def meet(document: Mapping[str, Any] = SMALL, invitation: str = "") -> Participant:
+        name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")
+        study = Study({**document, "id": name[:64]})
+        server.request("POST", "/v1/studies", study.document)
+        browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "all"})
+        browser.get_log("performance")
+        return Participant(browser, server, study, invitation)
+
+    yield meet
+    chromium.set_offline(browser, False)

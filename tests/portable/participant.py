@@ -11,6 +11,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from collector.exports.download import fetch_reports
 from schemas import Report, Study
+from tests import studies
 from tests.collector.conftest import TOKEN, Server
 
 WAIT_SECONDS = 20
@@ -27,6 +28,15 @@ request.onsuccess = () => {
   };
 };
 """
+
+# What most of these tests ask, and what the person answers.
+TEXT = {"text": "How many hours did you work?"}
+SMALL = studies.document(
+    {**studies.NUMBER, **TEXT}, studies.YES_NO, title="Hours & <b>habits</b>", purpose="To <i>see</i>."
+)
+MENU = {**studies.CHOICE, "id": "month", "choices": [f"month {number}" for number in range(12)]}
+EVERY_KIND = studies.document(*studies.ALL, MENU)
+ANSWERS = {"hours": "3.5", "ever": "yes"}
 
 
 class Participant:

@@ -1,0 +1,130 @@
+"""Kept answers in the browser: drawn once, paid once, wiped for good."""
+
+import base64
+
+import pytest
+
+from ldp_client import mechanism_for
+from schemas import Study
+from tests import studies
+from tests.portable.browser_device import (
+    answered,
+    withdraw,
+)
+from tests.portable.chromium import run
+from tests.statistics import share_is
+
+ROUNDS = """
+const [documents, answers] = args;
+const outcomes = [];
+for (const document of documents) {
+  const study = await parseStudy(JSON.stringify(document));
+  const device = await openDevice({ maxEpsilon: "4" });
+  const answer = device.answer(study, answers);
+  const outcome = await answer.then(({ body }) => JSON.parse(body), ({ code }) => code);
+  outcomes.push([outcome, (await device.status(study)).answered, await device.epsilonLeft()]);
+}
+return outcomes;
+"""
+
+
+def rounds(*versions, question=studies.MEMOIZED_BITS):
+    return [{**studies.document(question), "version": version} for version in versions]
+
+
+def kept_answers(page):
+    script = """
+    await openDevice({ maxEpsilon: "4" });
+    return new Promise((resolve) => {
+      indexedDB.open("ldpkit").onsuccess = ({ target: { result: database } }) => {
+        database.transaction("ledger").objectStore("ledger").get(0).onsuccess = ({ target: { result } }) => {
+          database.close();
+          resolve(result.permanent.map(({ question, answer }) => [question, [...answer]]));
+        };
+      };
+    });
+    """
+    return run(page, script)
+
+
+def test_a_memoized_answer_is_drawn_once_and_paid_once(page):
+    """The permanent answer stays, whatever is answered later; each version has one report."""
+    first, again, second = run(page, ROUNDS, rounds(1, 1, 2), {"brand": "worker"})
+    assert again == ["answered", True, 2]
+    assert [outcome[0]["version"] for outcome in (first, second)] == [1, 2]
+    assert [outcome[1:] for outcome in (first, second)] == [[True, 2], [True, 2]]
+    ((question, answer),) = kept_answers(page)
+    assert (question, len(answer)) == ("brand", 1)
+    ((_, older, _),) = run(page, ROUNDS, rounds(1), {"brand": "worker"})
+    assert older
+    run(page, ROUNDS, rounds(3, 4), {"brand": "student"})
+    assert kept_answers(page) == [[question, answer]]
+
+
+def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(page):
+    """500 rounds whose true answer changes: one law, that of the permanent bits flipped again."""
+    study = Study(studies.document(studies.MEMOIZED_BITS))
+    mechanism = mechanism_for(study.questions[0])
+    script = """
+    const [document, versions] = args;
+    const device = await openDevice({ maxEpsilon: "4" });
+    const study = await parseStudy(JSON.stringify(document));
+    const payloads = [];
+    for (let version = 1; version <= versions; version++) {
+      const brand = version % 2 ? "worker" : "teacher";
+      const { body } = await device.answer({ ...study, version }, { brand });
+      payloads.push(JSON.parse(body).payloads.brand);
+    }
+    return payloads;
+    """
+    count = 500
+    payloads = [base64.b64decode(text)[0] for text in run(page, script, study.document, count)]
+    ((_, (permanent,)),) = kept_answers(page)
+    share = mechanism.again / 2**32
+    for bit in range(3):
+        flips = sum((payload ^ permanent) >> bit & 1 for payload in payloads)
+        assert share_is(flips, count, share)
+        assert not share_is(flips, count, share + 0.25)
+
+
+@pytest.mark.parametrize(
+    "change", [{"choices": ["a", "b", "worker"]}, {"mechanism": studies.CHOICE["mechanism"]}]
+)
+def test_another_question_of_the_same_name_is_not_answered_with_the_old_answer(page, change):
+    changed = rounds(2, question={**studies.MEMOIZED_BITS, **change})
+    *_, (refused, _, left) = run(page, ROUNDS, rounds(1) + changed, {"brand": "worker"})
+    assert (refused, left) == ("answered", 2)
+
+
+def test_what_was_answered_without_a_permanent_answer_is_not_asked_again_as_memoized(page):
+    """Its noise would be drawn twice, and only the second time paid for."""
+    once = {**studies.MEMOIZED_BITS, "mechanism": studies.CHOICE["mechanism"]}
+    documents = [studies.document(once), *rounds(2)]
+    *_, (refused, was_answered, left) = run(page, ROUNDS, documents, {"brand": "worker"})
+    assert (refused, was_answered, left) == ("answered", True, 3)
+
+
+def test_withdrawal_wipes_the_permanent_answer_for_good(page):
+    (document,) = rounds(1)
+    answered(page, document, {"brand": "worker"})
+    assert withdraw(page, document) == 0
+    assert kept_answers(page) == [["brand", []]]
+    ((refused, was_answered, _),) = run(page, ROUNDS, rounds(2), {"brand": "worker"})
+    assert (refused, was_answered) == ("answered", True)
+
+
+def test_two_versions_race_for_one_permanent_answer(page):
+    script = """
+    const [documents, answers] = args;
+    const studies = await Promise.all(documents.map((document) => parseStudy(JSON.stringify(document))));
+    for (let round = 0; round < 10; round++) {
+      const name = `two-${round}`;
+      const devices = await Promise.all(studies.map(() => openDevice({ maxEpsilon: "4", name })));
+      await Promise.all(studies.map((study, index) => devices[index].answer(study, answers)));
+    }
+    return Promise.all(Array.from({ length: 10 }, async (_, round) => {
+      const device = await openDevice({ maxEpsilon: "4", name: `two-${round}` });
+      return device.epsilonLeft();
+    }));
+    """
+    assert run(page, script, rounds(1, 2), {"brand": "worker"}) == [2] * 10

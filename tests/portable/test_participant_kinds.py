@@ -1,0 +1,182 @@
+"""The participant's page with long lists, kept answers, questions drawn by chance, and invitations."""
+
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.cli import main
+from ldp_client.wording import odds
+from schemas import Report
+from tests import studies
+from tests.portable import chromium
+from tests.portable.participant import ANSWERS, Participant
+
+STATED = {"epsilon": "1", "delta": "1e-6"}
+TOWN = {
+    **studies.CHOICE,
+    "id": "town",
+    "text": "Which of the listed towns do you live in?",
+    "choices": {"count": 200_000},
+    "mechanism": {"name": "olh", "epsilon": "2"},
+}
+HEIGHT = {
+    **studies.NUMBER,
+    "id": "height",
+    "text": "How tall are you, in cm?",
+    "bounds": ["140", "200"],
+    "mechanism": {"name": "gaussian", **STATED},
+}
+HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
+WAGE = {**studies.RECORD, "text": "About your work"}
+NEWER = {
+    "olh": (TOWN, {"town": "123456"}, "which stands for many choices"),
+    "gaussian": (HEIGHT, {"height": "171.5"}, "How tall are you, in cm?"),
+    "gaussian_record": (
+        WAGE,
+        {"wage/age": "30", "wage/years": "4", "wage/rate": "4"},
+        "a noisy number for each of age, years, rate",
+    ),
+    "memoized": (HABIT, {"habit": "yes"}, "Did you ride a bicycle this week?"),
+}
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_answer_reload_offline_again_withdraw(meet, name):
+    question, answers, words = NEWER[name]
+    person = meet(studies.document(question))
+    other = person.duplicate()
+    person.answer(**answers)
+    person.until("report")
+    shown = person.body
+    assert words in person.text
+    person.browser.refresh()
+    person.until("report")
+    assert person.body == shown
+    chromium.set_offline(person.browser, True)
+    person.send()
+    person.until_says("It will leave when the collector can be reached")
+    chromium.set_offline(person.browser, False)
+    person.until_says("This was sent")
+    (report,) = person.stored()
+    assert report == Report.from_json(shown)
+    mechanism_for(person.study.questions[0]).check(report.payloads[question["id"]])
+    person.enter(other)
+    person.answer(**answers)
+    person.until_says("This browser has answered already")
+    assert person.body == shown
+    person.leave()
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.stored() == []
+
+
+def test_a_kept_answer_is_repeated_in_the_next_version(meet):
+    person = meet(studies.document(HABIT))
+    assert "repeat the noisy answer that is kept here" in person.text
+    person.answer(habit="yes")
+    person.until("report")
+    person.send()
+    person.until_says("This was sent")
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 2})
+    person.browser.refresh()
+    person.until("ask")
+    person.answer(habit="no")
+    person.until("report")
+    assert Report.from_json(person.body).version == 2
+    person.send()
+    person.until_says("This was sent")
+    assert sorted(report.version for report in person.stored()) == [1, 2]
+    spent, reports = person.ledger()
+    assert (spent, len(reports)) == (["habit"], 2)
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.stored() == []
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 3})
+    person.browser.refresh()
+    person.until("gone")
+
+
+def test_consent_is_to_the_report_that_is_shown(meet):
+    """While it was shown another tab answered the next round: that report was not agreed to."""
+    person = meet(studies.document(HABIT))
+    person.answer(habit="yes")
+    person.until("report")
+    shown = person.body
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 2})
+    person.enter(person.duplicate())
+    person.answer(habit="yes")
+    person.until("report")
+    later = person.body
+    person.leave()
+    assert person.body == shown != later
+    person.send()
+    person._until(lambda: person.body == later)
+    assert person.stored() == []
+    assert [report["state"] for report in person.ledger()[1]] == ["held", "held"]
+    person.send()
+    person.until_says("This was sent")
+    assert person.stored() == [Report.from_json(later)]
+
+
+def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
+    person = meet(studies.document(TOWN, HEIGHT, studies.YES_NO, ask_one=True))
+    assert "draws one of the 3 questions by chance" in person.text
+    assert odds(2.0) in person.text
+    person.answer(town="5", height="171", ever="yes")
+    person.until("report")
+    assert person.text.count("chance drew another question") == 2
+    shown = person.body
+    person.send()
+    person.until_says("This was sent")
+    (report,) = person.stored()
+    assert report == Report.from_json(shown)
+    assert len(report.payloads) == 1
+    assert len(person.ledger()[0]) == 3
+
+
+@pytest.fixture
+def invitations(server, capsys):
+    """A function study id, count → so many new invitations, without which it takes no more reports."""
+
+    def invite(study_id, count):
+        database = f"sqlite:///{server.database}"
+        capsys.readouterr()
+        assert main(["admin", "invite", study_id, "--count", str(count), "--database", database]) == 0
+        return capsys.readouterr().out.split()
+
+    return invite
+
+
+def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
+    person = meet()
+    first, second = invitations(person.study.id, 2)
+    person = Participant(person.browser, person.server, person.study, first)
+    person.answer(**ANSWERS)
+    person.until("report")
+    assert first not in person.body
+    person.send()
+    person.until_says("This was sent")
+    assert len(person.stored()) == 1
+    forget = {"origin": person.server.url, "storageTypes": "all"}
+    person.browser.execute_cdp_cmd("Storage.clearDataForOrigin", forget)
+    person = Participant(person.browser, person.server, person.study, first)
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.send()
+    person.until_says("takes reports from invited people only")
+    person.find("#invite input").send_keys(f" \u201c{second}\u200b\u201d ")
+    person.click("#invite button")
+    person.until_says("This was sent")
+    assert len(person.stored()) == 2
+
+
+def test_an_invitation_can_be_typed_with_the_answers(meet, invitations):
+    person = meet()
+    (code,) = invitations(person.study.id, 1)
+    person.browser.refresh()
+    person.until("ask")
+    person.find("#answers .invitation").send_keys(code)
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.send()
+    person.until_says("This was sent")
+    assert len(person.stored()) == 1
