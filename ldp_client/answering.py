@@ -35,7 +35,8 @@ def perturb_answers(
     """One report with a fresh id. All answers are checked before any noise is drawn. Raises AnswerError.
 
     Reads `random` in the order of the study's questions, then for the id. A study that asks one question
-    has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is reported.
+    has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is reported, and
+    the report's padding makes its size that of any other.
     """
     return report_of(study, mechanisms, quantise_answers(study, mechanisms, answers), random)
 
@@ -47,4 +48,17 @@ def report_of(
     asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
     payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     report_id = hexlify(random(ID_BYTES)).decode()
-    return Report(report_id, study.id, study.version, study.digest, payloads)
+    padding = padding_of(study, mechanisms, payloads)
+    return Report(report_id, study.id, study.version, study.digest, payloads, padding)
+
+
+def padding_of(study: "Study", mechanisms: "dict[str, Mechanism]", payloads: "dict[str, bytes]") -> int:
+    """Spaces behind a report's text, so that its size does not tell which question was drawn."""
+    if not study.ask_one:
+        return 0
+    sizes = {name: len(name) + _base64_size(mechanisms[name].payload_size) for name in mechanisms}
+    return max(sizes.values()) - sum([sizes[name] for name in payloads])
+
+
+def _base64_size(size: int) -> int:
+    return (size + 2) // 3 * 4

@@ -144,8 +144,7 @@ class Device:
             from ldp_client.secure_sum.queueing import queued_shares
 
             return queued_shares(terms.study, report, due)
-        body = report.to_json() + terms.padding(set(report.payloads))
-        return Queued(report.id, self.collector, terms.study.id, body, due, invitation)
+        return Queued(report.id, self.collector, terms.study.id, report.to_json(), due, invitation)
 
     def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
         """Send what is due to this device's collector, byte for byte as it was written, and ask for the

@@ -56,13 +56,6 @@ class Terms:
             Fraction(join([cost.epsilon for cost in costs])), Fraction(join([cost.delta for cost in costs]))
         )
 
-    def padding(self, answered: "set[str]") -> str:
-        """Spaces behind a report's text, so that its size does not tell which question was drawn."""
-        if not self.asks_one:
-            return ""
-        sizes = {name: len(name) + _base64_size(self.mechanisms[name].payload_size) for name in self.costs}
-        return " " * (max(sizes.values()) - sum([sizes[name] for name in answered]))
-
     def refuse_outside_days(self, today: date) -> None:
         """Raises RefusedError before the study opens and after it closes."""
         study = self.study
@@ -94,10 +87,6 @@ def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> 
 
 def _unknown(study: str, what: str) -> RefusedError:
     return RefusedError(f"{study} cannot be answered: {what}; a newer version of ldpkit may know it")
-
-
-def _base64_size(size: int) -> int:
-    return (size + 2) // 3 * 4
 
 
 def _cost(question: "Question", mechanism: "Mechanism") -> Cost:

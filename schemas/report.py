@@ -52,15 +52,19 @@ class Report:
     """One device's noisy answers. `from_json` and `from_document` validate; the constructor does not.
 
     id: 32 hexadecimal digits drawn by the device. study, version, digest: which document was
-    answered. payloads: {question id: the mechanism's bytes}.
+    answered. payloads: {question id: the mechanism's bytes}. padding: spaces behind its text when it
+    leaves the device; whoever reads it drops them.
     """
 
-    def __init__(self, id: str, study: str, version: int, digest: str, payloads: "dict[str, bytes]") -> None:
+    def __init__(
+        self, id: str, study: str, version: int, digest: str, payloads: "dict[str, bytes]", padding: int = 0
+    ) -> None:
         self.id = id
         self.study = study
         self.version = version
         self.digest = digest
         self.payloads = payloads
+        self.padding = padding
 
     @classmethod
     def from_document(cls, document: "Any") -> "Report":
@@ -85,8 +89,8 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """The canonical JSON text."""
-        return canonical_json(self.to_document())
+        """The canonical JSON text, and the padding."""
+        return canonical_json(self.to_document()) + " " * self.padding
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Report) and self.to_document() == other.to_document()

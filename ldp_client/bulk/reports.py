@@ -1,5 +1,6 @@
 """Many people's reports at once."""
 
+from ldp_client.answering import padding_of
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.bulk.randomness import below
 from schemas.report import ID_BYTES, Report
@@ -33,4 +34,5 @@ def reports_of(
     ids = random(ID_BYTES * len(people)).hex()
     for row, kept in enumerate(payloads):
         report_id = ids[2 * ID_BYTES * row : 2 * ID_BYTES * (row + 1)]
-        yield Report(report_id, study.id, study.version, study.digest, kept)
+        padding = padding_of(study, mechanisms, kept)
+        yield Report(report_id, study.id, study.version, study.digest, kept, padding)
