@@ -127,7 +127,18 @@ def _total(study: "Study") -> str:
     delta = f", delta {rounded_up(float(study.delta), DIGITS)}" if float(study.delta) else ""
     if study.ask_one:
         return (
-            f"each device answers one of the {len(study.questions)} questions, drawn at random: "
-            f"{epsilon}{delta} (the largest of them)"
+            f"each device answers one of the {len(study.questions)} questions, drawn at random"
+            f"{_drawn_in_words(study, f'{epsilon}{delta}')}"
         )
     return f"all {len(study.questions)} questions together: {epsilon}{delta} (their sum)"
+
+
+def _drawn_in_words(study: "Study", cost: str) -> str:
+    repeated = sum([question.repeats for question in study.questions])
+    if not repeated:
+        return f": {cost} (the largest of them)"
+    others = " and the largest of the others" if repeated < len(study.questions) else ""
+    return (
+        f" in each version: {cost} (the sum of the memoized ones{others}: "
+        f"over all versions, a device may come to answer so many)"
+    )

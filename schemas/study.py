@@ -83,6 +83,8 @@ class Question:
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
         self.mechanism = Mechanism(parsed["mechanism"])
         self.model = Model(parsed["model"])
+        # Whether each version of the study may ask it again.
+        self.repeats = self.mechanism.name == "memoized"
 
 
 class Study:
@@ -141,22 +143,28 @@ class Study:
 
     @property
     def epsilon(self) -> Rational:
-        """The sum of the questions' stated epsilon (basic composition), in nats; the largest if ask_one."""
+        """What these questions cost a device, in all versions together, in nats: the sum of their stated
+        epsilon (basic composition).
+
+        If ask_one, a device answers one of those that are asked once, and costs the largest of them. But
+        every version draws anew among those that are memoized, and a device may come to answer all: they
+        count in full.
+        """
         return self._together([question.mechanism.epsilon for question in self.questions])
 
     @property
     def delta(self) -> Rational:
-        """The sum of the questions' stated delta; the largest if ask_one."""
+        """The same of their stated delta."""
         return self._together([question.mechanism.delta for question in self.questions])
 
     def _together(self, costs: "list[Rational]") -> Rational:
-        total = costs[0]
-        for cost in costs[1:]:
-            if not self.ask_one:
+        total = largest = Rational(0)
+        for question, cost in zip(self.questions, costs):
+            if not self.ask_one or question.repeats:
                 total = total + cost
-            elif total < cost:
-                total = cost
-        return total
+            elif largest < cost:
+                largest = cost
+        return total + largest
 
     def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
         """(question, problem) if a report with payloads for these questions does not answer this study.

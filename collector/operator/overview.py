@@ -81,6 +81,7 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "reports": overview.reports,
         "epsilon": f"{epsilon:g}",
         "ask_one": rules.study.ask_one,
+        "repeats": any(question.repeats for question in rules.study.questions),
         "odds": odds_of(rules.study, epsilon, float(rules.study.delta)),
         "unit": rules.study.unit,
         "questions": _questions(rules, fitted, overview.reports),

@@ -53,7 +53,7 @@ def page(study_id: str) -> Response:
         mechanisms=rules.mechanisms,
         over=state.closed,
         invited=state.invited,
-        rounds=all(asked.mechanism.name == "memoized" for asked in rules.study.questions),
+        repeated=sum(asked.repeats for asked in rules.study.questions),
         odds=lambda privacy: odds_of(rules.study, float(privacy.epsilon), float(privacy.delta)),
         modules=modules_for(rules.study),
         budget=BUDGET,

@@ -1,14 +1,17 @@
 """A study that asks each device one question, drawn before anything depends on an answer."""
 
+import os
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from ldp_client import mechanism_for
+from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk.reports import reports_of
 from ldp_client.wording import describe
-from schemas import Rational, Study
+from schemas import Rational, Report, Study
 from schemas.errors import AnswerError, ReportError
 from summaries import check_report, summarize
 from tests import studies
@@ -31,6 +34,50 @@ def test_it_costs_the_largest_epsilon_and_delta():
     assert (every.epsilon, every.delta) == (Rational(5), Rational.parse("1e-6"))
     assert "one of the 4 questions" in describe(STUDY)[-1]
     assert "epsilon 2, delta 1e-06 (the largest" in describe(STUDY)[-1]
+
+
+REPEATED = [
+    studies.MEMOIZED,
+    {**studies.MEMOIZED, "id": "other"},
+    studies.with_epsilon(studies.YES_NO, "0.5"),
+    studies.with_epsilon(studies.NUMBER, "0.25"),
+]
+
+
+def test_memoized_questions_cost_their_sum_as_each_version_draws_another():
+    """And of those that are asked once a device answers one at most."""
+    whole = studies.MEMOIZED["mechanism"]["epsilon"]
+    pair = Study(studies.document(*REPEATED[:2], ask_one=True))
+    assert pair.epsilon == Rational.parse(whole) * Rational(2)
+    assert "(the sum of the memoized ones: over" in describe(pair)[-1]
+    mixed = Study(studies.document(*REPEATED, ask_one=True))
+    assert mixed.epsilon == pair.epsilon + Rational.parse("0.5")
+    assert "(the sum of the memoized ones and the largest of the others: over" in describe(mixed)[-1]
+    once = Study(studies.document(*REPEATED[2:], REPEATED[0], ask_one=False))
+    assert once.epsilon == Rational.parse(whole) + Rational.parse("0.75")
+
+
+def test_no_device_spends_more_on_memoized_questions_than_the_study_states(tmp_path):
+    device, drawn = Device(tmp_path, "64", require_consent=False), set()
+    for version in range(1, 100):
+        study = Study(studies.document(*REPEATED[:2], ask_one=True, version=version))
+        device.answer(study, {"habit": "yes", "other": "no"})
+        drawn.update(*[Report.from_json(queued.body).payloads for queued in device.ledger.queued()])
+        if len(drawn) == 2:
+            break
+    assert len(drawn) == 2
+    assert 64 - device.epsilon_left == Fraction(study.epsilon.numerator, study.epsilon.denominator)
+
+
+def test_a_reports_size_does_not_tell_the_question():
+    """Also where a gateway or a microcontroller sends what this gives, and in a batch."""
+    texts = [report_of(ANSWERS).to_json() for _ in range(60)]
+    assert len({next(iter(Report.from_json(text).payloads)) for text in texts}) == len(PARTS)
+    assert len({len(text) for text in texts}) == 1
+    quantised = [(name, MECHANISMS[name].quantise(ANSWERS[name])) for name in MECHANISMS]
+    batch = list(reports_of(STUDY, MECHANISMS, [quantised] * 60, os.urandom))
+    assert {len(report.to_json()) for report in batch} == {len(texts[0])}
+    assert any(text.endswith("}") for text in texts)
 
 
 def test_every_question_is_drawn_equally_often():
