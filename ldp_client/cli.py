@@ -17,9 +17,15 @@ from schemas.errors import LdpkitError, MissingExtraError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
     from typing import Optional
 
 COMMAND_GROUP = "ldpkit.commands"
+# Their packages need a newer Python than a device does.
+GROUPS_OF_EXTRAS = ("collector", "inference")
+_HAS_EXTRAS = sys.version_info >= (3, 11)
+DEMO = "To see it all at work: ldpkit demo"
+OLD_PYTHON = "On Python 3.11 or newer there are also those of the collector and of the analyst."
 COLLECTOR_MODULES = (
     "alembic",
     "cryptography",
@@ -73,13 +79,22 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ldpkit",
         description="Ask many people a question, and learn what the answers say without anyone's answer.",
-        epilog="`ldpkit COMMAND --help` shows an example of each. To see it all at work: ldpkit demo",
+        epilog=f"`ldpkit COMMAND --help` shows an example of each. {DEMO if _HAS_EXTRAS else OLD_PYTHON}",
     )
     parser.add_argument("--version", action="version", version=f"ldpkit {version('ldpkit')}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
+    for entry in sorted(_command_groups(), key=lambda entry: entry.name):
         entry.load()(subparsers)
     return parser
+
+
+def _command_groups() -> "list[EntryPoint]":
+    """Those that this Python can run: a device's own on each, the others where their extras install."""
+    if sys.version_info >= (3, 10):
+        found = list(entry_points(group=COMMAND_GROUP))
+    else:
+        found = list(entry_points().get(COMMAND_GROUP, ()))
+    return [group for group in found if _HAS_EXTRAS or group.name not in GROUPS_OF_EXTRAS]
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -18,6 +18,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
+def pytest_report_header() -> list[str]:
+    """Say what this machine leaves untested."""
+    from tests.portable.platforms import OLDEST, older_pythons
+
+    return [] if older_pythons() else [f"no Python {OLDEST} here: tests/portable leaves it out"]
+
+
 @pytest.fixture(autouse=True, scope="module")
 def forgotten_programs() -> Iterator[None]:
     """What a file's tests compiled does not stay in memory; the folder above has it."""

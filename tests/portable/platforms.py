@@ -14,6 +14,7 @@ from typing import Callable
 from tests.portable import npm
 
 REPOSITORY = Path(__file__).parents[2]
+OLDEST = "3.9"
 JAVASCRIPT = REPOSITORY / "ldp_client" / "js"
 MICROPYTHON_TEXT = """
 import json
@@ -50,9 +51,14 @@ def javascript(vectors: Path) -> Differences:
 
 
 def older_pythons() -> list[Path]:
-    """The oldest Python that devices may have, 3.9, where this machine has it."""
-    versions = (Path.home() / ".pyenv" / "versions").glob("3.9.*/bin/python3.9")
-    named = shutil.which("python3.9")
+    """The oldest Python that devices may have, where this machine has it (else the tests' summary says so)."""
+    return interpreters(OLDEST)
+
+
+def interpreters(version: str) -> list[Path]:
+    """One Python of that version, such as "3.9", or none."""
+    versions = (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python{version}")
+    named = shutil.which(f"python{version}")
     candidates = [*sorted(versions), *([Path(named)] if named else [])]
     return [path for path in candidates if _runs(path)][:1]
 
