@@ -18,11 +18,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
-def pytest_report_header() -> list[str]:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what this machine leaves untested."""
     from tests.portable.platforms import OLDEST, older_pythons
 
-    return [] if older_pythons() else [f"no Python {OLDEST} here: tests/portable leaves it out"]
+    if not older_pythons():
+        terminalreporter.write_line(f"no Python {OLDEST} here: tests/portable leaves it out")
 
 
 @pytest.fixture(autouse=True, scope="module")
