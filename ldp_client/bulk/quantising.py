@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ldp_client.bulk.masks import without_mask
 from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
 def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     """The integers of many answers. Raises AnswerError.
 
-    answers: an array of numbers (missing: NaN), of booleans for a yes/no, of labels or of numbered choices;
-    for a record {field: array, …, response: array}. Anything else is taken as a sequence of what one
-    device may answer.
+    answers: an array of numbers (missing: NaN, or masked), of booleans for a yes/no, of labels or of
+    numbered choices; for a record {field: array, …, response: array}. Anything else is taken as a sequence
+    of what one device may answer.
     """
     if isinstance(answers, dict):
         if isinstance(mechanism, GaussianStatistics):
             return _records(mechanism, answers)
         answers = _each_record(mechanism, answers)
+    answers = without_mask(answers)
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
         if isinstance(mechanism, ChoiceMechanism):
             return _choices(mechanism, answers)
@@ -46,7 +48,7 @@ def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dic
     """The records of {field: column}. What is not an array keeps its values: True is no number."""
     columns = [
         np.asarray(column).tolist() if hasattr(column, "dtype") else list(column)
-        for column in answers.values()
+        for column in map(without_mask, answers.values())
     ]
     if len({len(column) for column in columns}) > 1:
         raise AnswerError(mechanism.field, "must have columns of one length")
@@ -89,7 +91,7 @@ def signed(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", size: in
 
 def _records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integers":
     """v of every record, as GaussianStatistics.quantise gives it."""
-    columns = {name: np.asarray(answers[name]) for name in answers}
+    columns = {name: np.asarray(without_mask(answers[name])) for name in answers}
     _check_columns(mechanism, columns)
     features = [signed(columns[field.id], _bounds(field), UNIT) for field in mechanism.features]
     response = columns[mechanism.response.id]

@@ -49,8 +49,10 @@ def _as_float(value: "Any", field: str) -> float:
 
 
 def _is_number(value: "Any") -> bool:
-    # MicroPython's own numbers have no __float__ to be seen.
-    return isinstance(value, (int, float)) or hasattr(value, "__float__")
+    # MicroPython's own numbers have no __float__ to be seen; NumPy's booleans have one.
+    return isinstance(value, (int, float)) or (
+        hasattr(value, "__float__") and str(getattr(value, "dtype", "")) != "bool"
+    )
 
 
 def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:

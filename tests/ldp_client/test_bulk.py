@@ -210,6 +210,54 @@ def test_arrays_that_do_not_fit_are_refused_before_any_noise(question, answers):
     assert caught.value.field.startswith(question["id"])
 
 
+def masked(values, *hidden):
+    return np.ma.masked_array(values, [index in hidden for index in range(len(values))])
+
+
+def test_what_lies_under_a_mask_is_never_used():
+    """A masked number is a missing one, in whatever column."""
+    hours = mechanism(studies.NUMBER)
+    missing = hours.quantise(None)
+    for values in (np.asarray([24.0, 3.0]), np.asarray([24, 3])):
+        assert quantise_many(hours, masked(values, 0)).tolist() == [missing, hours.quantise(3)]
+        assert quantise_many(hours, masked(values)).tolist() == [hours.quantise(24), hours.quantise(3)]
+    for question in (studies.LINEAR, studies.RECORD):
+        rating = mechanism(question)
+        columns = {
+            "age": masked([40.0, 20.0], 0),
+            "years": masked([20, 5], 1),
+            "rate": np.asarray([1.0, 2.0]),
+        }
+        people = [{"age": None, "years": 20, "rate": 1}, {"age": 20, "years": None, "rate": 2}]
+        expected = [tuple(rating.quantise(person)) for person in people]
+        assert [tuple(row) for row in quantise_many(rating, columns)] == expected
+
+
+def test_a_masked_choice_is_no_answer():
+    for question, values in (
+        (studies.CHOICE, np.asarray(["worker", "worker"])),
+        (studies.NEWER[1], np.asarray([3, 4])),
+        (studies.YES_NO, np.asarray([True, False])),
+    ):
+        assert len(quantise_many(mechanism(question), masked(values))) == 2
+        with pytest.raises(AnswerError):
+            quantise_many(mechanism(question), masked(values, 1))
+    risk = {"age": np.ones(2), "years": np.ones(2), "affair": masked([True, False], 1)}
+    with pytest.raises(AnswerError, match="affair"):
+        quantise_many(mechanism(studies.LOGISTIC), risk)
+
+
+def test_numpys_booleans_are_no_numbers():
+    for question, answer in (
+        (studies.NUMBER, np.bool_(True)),
+        (studies.NUMBER, np.asarray(True)),
+        (studies.LINEAR, {**studies.ANSWERS["rating"], "age": np.bool_(False)}),
+    ):
+        with pytest.raises(AnswerError, match="must be a number"):
+            mechanism(question).quantise(answer)
+    assert mechanism(studies.NUMBER).quantise(np.float32(3)) == mechanism(studies.NUMBER).quantise(3)
+
+
 def test_products_are_scaled_exactly_close_to_a_half_too():
     multipliers = [1 << 59, (1 << 41) + 1, (1 << 37) - 3]
     random = np.random.default_rng(5)

@@ -60,7 +60,7 @@ class Columns:
         for name in given:
             if name not in expected:
                 raise AnswerError(self.question, f"the study does not ask for the column {str(name)[:64]!r}")
-        columns = [part[name] for name in expected]
+        columns = [_without_mask(part[name]) for name in expected]
         for name, column in zip(expected, columns):
             self._check_column(name, column, columns[0])
         return columns
@@ -110,6 +110,14 @@ class Columns:
             scaled.append(signed(values, field.bounds, UNIT))
         features = clip_norms(np.column_stack(scaled[:-1]), self.norm)
         return np.column_stack([np.full(len(features), UNIT), features, scaled[-1]])
+
+
+def _without_mask(column: "Any") -> "Any":
+    if not hasattr(column, "mask"):
+        return column
+    from ldp_client.bulk.masks import without_mask
+
+    return without_mask(column)
 
 
 def as_arrays(columns: "list[Any]") -> "list[Any] | None":

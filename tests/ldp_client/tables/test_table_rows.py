@@ -103,6 +103,17 @@ def test_arrays_are_checked_as_lists_are(bad, problem):
             mechanism().quantise(columns)
 
 
+@pytest.mark.parametrize("size", [10, 1000])
+def test_a_masked_value_is_missing(size):
+    """Whatever lies under the mask, in small tables and in large ones."""
+    part = {name: column[:size] for name, column in COLUMNS.items()}
+    hidden = np.ma.masked_array(part["v"], np.arange(size) == 6)
+    with pytest.raises(AnswerError, match="row 7: is missing"):
+        mechanism().quantise({**part, "v": hidden})
+    unmasked = mechanism().quantise({**part, "v": np.ma.masked_array(part["v"])})
+    assert unmasked.sums == mechanism().quantise(part).sums
+
+
 def test_fewer_rows_than_a_group_are_refused():
     with pytest.raises(AnswerError, match="fewer rows than one group of 4"):
         mechanism(average=4).quantise(studies.ROWS)
