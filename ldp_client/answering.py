@@ -19,6 +19,8 @@ def quantise_answers(
     study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]"
 ) -> "list[tuple[str, Any]]":
     """Question ids and quantised answers, in the study's order. Raises AnswerError."""
+    if not isinstance(answers, dict):
+        raise AnswerError("answers", "must be {question id: answer}")
     names = [question.id for question in study.questions]
     for name in names:
         if name not in answers:

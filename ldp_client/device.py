@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
-    from ldp_client.sending import Flushed, Sender
+    from ldp_client.sending import Flushed
     from ldp_client.terms import Terms
     from schemas.report import Report
     from schemas.study import Study
@@ -60,11 +60,10 @@ class Device:
         self.policy = Policy(max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys)
         self.collector = "" if collector is None else self.policy.base_url(collector)
         self.require_consent = require_consent
-        if not 0 <= send_window <= LONGEST_WINDOW:
+        if not isinstance(send_window, (int, float)) or not 0 <= send_window <= LONGEST_WINDOW:
             raise InputError(f"send_window must be a number of seconds from 0 to {LONGEST_WINDOW}")
         self.send_window = send_window
         self.ledger = Ledger(os.fspath(folder))
-        self._sender: "Optional[Sender]" = None
 
     def fetch(self, study_id: str) -> "Study":
         """The study as the collector has it now, accepted by this device's policy.
@@ -151,14 +150,13 @@ class Device:
         deletion of what was withdrawn.
 
         now: send also what waits for its time. What cannot be sent stays queued, and so does what
-        belongs to another collector.
+        belongs to another collector, or goes to nodes that are not allowed: it is counted, with the reason.
         """
         # Loaded when there is something to send: answering needs no network.
         from ldp_client.sending import Sender
 
         collector = self._needed_collector()
-        self._sender = self._sender or Sender(self.ledger, collector)
-        return self._sender.flush(attempts, now)
+        return Sender(self.ledger, collector, self.policy).flush(attempts, now)
 
     def withdraw(self, study_id: str) -> int:
         """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.

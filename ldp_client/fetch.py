@@ -17,7 +17,7 @@ STUDIES_PATH = "/v1/studies/"
 def split_study_url(url: str) -> "tuple[str, str]":
     """(the collector's base URL, the study's id) of http(s)://host/v1/studies/ID. Raises InputError."""
     base, path, study_id = url.partition(STUDIES_PATH)
-    if not base.startswith(("http://", "https://")) or not path or not study_id:
+    if not base.lower().startswith(("http://", "https://")) or not path or not study_id:
         raise InputError(f"{url} is not of the form http://host{STUDIES_PATH}ID")
     return base, study_id
 

@@ -1,8 +1,9 @@
 """The reports of a device, from the noise to their deletion.
 
 A report is "queued" until it is tried for the first time, then "trying" until the collector has
-taken it, then "sent": without its body, but with its id, so that its deletion can still be asked
-for. "withdrawn" ones are asked to be deleted until the collector says that they are.
+taken it, then "sent", or "refused" for good: without its body, but with its id, so that its deletion
+can still be asked for. Also of a refused one, as an earlier attempt may have arrived, or a share of it.
+"withdrawn" ones are asked to be deleted until the collector says that they are.
 """
 
 import os
@@ -107,13 +108,22 @@ def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> b
 
 def note_sent(connection: sqlite3.Connection, report_id: str) -> None:
     """The collector has it: only its id is kept, unless it was withdrawn meanwhile."""
-    wiped = "state = 'sent', digest = ?, body = '', invitation = ''"
+    _settle(connection, report_id, "sent")
+
+
+def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
+    """It is not sent again, and only its id is kept, unless it was withdrawn meanwhile."""
+    _settle(connection, report_id, "refused")
+
+
+def _settle(connection: sqlite3.Connection, report_id: str, state: str) -> None:
+    wiped = "state = ?, digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
-    connection.execute(query, (digest_of(""), report_id))
+    connection.execute(query, (state, digest_of(""), report_id))
 
 
 def drop(connection: sqlite3.Connection, report_id: str) -> None:
-    """Forget a report that a collector has deleted, or refused for good; its spend stays."""
+    """Forget a report that a collector has deleted; its spend stays."""
     connection.execute("DELETE FROM reports WHERE id = ?", (report_id,))
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Limits:
@@ -45,7 +46,8 @@ class Policy:
         self.keys = [load_public_key(key) for key in _listed("signing_keys", signing_keys)]
 
     def base_url(self, text: str) -> str:
-        """A collector's base URL without a slash at its end.
+        """A collector's base URL in the one spelling that is compared: scheme and host in small letters,
+        no default port, no slash at its end.
 
         Raises InputError for what is no https URL (http is taken for this machine only), RefusedError
         for a host that is not allowed.
@@ -54,7 +56,7 @@ class Policy:
 
         try:
             parts = urlsplit(text)
-            host = parts.hostname
+            host, port = parts.hostname, parts.port
         except ValueError:
             host = None
         odd = [character for character in text if character <= " " or character in "?#@\x7f"]
@@ -62,10 +64,13 @@ class Policy:
             raise InputError(f"the collector {text!r} is not a URL of the form https://host")
         if parts.scheme == "http" and host not in LOOPBACK:
             raise InputError(f"the collector {text!r} must be reached over https")
-        allowed = self.allowed_hosts
-        if allowed is not None and host not in allowed and parts.netloc.lower() not in allowed:
+        place = f"[{host}]" if ":" in host else host
+        default = DEFAULT_PORTS[parts.scheme]
+        names = {host, place, f"{place}:{port or default}"}
+        if self.allowed_hosts is not None and names.isdisjoint(self.allowed_hosts):
             raise RefusedError(f"the host {host} is not one that this device may talk to")
-        return text.rstrip("/")
+        shown = place if port in (None, default) else f"{place}:{port}"
+        return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}"
 
 
 def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":

@@ -1,22 +1,25 @@
 """Sending what is due, and asking for what is to be deleted."""
 
 import time
-from collections import deque
 
-from ldp_client import outbox
+from ldp_client import outbox, pacing
 from ldp_client.ledger import Ledger
 from ldp_client.locking import BusyError, locked, mark
 from ldp_client.secure_sum.outgoing import delete_shares, put_shares
 from ldp_client.upload import Outcome, delete_report, put_report, with_retries
+from schemas.errors import LdpkitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from typing import Callable
 
     from ldp_client.outbox import Queued
+    from ldp_client.policy import Policy
 
-MOST_REQUESTS = 15
-PERIOD_SECONDS = 60.0
+
+STILL_WAITS = ("waiting", "paced")
+PACED = f"{pacing.MOST_REQUESTS} attempts to send or delete a report a minute are the most"
 
 
 class Flushed:
@@ -24,7 +27,7 @@ class Flushed:
 
     sent, waiting, refused (for good, with reasons): reports. later: reports whose time has not come.
     deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
-    reason: why something waits.
+    waiting and undeleted count those of other collectors too. reason: why something waits.
     """
 
     def __init__(self) -> None:
@@ -37,29 +40,13 @@ class Flushed:
         self.reason = ""
 
 
-class Pace:
-    """At most so many reports and deletions a minute: beyond it the rest waits for another flush."""
-
-    def __init__(self, clock: "Callable[[], float]" = time.monotonic) -> None:
-        self._clock = clock
-        self._times: "deque[float]" = deque(maxlen=MOST_REQUESTS)
-
-    def allows(self) -> bool:
-        """Whether one more may be made now; if so it is counted."""
-        now = self._clock()
-        if len(self._times) == MOST_REQUESTS and now - self._times[0] < PERIOD_SECONDS:
-            return False
-        self._times.append(now)
-        return True
-
-
 class Sender:
-    """Sends what a ledger holds for one collector."""
+    """Sends what a ledger holds for one collector, and for the nodes of secure sums."""
 
-    def __init__(self, ledger: Ledger, collector: str) -> None:
+    def __init__(self, ledger: Ledger, collector: str, policy: "Policy") -> None:
         self._ledger = ledger
         self._collector = collector
-        self._pace = Pace()
+        self._policy = policy
 
     def flush(self, attempts: int, now: bool) -> Flushed:
         """One process of a device at a time, so that no deletion overtakes the report that it is about."""
@@ -71,61 +58,94 @@ class Sender:
                 # Whoever made the ledger may have been stopped just before it did this.
                 mark(lock)
         except BusyError:
-            result.waiting = len(self._mine(outbox.pending))
+            result.waiting = len(self._ledger.queued())
             result.reason = "another process of this device is sending"
         return result
 
-    def _mine(self, select: "Callable[..., list[Queued]]") -> "list[Queued]":
-        with self._ledger.reading() as connection:
-            return [report for report in select(connection) if self._is_mine(report)]
+    def _obstacle(self, report: "Queued") -> str:
+        """Why this device may not make the report's requests; "" where it may.
 
-    def _is_mine(self, report: "Queued") -> bool:
-        """Shares name their nodes; other reports may not know their collector yet."""
-        known = bool(self._collector) and report.collector in ("", self._collector)
-        return known or bool(report.nodes)
+        Shares name their nodes; other reports may not know their collector yet.
+        """
+        urls = report.nodes or [report.collector or self._collector]
+        try:
+            places = [self._policy.base_url(url) for url in urls]
+        except LdpkitError as error:
+            return str(error)
+        if report.nodes or places == [self._collector]:
+            return ""
+        return f"it belongs to the collector {report.collector}, name that one"
 
     def _send_all(self, attempts: int, now: bool, result: Flushed) -> None:
-        for report in self._mine(outbox.pending):
-            if now or outbox.is_due(report):
-                self._send(report, attempts, result)
-            else:
+        for report in self._ledger.queued():
+            obstacle = self._obstacle(report)
+            if not (now or outbox.is_due(report)):
                 result.later += 1
+            elif obstacle:
+                result.waiting += 1
+                result.reason = result.reason or obstacle
+            else:
+                self._send(report, attempts, result)
 
     def _send(self, report: "Queued", attempts: int, result: Flushed) -> None:
-        with self._ledger.writing() as connection:
-            if not outbox.try_now(connection, report.report_id, self._collector):
-                return
-        outcome = self._ask(lambda: self._put(report), attempts)
+        def begin(connection: "sqlite3.Connection") -> bool:
+            return outbox.try_now(connection, report.report_id, self._collector)
+
+        outcome = self._ask(begin, lambda: self._put(report), attempts)
         result.reason = outcome.reason or result.reason
-        if outcome.state == "waiting":
+        if outcome.state in STILL_WAITS:
             result.waiting += 1
-            return
+        if outcome.state == "sent":
+            self._note(outbox.note_sent, report)
+            result.sent += 1
+        if outcome.state == "refused":
+            self._note(outbox.note_refused, report)
+            result.refused.append(f"report {report.report_id}: {outcome.reason}")
+
+    def _note(self, what: "Callable[[sqlite3.Connection, str], None]", report: "Queued") -> None:
         with self._ledger.writing() as connection:
-            if outcome.state == "sent":
-                outbox.note_sent(connection, report.report_id)
-                result.sent += 1
-            else:
-                outbox.drop(connection, report.report_id)
-                result.refused.append(f"report {report.report_id}: {outcome.reason}")
+            what(connection, report.report_id)
 
     def _delete_all(self, attempts: int, result: Flushed) -> None:
-        for report in self._mine(outbox.withdrawn):
-            self._delete(report, attempts, result)
+        with self._ledger.reading() as connection:
+            reports = outbox.withdrawn(connection)
+        for report in reports:
+            obstacle = self._obstacle(report)
+            if obstacle:
+                result.undeleted += 1
+                result.reason = result.reason or obstacle
+            else:
+                self._delete(report, attempts, result)
 
     def _delete(self, report: "Queued", attempts: int, result: Flushed) -> None:
-        outcome = self._ask(lambda: self._ask_deletion(report), attempts)
+        outcome = self._ask(lambda _connection: True, lambda: self._ask_deletion(report), attempts)
         result.reason = outcome.reason or result.reason
         if outcome.state != "sent":
             result.undeleted += 1
             return
-        with self._ledger.writing() as connection:
-            outbox.drop(connection, report.report_id)
+        self._note(outbox.drop, report)
         result.deleted += 1
 
-    def _ask(self, request: "Callable[[], Outcome]", attempts: int) -> Outcome:
-        if not self._pace.allows():
-            return Outcome("waiting", f"{MOST_REQUESTS} reports and deletions a minute are the most")
-        return with_retries(request, attempts)
+    def _ask(
+        self,
+        begin: "Callable[[sqlite3.Connection], bool]",
+        request: "Callable[[], Outcome]",
+        attempts: int,
+    ) -> Outcome:
+        """Make a request, trying up to `attempts` times; what `begin` notes is durable before each.
+
+        Also "paced", where there were too many attempts lately, or "withdrawn", where `begin` says no.
+        """
+
+        def attempt() -> Outcome:
+            with self._ledger.writing() as connection:
+                if not pacing.allows(connection, time.time()):
+                    return Outcome("paced", PACED)
+                if not begin(connection):
+                    return Outcome("withdrawn")
+            return request()
+
+        return with_retries(attempt, attempts)
 
     def _put(self, report: "Queued") -> Outcome:
         return (

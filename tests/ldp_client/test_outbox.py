@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from ldp_client import outbox
 from ldp_client.fetch import fetch_study
 from ldp_client.outbox import due_within
-from ldp_client.sending import MOST_REQUESTS, PERIOD_SECONDS, Pace
+from ldp_client.pacing import MOST_REQUESTS, PERIOD_SECONDS, allows
 from ldp_client.upload import put_report
 from schemas import Study
 from schemas.errors import LedgerError, RefusedError, TransferError
@@ -120,14 +120,49 @@ def test_requests_are_paced(tmp_path, server):
     assert len(server.requests) == MOST_REQUESTS
 
 
-def test_the_pace_allows_a_full_number_in_every_period():
-    now = [0.0]
-    pace = Pace(lambda: now[0])
-    assert [pace.allows() for _ in range(MOST_REQUESTS + 1)] == [True] * MOST_REQUESTS + [False]
-    now[0] = PERIOD_SECONDS - 0.1
-    assert not pace.allows()
-    now[0] = PERIOD_SECONDS
-    assert [pace.allows() for _ in range(MOST_REQUESTS + 1)] == [True] * MOST_REQUESTS + [False]
+def test_the_pace_allows_a_full_number_in_every_period(tmp_path):
+    def allowed(now):
+        with consenting(tmp_path, "4").ledger.writing() as connection:
+            return [allows(connection, now) for _ in range(MOST_REQUESTS + 1)]
+
+    full = [True] * MOST_REQUESTS + [False]
+    none = [False] * (MOST_REQUESTS + 1)
+    start = 1_000_000_000.0
+    moments = (0, PERIOD_SECONDS - 0.1, PERIOD_SECONDS, PERIOD_SECONDS - 30, -86_400, -86_400 + 1)
+    expected = [full, none, full, none, full, none]
+    # A clock that is moved far back forgets the moments that lie ahead of it then.
+    assert [allowed(start + moment) for moment in moments] == expected
+
+
+def test_the_pace_outlasts_the_process(tmp_path, server):
+    for number in range(MOST_REQUESTS + 2):
+        device = consenting(tmp_path, "4", server.url)
+        device.answer(study_number(number), YES)
+        device.flush()
+    assert len(server.requests) == MOST_REQUESTS
+    assert len(device.ledger.queued()) == 2
+
+
+def test_every_attempt_counts(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    device = consenting(tmp_path, "4", server.url)
+    for number in range(6):
+        device.answer(study_number(number), YES)
+    server.statuses = [503] * 100
+    assert device.flush(attempts=4).waiting == 6
+    assert len(server.requests) == MOST_REQUESTS
+
+
+def test_what_the_pace_held_back_never_left(tmp_path, server):
+    """So that its withdrawal asks nothing of the collector."""
+    device = consenting(tmp_path, "4", server.url)
+    for number in range(MOST_REQUESTS):
+        device.answer(study_number(number), YES)
+    device.flush()
+    device.answer(study_number(99), YES)
+    assert device.flush().waiting == 1
+    assert device.withdraw("s99") == 0
+    assert device.ledger.queued() == []
 
 
 def test_reports_leave_in_an_order_that_says_nothing(tmp_path, server):

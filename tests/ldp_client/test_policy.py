@@ -11,6 +11,7 @@ from ldp_client.mechanisms import mechanism_for
 from ldp_client.signing import new_key, sign_study
 from schemas import Study
 from schemas.errors import (
+    AnswerError,
     BudgetError,
     InputError,
     MissingExtraError,
@@ -172,7 +173,28 @@ def test_only_allowed_hosts_are_talked_to(tmp_path):
 def test_hosts_may_be_written_in_any_case(tmp_path):
     allowed = ["Collector.example", "OTHER.example:8443"]
     for url in ("https://collector.example", "https://Other.Example:8443"):
-        assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == url
+        assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == url.lower()
+
+
+@pytest.mark.parametrize(
+    ("url", "plain"),
+    [
+        ("HTTPS://Collector.Example:443/", "https://collector.example"),
+        ("https://collector.example:8443/Path/", "https://collector.example:8443/Path"),
+        ("http://LOCALHOST:80", "http://localhost"),
+        ("http://[::1]:5", "http://[::1]:5"),
+    ],
+)
+def test_a_collector_has_one_spelling(tmp_path, url, plain):
+    assert consenting(tmp_path, "4", url).collector == plain
+
+
+def test_an_allowed_port_may_be_the_schemes_own(tmp_path):
+    allowed = ["collector.example:443"]
+    for url in ("https://collector.example", "https://collector.example:443"):
+        assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == "https://collector.example"
+    with pytest.raises(RefusedError):
+        consenting(tmp_path, "4", "https://collector.example:444", allowed_hosts=allowed)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +211,12 @@ def test_a_text_is_no_list_of_one(tmp_path, rules):
         consenting(tmp_path, "4", "https://example", **rules)
 
 
-@pytest.mark.parametrize("window", [-1, float("nan"), float("inf"), 8 * 86_400])
+@pytest.mark.parametrize("answers", [None, [], "ever", 7])
+def test_answers_that_are_none_are_refused(tmp_path, answers):
+    refuses(consenting(tmp_path, "4"), STUDY, answers, AnswerError, "answers: must be")
+
+
+@pytest.mark.parametrize("window", [-1, float("nan"), float("inf"), 8 * 86_400, "5", None])
 def test_a_window_of_no_time_or_of_more_than_a_week_is_refused(tmp_path, window):
     with pytest.raises(InputError, match="send_window"):
         consenting(tmp_path, "4", send_window=window)
@@ -205,6 +232,7 @@ def test_a_window_of_no_time_or_of_more_than_a_week_is_refused(tmp_path, window)
         "https://h/?x",
         "https://h/#x",
         "https://[::1",
+        "https://h:port",
         "https:///x",
     ],
 )

@@ -89,10 +89,17 @@ def test_a_refused_report_is_dropped_and_told_and_its_spend_stays(tmp_path, serv
 def test_a_report_goes_to_its_own_collector_only(tmp_path, server):
     first = consenting(tmp_path, "4", "http://127.0.0.1:9")
     first.answer(STUDY, {"ever": True})
-    other = consenting(tmp_path, "4", server.url)
-    assert not any(vars(other.flush()).values())
-    assert server.requests == []
+    flushed = consenting(tmp_path, "4", server.url).flush()
+    assert (flushed.sent, flushed.waiting, server.requests) == (0, 1, [])
+    assert "belongs to the collector http://127.0.0.1:9," in flushed.reason
     assert len(first.ledger.queued()) == 1
+
+
+def test_another_collectors_report_is_counted_once_it_is_due(tmp_path, server):
+    first = consenting(tmp_path, "4", "http://127.0.0.1:9", send_window=86_400)
+    first.answer(STUDY, {"ever": True})
+    flushed = consenting(tmp_path, "4", server.url).flush()
+    assert (flushed.later, flushed.waiting) == (1, 0)
 
 
 def test_a_report_that_knew_no_collector_is_deleted_where_it_went(tmp_path, server):
@@ -102,7 +109,9 @@ def test_a_report_that_knew_no_collector_is_deleted_where_it_went(tmp_path, serv
         device = consenting(tmp_path, "4", server.url)
         assert device.flush().sent == 1
         device.withdraw(STUDY.id)
-        assert consenting(tmp_path, "4", other.url).flush().deleted == 0
+        flushed = consenting(tmp_path, "4", other.url).flush()
+        assert (flushed.deleted, flushed.undeleted) == (0, 1)
+        assert server.url in flushed.reason
         assert other.requests == []
     assert device.flush().deleted == 1
     assert [len(server.asked(method)) for method in ("PUT", "DELETE")] == [1, 1]

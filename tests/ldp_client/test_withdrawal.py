@@ -71,6 +71,50 @@ def test_a_report_whose_acknowledgement_was_lost_is_deleted_and_never_sent_again
     assert [len(server.asked(method)) for method in ("PUT", "DELETE")] == [1, 1]
 
 
+@pytest.mark.parametrize("final", [404, 422])
+def test_a_report_that_was_refused_after_its_acknowledgement_was_lost_is_deleted(tmp_path, server, final):
+    """The first attempt was taken, and its answer lost; a proxy says no to the next."""
+    device = consenting(tmp_path, "4", server.url)
+    report_id = device.answer(STUDY, YES)
+    body = device.ledger.queued()[0].body
+    server.statuses = [503]
+    device.flush(attempts=1)
+    server.statuses = [final]
+    assert len(device.flush(attempts=1).refused) == 1
+    assert device.ledger.queued() == []
+    assert device.flush().refused == []
+    assert body.encode() not in (tmp_path / "ledger.sqlite3").read_bytes()
+    assert device.withdraw("survey") == 1
+    assert device.flush().deleted == 1
+    assert server.asked("DELETE") == [f"/v1/studies/survey/reports/{report_id}"]
+
+
+def test_a_withdrawal_at_another_collector_says_whose_report_it_is(tmp_path, server, capsys):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    assert device.flush().sent == 1
+    alias = server.url.replace("127.0.0.1", "localhost")
+    url = f"{alias}/v1/studies/survey"
+    assert cli.main(["withdraw", url, "--folder", str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert "0 reports sent, 0 deleted" in told.out
+    assert f"1 report waiting: it belongs to the collector {server.url}, name that one" in told.err
+    assert server.asked("DELETE") == []
+    assert consenting(tmp_path, "4", alias).flush().undeleted == 1
+    assert consenting(tmp_path, "4", server.url).flush().deleted == 1
+
+
+def test_a_collector_may_be_spelled_in_any_way(tmp_path, server):
+    """Also in a ledger that kept the spelling it was given."""
+    device = consenting(tmp_path, "4", server.url.replace("http://", "HTTP://") + "/")
+    device.answer(STUDY, YES)
+    with device.ledger.writing() as connection:
+        connection.execute("UPDATE reports SET collector = ?", (server.url.replace("http", "HTTP") + "/",))
+    assert device.flush().sent == 1
+    device.withdraw("survey")
+    assert consenting(tmp_path, "4", server.url).flush().deleted == 1
+
+
 def test_a_withdrawal_while_the_report_is_on_its_way_deletes_it_after(tmp_path, server, monkeypatch):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)

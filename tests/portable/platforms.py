@@ -51,7 +51,7 @@ def javascript(vectors: Path) -> Differences:
 
 
 def older_pythons() -> list[Path]:
-    """The oldest Python that devices may have, where this machine has it (else the tests' summary says so)."""
+    """The oldest Python that devices may have, where this machine has it: else the tests say so."""
     return interpreters(OLDEST)
 
 

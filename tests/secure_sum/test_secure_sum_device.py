@@ -104,6 +104,37 @@ def test_withdrawal_reaches_every_node(network, tmp_path):
     assert held(network) == [0, 0, 0]
 
 
+def test_a_share_that_left_is_deleted_though_another_node_refused_its_own(network, tmp_path):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True})
+    network.nodes[1].trouble = lambda _environment: Response(status=404)
+    assert len(device.flush(attempts=1).refused) == 1
+    assert held(network) == [1, 0, 1]
+    assert device.withdraw(study.id) == 1
+    assert device.flush().deleted == 1
+    assert held(network) == [0, 0, 0]
+
+
+def test_shares_stay_here_when_the_policy_does_not_allow_their_nodes_any_more(network, tmp_path):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True})
+    narrow = Device(
+        tmp_path / "device",
+        "8",
+        device.collector.replace("127.0.0.1", "localhost"),
+        allowed_hosts=["localhost"],
+    )
+    flushed = narrow.flush()
+    assert (flushed.sent, flushed.waiting, held(network)) == (0, 1, [0, 0, 0])
+    assert "the host 127.0.0.1 is not one" in flushed.reason
+    assert device.flush().sent == 1
+    narrow.withdraw(study.id)
+    assert narrow.flush().undeleted == 1
+    assert held(network) == [1, 1, 1]
+
+
 def test_after_the_close_a_share_cannot_be_taken_out(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
