@@ -101,12 +101,26 @@ def random(size):
     stream[0] += 1
     return bytes([(stream[0] * 101 + place * 17) % 256 for place in range(size)])
 
+day = {"opens": "2026-06-15", "closes": "2026-06-20"}
+dated = Study(dict(study.document, id="dated", **day))
+dear = json.loads(json.dumps(dict(study.document, id="dear")))
+dear["questions"][0]["mechanism"]["epsilon"] = "1.5"
+
+def refusal(which, *today):
+    before = os.listdir()
+    try:
+        answer_once(which, answers, random, *today)
+    except RuntimeError as error:
+        assert os.listdir() == before
+        return str(error)
+
+print([refusal(dated, *today) for today in ((), ("2026-06-14",), ("2026-06-21",))])
 answer_once(study, answers, random)
-try:
-    answer_once(study, answers, random)
-except RuntimeError as error:
-    print(error)
+print(refusal(study))
 print(json.dumps(read_ledger()))
+print(refusal(Study(dear)))
+LEDGER = "other.json"
+print([refusal(dated, "2026-06-15"), LEDGER in os.listdir()])
 with open(LEDGER, "w") as file:
     file.write("{")
 try:
@@ -132,9 +146,14 @@ def test_microcontroller(platform, tmp_path, capsys, monkeypatch):
     (tmp_path / "study.json").write_text(study.to_json())
     (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
     source = code("python", "answer_once") + MICROCONTROLLER_CHECK
-    refused, ledger, damaged = platform(tmp_path, source, capsys, monkeypatch).split("\n")[:3]
-    assert (refused, damaged) == ("answered before", "damaged")
+    closed, refused, ledger, dear, opened, damaged = platform(
+        tmp_path, source, capsys, monkeypatch
+    ).splitlines()
+    assert closed == str(["not open today, or the day is not known"] * 3)
+    assert (refused, dear, damaged) == ("answered before", "above the budget", "damaged")
+    assert opened == "[None, True]"
     kept = json.loads(ledger)
+    assert (kept["epsilon"], kept["delta"]) == ([3, 1], [0, 1])
     assert kept["spent"] == ["habits/hours", "habits/fruit", "habits/ever"]
     (body,) = kept["outbox"]
     assert Report.from_json(body).digest == study.digest
