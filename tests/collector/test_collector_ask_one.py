@@ -56,7 +56,7 @@ def test_the_canonical_form_reads_and_writes_each_question(rules, reports):
         body = report.to_json().encode()
         assert rules.form.read(body) == rules.pack(report)
         assert rules.form.read(body + b"   ") == rules.pack(report)
-        assert rules.form.write(rules.pack(report)) == body
+        assert rules.form.write(rules.pack(report)) == body.rstrip()
         assert rules.form.read(body.replace(b'"payloads"', b'"payl0ads"')) is None
     batch = b'{"reports":[' + reports[0].to_json().encode() + b"]}"
     assert rules.form.read_batch(batch) is None
