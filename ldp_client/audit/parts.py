@@ -45,14 +45,15 @@ class Features(Mechanism):
 
 
 class Response(ChoiceMechanism):
-    """The noisy response alone, of one record: its privacy is what its odds give."""
+    """The noisy response alone, of two records that differ in all: its privacy is what its odds give."""
 
     name = "randomized_response"
 
     def __init__(self, of: "Any", question: "Question") -> None:
         self.of = of
         self.field = of.field
-        self.record: "dict[str, Any]" = next(iter(answers_for(question).values()))
+        answers = answers_for(question)
+        self.records = [answers["all high, no"], answers["all low, yes"]]
         self.labels, self.choices, self.payload_size = ("no", "yes"), 2, 1
         self.numbered, self.boolean = False, True
         self.p, self.q, self.odds = of.p, of.q, of.odds
@@ -60,8 +61,7 @@ class Response(ChoiceMechanism):
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """The response of a report."""
-        record = {**self.record, self.of.response.id: bool(quantised)}
-        return bytes(self.of.perturb(record, random)[-1:])
+        return bytes(self.of.perturb(self.records[quantised], random)[-1:])
 
     def supported(self, payload: bytes, index: int) -> bool:
         """As randomized response."""
