@@ -11,6 +11,11 @@ const PROBLEMS = {
   answered: "This browser has answered already, perhaps in another tab. Its report is shown.",
 };
 
+const OF_ANOTHER =
+  "This report answers another version of this study than the one above: its questions, and what others can learn from it, are those of that version.";
+const BYTES_ONLY = "They cannot be loaded now, so only the report's bytes are shown.";
+const TIMEOUT_MS = 10_000;
+
 const find = (id) => document.getElementById(id);
 
 /** Run a step, say what went wrong if it did, and show what the device then holds. */
@@ -38,9 +43,9 @@ async function start() {
     for (const part of document.querySelectorAll("[data-when]")) {
       part.hidden = !part.dataset.when.split(" ").includes(state);
     }
-    if (answered && report?.body) showReport(study, report.body);
     if (shown && shown !== state) document.querySelector("section:not([hidden]) > [tabindex]").focus();
     shown = state;
+    if (answered && report?.body) await showReport(study, report);
   }
 
   /** Send what waits; what is shown changes when it is done. */
@@ -100,11 +105,33 @@ function invitation() {
   return [carried, ...typed].map((code) => code.replace(/[^!-~]/g, "")).findLast(Boolean) ?? "";
 }
 
-function showReport(study, body) {
+/** The report's bytes, and what they say in the words of the version that it answers. */
+async function showReport(study, { version, body }) {
   find("body").textContent = body;
   find("size").textContent = `${new TextEncoder().encode(body).length} bytes`;
-  const entries = inWords(study, body).flatMap(([asked, said]) => [entry("dt", asked), entry("dd", said)]);
-  find("in-words").replaceChildren(...entries);
+  const { digest } = JSON.parse(body);
+  const known = digest === study.digest;
+  find("version").hidden = known;
+  if (!known) find("in-words").replaceChildren();
+  const its = known ? study : await versionOf(study.id, version, digest);
+  // Another report may be shown by now.
+  if (find("body").textContent !== body) return;
+  find("version").textContent = `${OF_ANOTHER} ${its ? "" : BYTES_ONLY}`;
+  const said = its ? inWords(its, body) : [];
+  find("in-words").replaceChildren(...said.flatMap(([asked, words]) => [entry("dt", asked), entry("dd", words)]));
+}
+
+/** The study of that digest from the collector, or null. */
+async function versionOf(id, version, digest) {
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(`/v1/studies/${id}?version=${version}`, { credentials: "omit", signal });
+    const found = await parseStudy(await response.text());
+    return found.digest === digest ? found : null;
+  } catch (error) {
+    console.error(error.code ?? error);
+    return null;
+  }
 }
 
 function entry(kind, text) {

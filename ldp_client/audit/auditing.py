@@ -8,7 +8,7 @@ from ldp_client.audit.noise import noise_checks
 from ldp_client.audit.pairs import answers_for, pairs_of, random_answers
 from ldp_client.audit.replay import replay_checks
 from ldp_client.audit.stages import stages_of
-from ldp_client.audit.thresholds import threshold_checks
+from ldp_client.audit.thresholds import threshold_check
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Pair
 
@@ -49,8 +49,8 @@ def _audit_stage(
     stage: "Stage", question: "Question", samples: int, clock: "Clock | None", false_alarm: float
 ) -> "tuple[list[Check], float]":
     """All checks of one stage, and its lower bound on ε."""
-    mechanism, answers = stage.mechanism, answers_for(question)
-    names = pairs_of(mechanism, question, answers)
+    mechanism, answers = stage.mechanism, stage.answers or answers_for(question)
+    names = pairs_of(mechanism, answers)
     pairs = [Pair(mechanism, answers[one], answers[other]) for one, other in names]
     checks = [stated_check(stage, question), *_exact_checks(stage, pairs, answers, question)]
     checks += _worst([replay_checks(pair) for pair in pairs])
@@ -84,9 +84,7 @@ def _exact_checks(
         return [distance_check(stage.mechanism, [*answers.values(), *random_answers(question)])]
     if not pairs[0].lawful:
         return []
-    laws = _worst([law_checks(pair) for pair in pairs])
-    # Of a report from a permanent answer no single word decides.
-    return [*laws, *(() if hasattr(stage.mechanism, "permanent") else threshold_checks(pairs[0]))]
+    return [*_worst([law_checks(pair) for pair in pairs]), threshold_check(stage.coin, pairs[0])]
 
 
 def _worst(runs: "Iterable[Iterable[Check]]") -> "list[Check]":

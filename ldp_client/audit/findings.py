@@ -8,15 +8,19 @@ if TYPE_CHECKING:
 
 
 class Check:
-    """One thing that was tried: its name, whether the mechanism stood it, and what was seen."""
+    """One thing that was tried: its name, whether the mechanism stood it, and what was seen.
 
-    def __init__(self, name: str, passed: bool, detail: str) -> None:
+    made: False where the mechanism gives nothing to try it on; then it is passed, and said not to be checked.
+    """
+
+    def __init__(self, name: str, passed: bool, detail: str, made: bool = True) -> None:
         self.name = name
         self.passed = passed
         self.detail = detail
+        self.made = made
 
     def to_dict(self) -> "dict[str, Any]":
-        return {"name": self.name, "passed": self.passed, "detail": self.detail}
+        return {"name": self.name, "passed": self.passed, "made": self.made, "detail": self.detail}
 
 
 class Audit:
@@ -67,4 +71,6 @@ def table(audits: "list[Audit]") -> "list[str]":
 
 
 def _mark(check: Check) -> str:
+    if not check.made:
+        return "not checked:"
     return "ok  " if check.passed else "FAIL"

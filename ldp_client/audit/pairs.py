@@ -30,10 +30,10 @@ def answers_for(question: "Question") -> "Answers":
     return makers[question.ask](question)
 
 
-def pairs_of(mechanism: "Mechanism", question: "Question", answers: "Answers") -> "list[tuple[str, str]]":
+def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str]]":
     """The pairs of names to compare; of records (and tables) those whose statistics lie furthest apart."""
-    if question.ask not in ("record", "table"):
-        first, *others = answers
+    first, *others = answers
+    if not isinstance(answers[first], dict):
         return [(first, other) for other in others]
     silent = {name: words_of(mechanism, answers[name], Stream(0)) for name in answers}
     names = list(answers)

@@ -1,78 +1,74 @@
-"""What of a mechanism is audited: itself, or for a memoized one each of its promises.
+"""What of a mechanism is audited: itself, or each of its promises where it makes several.
 
 A memoized mechanism draws a permanent noisy answer once and makes every report from it. It promises one
-ε for the permanent answer, hence for all reports together, and a smaller one for a report alone.
+ε for the permanent answer, hence for all reports together, and a smaller one for a report alone. A record
+with a yes/no response spends one share of ε on its features and the rest on its response.
 """
 
 from copy import copy
 
-from ldp_client.mechanisms.base import Mechanism
+from ldp_client.audit.parts import Features, Response, Together, has_parts
+from ldp_client.audit.repeated import REPORTS, Again, Repeated
+from ldp_client.mechanisms.base import Privacy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldp_client.core.randomness import Source
     from schemas.rational import Rational
     from schemas.study import Question
 
-REPORTS = 8
-
 
 class Stage:
-    """A mechanism to audit, the ε that the study states for it, and its name among several ("" if alone)."""
+    """A mechanism to audit, the ε that the study states for it, and its name among several ("" if alone).
 
-    def __init__(self, name: str, mechanism: "Any", epsilon: "Rational") -> None:
+    answers: what it is asked, where that is not what the question is. coin: the mechanism whose coin decides
+    what a report supports, where that is not the stage's own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mechanism: "Any",
+        epsilon: "Rational",
+        answers: "dict[str, Any] | None" = None,
+        coin: "Any" = None,
+    ) -> None:
         self.name = name
         self.mechanism = mechanism
         self.epsilon = epsilon
-
-
-class Repeated(Mechanism):
-    """REPORTS reports of one permanent answer, one behind the other, at the longitudinal ε."""
-
-    name = "memoized"
-
-    def __init__(self, of: "Any") -> None:
-        self.of = of
-        self.field, self.privacy = of.field, of.privacy
-        self.payload_size = REPORTS * of.payload_size
-
-    def quantise(self, answer: "Any") -> int:
-        index: int = self.of.quantise(answer)
-        return index
-
-    def randomise(self, quantised: int, random: "Source") -> bytes:
-        """One permanent answer, then a report after the other."""
-        kept = self.of.permanent(quantised, random)
-        return b"".join([self.of.instantaneous(kept, random) for _ in range(REPORTS)])
-
-    def check(self, payload: bytes) -> None:
-        """Each report by itself."""
-        super().check(payload)
-        for report in self.reports(payload):
-            self.of.check(report)
-
-    def votes(self, payload: bytes, one: int, other: int) -> int:
-        """How many more reports support the one choice than the other."""
-        supported = self.of.supported
-        return sum([supported(report, one) - supported(report, other) for report in self.reports(payload)])
-
-    def reports(self, payload: bytes) -> "list[bytes]":
-        """The single reports."""
-        size = self.of.payload_size
-        return [payload[start : start + size] for start in range(0, len(payload), size)]
+        self.answers = answers
+        self.coin = coin or mechanism
 
 
 def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
-    """The mechanism as it is; of a memoized one the permanent answer, one report, and many."""
-    stated: "Any" = question.mechanism
-    if not hasattr(mechanism, "permanent"):
-        return [Stage("", mechanism, stated.epsilon)]
+    """The mechanism as it is, or what it is made of."""
+    if hasattr(mechanism, "permanent"):
+        return _memoized(mechanism, question.mechanism)
+    if has_parts(mechanism):
+        return _record(mechanism, question)
+    return [Stage("", mechanism, question.mechanism.epsilon)]
+
+
+def _memoized(mechanism: "Any", stated: "Any") -> "list[Stage]":
+    """The permanent answer, one report, and many."""
     alone = copy(mechanism)
     alone.privacy = mechanism.report_privacy
     return [
         Stage("permanent answer", mechanism.first, stated.epsilon),
-        Stage("one report", alone, stated.instantaneous_epsilon),
+        Stage("one report", alone, stated.instantaneous_epsilon, coin=Again(mechanism)),
         Stage(f"{REPORTS} reports", Repeated(mechanism), stated.epsilon),
+    ]
+
+
+def _record(mechanism: "Any", question: "Question") -> "list[Stage]":
+    """The features and the response, each with its exact share, and both together."""
+    stated: "Any" = question.mechanism
+    of_response = stated.epsilon * stated.response_share
+    of_features = stated.epsilon - of_response
+    features = Features(mechanism, Privacy(of_features, stated.delta))
+    return [
+        Stage("features", features, of_features),
+        Stage("response", Response(mechanism, question), of_response, {"no": False, "yes": True}),
+        Stage("whole report", Together(mechanism), stated.epsilon),
     ]

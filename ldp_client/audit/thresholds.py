@@ -7,32 +7,74 @@ from fractions import Fraction
 
 from ldp_client.audit.exact import exact
 from ldp_client.audit.findings import Check
+from ldp_client.audit.repeated import Again
 from ldp_client.audit.streams import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from ldp_client.audit.views import Pair
 
 WORD = 32
+WORD_BYTES = WORD // 8
 WHOLE = 1 << WORD
 PROBES = 64
+STREAMS = 4
 
 
-def threshold_checks(pair: "Pair") -> "Iterator[Check]":
-    """Compares p, or q of a unary encoding, with the coin; nothing where no single word decides."""
-    mechanism: "Any" = pair.mechanism
-    own = mechanism.quantise(pair.one)
-    if pair.unary:
-        other = mechanism.quantise(pair.other)
-        found, stated, name = _step(lambda word: _sliced(mechanism, own, other, word)), mechanism.q, "q"
+def threshold_check(coin: "Any", pair: "Pair") -> Check:
+    """Compares p, or q of a unary encoding, with the coin by which `coin` draws the pair's reports."""
+    own, other = pair.mechanism.quantise(pair.one), pair.mechanism.quantise(pair.other)
+    if coin.unary if isinstance(coin, Again) else pair.unary:
+        found, stated, name = _step(lambda word: _sliced(coin, own, other, word)), coin.q, "q"
     else:
-        found, stated, name = _step(lambda word: _first_word(mechanism, own, word)), mechanism.p, "p"
-    if found is not None:
-        good = Fraction(found, WHOLE) == exact(stated)
-        yield Check(f"the sampler's coin is exactly {name}", good, f"{found} / 2**{WORD}")
+        found, stated, name = _word_that_decides(coin, own), coin.p, "p"
+    title = f"the sampler's coin is exactly {name}"
+    if found is None:
+        return Check(title, True, "no single word of the random bytes decides", made=False)
+    return Check(title, Fraction(found, WHOLE) == exact(stated), f"{found} / 2**{WORD}")
+
+
+def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
+    """The threshold of the word, wherever it is read, by which a report supports the true choice or not."""
+    for seed in range(STREAMS):
+        for place in _words_read(mechanism, own, seed):
+            found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
+            if found is not None:
+                return found
+    return None
+
+
+def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
+    """Where in a stream of random bytes a sampler reads one word by itself."""
+    stream, places = Stream(seed), []
+
+    def source(size: int) -> bytes:
+        if size == WORD_BYTES:
+            places.append(stream.taken)
+        return stream(size)
+
+    mechanism.randomise(own, source)
+    return places
+
+
+class Spliced:
+    """A repeatable stream of random bytes with one word of it replaced."""
+
+    def __init__(self, seed: int, place: int, word: int) -> None:
+        self.stream = Stream(seed)
+        self.place, self.word = place, word
+
+    def __call__(self, size: int) -> bytes:
+        start = self.stream.taken
+        fresh = self.stream(size)
+        return self.word.to_bytes(WORD_BYTES, "big") if start == self.place and size == WORD_BYTES else fresh
+
+
+def _supports(mechanism: "Any", own: int, source: Spliced) -> bool:
+    return bool(mechanism.supported(mechanism.randomise(own, source), own))
 
 
 def _step(outcome: "Callable[[int], bool]") -> "int | None":
@@ -48,17 +90,6 @@ def _step(outcome: "Callable[[int], bool]") -> "int | None":
     # The last two words are those that a draw below a prime refuses: no coin has them for a threshold.
     one_step = high < WHOLE - 2 and all([outcome(word) == (word < high) for word in words])
     return high if one_step else None
-
-
-def _first_word(mechanism: "Any", own: int, word: int) -> bool:
-    """Whether the report supports the true choice when the first four random bytes are `word`."""
-    head, rest = [word.to_bytes(4, "big")], Stream(2)
-
-    def source(size: int) -> bytes:
-        start = head.pop() if head else b""
-        return (start + rest(size))[:size]
-
-    return bool(mechanism.supported(mechanism.randomise(own, source), own))
 
 
 def _sliced(mechanism: "Any", own: int, other: int, word: int) -> bool:

@@ -12,7 +12,8 @@ from math import frexp
 from ldp_client.audit.batches import Batch, ones
 from ldp_client.audit.claims import Claim, GaussianClaim
 from ldp_client.audit.exact import is_unary
-from ldp_client.audit.stages import Repeated
+from ldp_client.audit.parts import Together
+from ldp_client.audit.repeated import Repeated
 from ldp_client.audit.streams import Stream, words_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 ALL_PAIRS_UP_TO = 48
 FOCUS = 6
 CELLS = 200
+FEW_CELLS = 16
 LOWEST = (1 << 8) - 1
 MOST_WORDS = 8
 
@@ -73,7 +75,7 @@ class Pair:
         self.mechanism = mechanism
         self.one, self.other = one, other
         self.lawful = isinstance(mechanism, ChoiceMechanism)
-        self.numeric = not self.lawful and not isinstance(mechanism, Repeated)
+        self.numeric = not self.lawful and not isinstance(mechanism, (Repeated, Together))
         self.unary = is_unary(mechanism)
 
 
@@ -99,6 +101,8 @@ def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
         yield Family("whole payloads", claim, [View("payload", _as_integers)])
     if isinstance(pair.mechanism, Repeated):
         yield Family("votes of all reports", claim, [_votes(pair, pair.mechanism)])
+    if isinstance(pair.mechanism, Together):
+        yield Family("features with the response", claim, [_with_response(pair, one, other)])
     if pair.lawful:
         yield Family("supported choices", claim, [support_view(pair)])
     if pair.numeric:
@@ -161,17 +165,29 @@ def shift_of(pair: Pair) -> "list[int]":
 
 
 def _projection(pair: Pair, one: Batch, other: Batch) -> View:
-    """The integers along the line that joins the two answers, in cells of equal counts."""
-    shift = shift_of(pair)
+    return View("threshold", _cells_along(shift_of(pair), CELLS, one, other), ordered=True)
+
+
+def _with_response(pair: Pair, one: Batch, other: Batch) -> View:
+    """A few cells of the features along the line that joins two records, each with the response's byte."""
+    *shift, _ = shift_of(pair)
+    cells = _cells_along(shift, FEW_CELLS, one, other)
+
+    def labels(batch: Batch) -> "list[int]":
+        return [256 * cell + response for cell, response in zip(cells(batch), batch.byte(batch.size - 1))]
+
+    return View("threshold with the response", labels)
+
+
+def _cells_along(shift: "list[int]", count: int, one: Batch, other: Batch) -> "Callable[[Batch], list[int]]":
+    """The integers along a line, as the numbers of `count` cells that are equally full in both batches."""
 
     def along(batch: Batch) -> "list[int]":
         return [sum([s * w for s, w in zip(shift, words)]) for words in batch.words()]
 
     together = sorted(along(one) + along(other))
-    edges = [together[len(together) * cell // CELLS] for cell in range(1, CELLS)]
-    return View(
-        "threshold", lambda batch: [bisect_right(edges, value) for value in along(batch)], ordered=True
-    )
+    edges = [together[len(together) * cell // count] for cell in range(1, count)]
+    return lambda batch: [bisect_right(edges, value) for value in along(batch)]
 
 
 def _lowest_bits(pair: Pair) -> "Iterator[View]":

@@ -8,11 +8,7 @@ import { perturbAnswers } from "./report.js";
 import { costOf, leftOf, recall } from "./spending.js";
 import { pause, put, remove } from "./upload.js";
 
-// A device's calendar may be a day away from the collector's, which counts days in UTC.
-const DAY_MS = 864e5;
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
-// A report without a state is dropped.
-const DELETED = { state: null };
 
 /**
  * Open the device of this browser profile and origin.
@@ -36,7 +32,7 @@ export async function openDevice({
 
   /**
    * Perturb every answer once and write spends, permanent answers and report durably; the report is held
-   * until `consent`. Throws LdpkitError "answer", "closed", "answered", "budget" or "ledger"; then nothing
+   * until `consent`. Throws LdpkitError "input", "answer", "closed", "answered", "budget" or "ledger"; then nothing
    * is written.
    */
   async function answer(study, answers, invitation = "") {
@@ -46,11 +42,11 @@ export async function openDevice({
       const total = costOf(study, recalled, memory.spent, budget);
       const mechanisms = recalled.map(({ mechanism }) => mechanism);
       const { id, body, answered } = perturbAnswers(study, answers, random, mechanisms);
-      const origin = { study: study.id, version: study.version };
+      const origin = { study: study.id, version: study.version, digest: study.digest };
       recalled.forEach(({ asked, spend, isFresh }) => {
         const { epsilon, delta } = study.ask_one ? total : asked.mechanism;
         const charge = isFresh && answered.includes(asked.id) && { epsilon, delta };
-        if (!spend) memory.spent.push((spend = { question: asked.id, epsilon: [0n, 1n] }));
+        if (!spend) memory.spent.push((spend = { question: asked.id }));
         Object.assign(spend, origin, charge);
       });
       const report = { ...origin, collector, id, body, state: "held", invitation };
@@ -91,7 +87,8 @@ export async function openDevice({
     write((memory) => {
       for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
       const wiped = { state: "withdrawn", body: "", invitation: "" };
-      const changes = { held: DELETED, refused: DELETED, queued: wiped, uninvited: wiped, sent: wiped };
+      // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
+      const changes = { held: { state: null }, queued: wiped, uninvited: wiped, sent: wiped, refused: wiped };
       return change(memory, "study", studyId, changes).length;
     });
 
@@ -127,7 +124,10 @@ function limit(text, field) {
   return number?.[0] > 0n ? number : fail("input", "must be a decimal above 0", field);
 }
 
-/** Change the reports of which `key` is `value`, by {state they are in: what to change}; returns those left. */
+/**
+ * Change the reports of which `key` is `value`, by {state they are in: what to change}; returns those left. One
+ * that then has no state is dropped.
+ */
 function change(memory, key, value, changes) {
   const chosen = memory.reports.filter((report) => report[key] === value);
   for (const report of chosen) Object.assign(report, changes[report.state]);
@@ -135,8 +135,10 @@ function change(memory, key, value, changes) {
   return chosen.filter(({ state }) => state);
 }
 
+/** A device's calendar may be a day away from the collector's, which counts days in UTC. */
 function refuseOutsideWindow({ opens, closes }) {
-  const day = (shift) => new Date(Date.now() + shift * DAY_MS).toISOString().slice(0, 10);
+  const dayMs = 864e5;
+  const day = (shift) => new Date(Date.now() + shift * dayMs).toISOString().slice(0, 10);
   // A comparison with an end that the study does not have is false.
   if (day(1) < opens) fail("closed", `opens on ${opens}`);
   if (day(-1) > closes) fail("closed", `closed on ${closes}`);

@@ -8,7 +8,7 @@
  */
 export class LdpkitError extends Error {
   constructor(code, problem, field = "") {
-    super(field ? `${code}: ${field}: ${problem}` : `${code}: ${problem}`);
+    super(`${code}: ${field && field + ": "}${problem}`);
     this.code = code;
     this.field = field;
     this.problem = problem;

@@ -143,7 +143,8 @@ export function perturbAnswers(
 
 /**
  * held: written, waits for consent. queued: may leave. uninvited: the collector takes it with an unused
- * invitation only. sent: the collector has it. refused: it never will. withdrawn: its body is wiped and its
+ * invitation only. sent: the collector has it. refused: it will not take it; it may have it where the answer to an
+ * earlier attempt was lost. withdrawn: its body is wiped and its
  * deletion is asked for until that is acknowledged.
  */
 export type ReportState = "held" | "queued" | "uninvited" | "sent" | "refused" | "withdrawn";
@@ -152,6 +153,8 @@ export interface StoredReport {
   readonly id: string;
   readonly study: string;
   readonly version: number;
+  /** The study's; reports of an older ledger do not have it. */
+  readonly digest?: string;
   /** Base URL of the collector that it was made for: the only one that it is sent to. */
   readonly collector: string;
   readonly state: ReportState;
@@ -166,7 +169,8 @@ export interface Device {
   /**
    * Perturb every answer once and write spend, permanent answers and report durably, in one transaction; the
    * report is held. invitation: what the operator of an invited study handed out.
-   * Rejects with LdpkitError "answer", "closed", "answered" or "budget"; then nothing is written.
+   * Rejects with LdpkitError "input", "answer", "closed", "answered" or "budget"; then nothing is written. "answered"
+   * is also what comes of a version below one that was answered, and of another document of that version.
    */
   answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;
   /**

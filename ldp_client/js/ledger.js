@@ -8,7 +8,6 @@
 
 import { LdpkitError } from "./errors.js";
 
-const LAYOUT = 2;
 const STORE = "ledger";
 const KEY = 0;
 
@@ -16,14 +15,14 @@ const KEY = 0;
  * The ledger of that name, made when missing: two functions, to read and to write, of `work`. They return
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
- * memory: {spent: [{study, question, version, epsilon, delta}], permanent: [{study, question, fingerprint,
+ * memory: {spent: [{study, question, version, digest, epsilon, delta}], permanent: [{study, question, fingerprint,
  * answer}], reports: [{id, study, version, collector, body, state, invitation}]}.
  */
 export async function openLedger(name) {
   const database = await open(name).catch(unusable);
   database.onversionchange = () => database.close();
 
-  const transact = (mode) => (work) =>
+  return ["readonly", "readwrite"].map((mode) => (work) =>
     new Promise((resolve, reject) => {
       const transaction = database.transaction(STORE, mode, { durability: "strict" });
       const store = transaction.objectStore(STORE);
@@ -39,14 +38,14 @@ export async function openLedger(name) {
       };
       transaction.oncomplete = () => resolve(result);
       transaction.onabort = () => reject(transaction.error);
-    }).catch(unusable);
-
-  return [transact("readonly"), transact("readwrite")];
+    }).catch(unusable),
+  );
 }
 
 const open = (name) =>
   new Promise((resolve, reject) => {
-    const request = indexedDB.open(name, LAYOUT);
+    const layout = 2;
+    const request = indexedDB.open(name, layout);
     request.onupgradeneeded = ({ oldVersion }) => {
       // An older layout is not forgotten: that it was answered has to be known.
       if (oldVersion) request.transaction.abort();

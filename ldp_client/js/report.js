@@ -1,14 +1,10 @@
 /** From one set of answers to one report. */
 
-import { fail } from "./errors.js";
 import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { systemRandom, uniformBelow } from "./randomness.js";
-import { hasOwn } from "./shapes.js";
+import { checkNames } from "./shapes.js";
 import { hex } from "./study.js";
-
-const FORMAT = "ldpkit.report/1";
-const ID_BYTES = 16;
 
 /**
  * {id, body, answered}: one report with a fresh id, and the questions that it answers: all, or one that is
@@ -22,8 +18,7 @@ export function perturbAnswers(
   mechanisms = study.questions.map(mechanismFor),
 ) {
   const ids = study.questions.map((asked) => asked.id);
-  for (const id of ids) if (!hasOwn(answers, id)) fail("answer", "has no answer", id);
-  for (const id in answers) if (!ids.includes(id)) fail("answer", "is not asked", id);
+  checkNames(answers, ids);
   const ready = mechanisms.map((mechanism, index) => {
     const quantised = mechanism.quantise(answers[ids[index]]);
     const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);
@@ -31,9 +26,10 @@ export function perturbAnswers(
   });
   const drawn = study.ask_one ? [ready[uniformBelow(ids.length, random)]] : ready;
   const payloads = Object.fromEntries(drawn.map(({ id, draw }) => [id, draw()]));
-  const id = hex(random(ID_BYTES));
+  const idBytes = 16;
+  const id = hex(random(idBytes));
   const { version, digest } = study;
-  const body = canonicalJson({ format: FORMAT, id, study: study.id, version, digest, payloads });
+  const body = canonicalJson({ format: "ldpkit.report/1", id, study: study.id, version, digest, payloads });
   const spare = study.ask_one ? Math.max(...ready.map(({ size }) => size)) - drawn[0].size : 0;
   return { id, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
 }

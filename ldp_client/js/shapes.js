@@ -17,6 +17,16 @@ export function check(good, path) {
   if (!good) fail("study", "see `ldpkit study check`", path);
 }
 
+/**
+ * Throws LdpkitError "answer" unless an answer is an object of exactly these names; "input" where it is all answers
+ * to a study, which have no path.
+ */
+export function checkNames(answer, names, path) {
+  if (!isObject(answer)) fail(path ? "answer" : "input", "must be an object", path ?? "answers");
+  for (const name of names) if (!hasOwn(answer, name)) fail("answer", "is missing", path ? `${path}.${name}` : name);
+  for (const name in answer) if (!names.includes(name)) fail("answer", "is not asked", path ?? name);
+}
+
 /** A shape that leaves the value as it is. */
 function plain(isGood) {
   return (value, path) => {
@@ -52,8 +62,8 @@ export const day = plain(isDay);
 
 function isDay(value) {
   const midnight = `${value}T00:00:00.000Z`;
-  const date = new Date(midnight);
-  return typeof value === "string" && value > "0001" && !isNaN(date) && date.toISOString() === midnight;
+  // No date of what is not a day: toJSON gives null.
+  return typeof value === "string" && value > "0001" && new Date(midnight).toJSON() === midnight;
 }
 
 /** An exact decimal in a string, of which [numerator, denominator] is good. */

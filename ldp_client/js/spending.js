@@ -11,11 +11,14 @@ const ZERO = [0n, 1n];
  * of the ledger. problem: why it is not asked (again). isFresh: whether its answer is to be paid for.
  */
 export function recall(study, memory) {
+  const rows = memory.spent.filter((row) => row.study === study.id);
+  const isPast = rows.some(({ version, digest }) => version >= study.version && digest !== study.digest);
+  const past = isPast && { problem: "is not of a newer version" };
   return study.questions.map((asked) => {
     const mechanism = mechanismFor(asked);
-    const spend = memory.spent.find((row) => row.study === study.id && row.question === asked.id);
-    const problem = spend && "was answered before";
-    return { asked, spend, problem, isFresh: true, mechanism, ...mechanism.recall?.(study, memory, spend) };
+    const spend = rows.find((row) => row.question === asked.id);
+    const once = { problem: spend && "was answered before", isFresh: true, mechanism };
+    return { asked, spend, ...once, ...mechanism.recall?.(study, memory, spend), ...past };
   });
 }
 
@@ -37,6 +40,9 @@ export function costOf(study, recalled, spent, budget) {
 
 const larger = (one, other) => (isBelow(one, other) ? other : one);
 
-/** What is left of a budget's epsilon or delta, exactly. A ledger's older rows have no delta. */
+/**
+ * What is left of a budget's epsilon or delta, exactly. What was not drawn costs nothing, and a ledger's older rows
+ * have no delta.
+ */
 export const leftOf = (budget, spent, kind) =>
   spent.map((row) => row[kind] ?? ZERO).reduce(subtract, budget[kind]);

@@ -4,8 +4,6 @@ import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
 import { check, day, identifier, isObject, listOf, oneOf, record, text, whole } from "./shapes.js";
 
-const MAX_BYTES = 1 << 20;
-
 /** A shape for what is read later. */
 const later = (value) => value;
 
@@ -47,7 +45,8 @@ export async function parseStudy(source) {
 }
 
 function parse(source) {
-  check(source.length <= MAX_BYTES, "");
+  const mostBytes = 1 << 20;
+  check(source.length <= mostBytes, "");
   try {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return parseJson(typeof source === "string" ? source : decoder.decode(source));

@@ -58,6 +58,25 @@ def test_a_question_is_answered_once(page):
     assert status(page)["report"] == report
 
 
+def test_only_newer_versions_are_answered_after_one_was(page):
+    """As in Python: not an older version, nor another document that says it is the same one."""
+    refused = "answered"
+    for version, question, error in ((2, "a", None), (1, "b", refused), (2, "c", refused), (3, "d", None)):
+        document = {**studies.document({**studies.YES_NO, "id": question}), "version": version}
+        script = OPEN + "return device.answer(study, answers);"
+        outcome = attempt(page, script, document, {question: True})
+        assert outcome.get("error") == error
+        assert status(page, document)["answered"]
+    assert run(page, OPEN + "return device.epsilonLeft();", document, None) == 2
+
+
+@pytest.mark.parametrize("answers", [None, 3, [4]])
+def test_answers_that_are_no_object_are_bad_input(page, answers):
+    script = OPEN + "return device.answer(study, answers);"
+    assert attempt(page, script, DOCUMENT, answers) == {"error": "input", "field": "answers"}
+    assert status(page) == {"answered": False, "report": None}
+
+
 @pytest.mark.parametrize(
     ("answers", "field"),
     [

@@ -59,6 +59,18 @@ def test_a_report_refused_for_good_is_not_sent_again(page, site):
     assert len(site.requests) == 1
 
 
+def test_a_refused_report_may_be_at_the_collector_and_is_to_be_deleted(page, site):
+    """Its first upload arrived, and the answer was lost."""
+    report = answered(page)
+    consent(page)
+    site.statuses = [502, 404]
+    assert flush(page, attempts=5)["state"] == "refused"
+    assert withdraw(page) == 1
+    assert status(page)["report"] == {**report, "state": "withdrawn", "body": ""}
+    assert flush(page) is None
+    assert [(method, path) for method, path, _ in site.requests[2:]] == [("DELETE", path_of(report))]
+
+
 def test_a_report_goes_to_its_own_collector_only(page, site):
     """Another one would answer that it knows of no such report: it would be lost, or taken for deleted."""
     script = """

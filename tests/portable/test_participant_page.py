@@ -122,7 +122,7 @@ def test_a_study_that_is_over_asks_nothing_and_lets_people_withdraw(meet):
     person.browser.refresh()
     person.until("report")
     person.send()
-    person.until_says("The collector did not take this report")
+    person.until_says("The collector refused this report")
     person.click("#withdraw")
     person.until("gone")
     assert person.ledger() == (["ever", "hours"], [])
@@ -212,3 +212,30 @@ def test_every_kind_of_question_can_be_answered(meet):
     (report,) = person.stored()
     for question in person.study.questions:
         mechanism_for(question).check(report.payloads[question.id])
+
+
+def test_a_refused_report_is_deleted_from_a_collector_that_has_it_all_the_same(meet):
+    """The collector stores it, the answer is lost, and a proxy refuses the second attempt."""
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.browser.execute_script(LOST_ANSWER)
+    person.send()
+    person.until_says("The collector refused this report")
+    assert len(person.stored()) == 1
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.stored() == []
+
+
+LOST_ANSWER = """
+const { fetch, setTimeout } = window;
+window.setTimeout = (work) => setTimeout(work, 0);
+let attempts = 0;
+window.fetch = async (url, options) => {
+  if (options.method !== "PUT") return fetch(url, options);
+  if (attempts++) return new Response("", { status: 404 });
+  await fetch(url, options);
+  throw new TypeError("the answer is lost");
+};
+"""

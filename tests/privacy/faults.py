@@ -8,12 +8,15 @@ import struct
 import numpy as np
 
 from ldp_client.core import strips
-from ldp_client.core.calibration import log_ratio
+from ldp_client.core.calibration import gaussian_radius, log_ratio, truth_threshold
 from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
 from ldp_client.mechanisms.base import Privacy, pack_signed
+from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
+from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.laplace import Laplace
-from ldp_client.mechanisms.memoized import MemoizedResponse
+from ldp_client.mechanisms.memoized import MemoizedResponse, MemoizedSue
+from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from schemas.rational import Rational
@@ -159,6 +162,52 @@ class OffByOneOue(Oue):
             self.threshold += 1
 
 
+class _OffByOne:
+    """States the right threshold and samples with the one above."""
+
+    def randomise(self, quantised, random):
+        self.threshold += 1
+        try:
+            return super().randomise(quantised, random)
+        finally:
+            self.threshold -= 1
+
+
+class OffByOneOlh(_OffByOne, Olh):
+    """Its coin is the fourth word that it reads: the seed comes first."""
+
+
+class OffByOneHadamard(_OffByOne, Hadamard):
+    """Its coin is the first word."""
+
+
+class OffByOneRecord(_OffByOne, GaussianYesNoRecord):
+    """Its coin comes after the noise of the features."""
+
+
+class _OffByOneAgain:
+    """States the right second stage and samples with another."""
+
+    def instantaneous(self, state, random):
+        self.again += self.fault
+        try:
+            return super().instantaneous(state, random)
+        finally:
+            self.again -= self.fault
+
+
+class OffByOneAgain(_OffByOneAgain, MemoizedResponse):
+    """Repeats the permanent answer once in 2**32 times too often."""
+
+    fault = 1
+
+
+class OffByOneFlips(_OffByOneAgain, MemoizedSue):
+    """Flips the permanent bits once in 2**32 times too seldom."""
+
+    fault = -1
+
+
 class OffByOneResponse(RandomizedResponse):
     """Tells the truth once in 2**32 times too often."""
 
@@ -167,6 +216,14 @@ class OffByOneResponse(RandomizedResponse):
         other = uniform_below(self.choices - 1, random)
         other += other >= quantised
         return (quantised if truthful else other).to_bytes(self.payload_size, "big")
+
+
+class FloatCoin(RandomizedResponse):
+    """Compares a float of 64 random bits with p: no word of 32 bits decides."""
+
+    def randomise(self, quantised, random):
+        truthful = random_bits(64, random) * 2.0**-64 < float(self.p)
+        return (quantised if truthful else 1 - quantised).to_bytes(1, "big")
 
 
 class OftenTruthful(RandomizedResponse):
@@ -218,3 +275,33 @@ class ThriftyResponse(RandomizedResponse):
             other = uniform_below(self.choices - 1, random) if quantised else self.choices - 1
             other += other >= quantised and quantised > 0
         return other.to_bytes(self.payload_size, "big")
+
+
+class SpentTwice(GaussianYesNoRecord):
+    """Features and response each spend all of ε."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        stated = question.mechanism
+        self.distance = gaussian_radius(stated.epsilon, stated.delta, len(self.features))
+        self._set_grid(question, self.distance)
+        self.threshold = truth_threshold(stated.epsilon, 2)
+        self.odds = (self.threshold, (1 << 32) - self.threshold)
+        self.p, self.q = (Rational(weight, 1 << 32) for weight in self.odds)
+
+
+class ResponseSpentTwice(GaussianYesNoRecord):
+    """The response spends all of ε, and the odds stated are those of its share."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.threshold = truth_threshold(question.mechanism.epsilon, 2)
+
+
+class SharedCoin(GaussianYesNoRecord):
+    """The response's coin is the sign of the first feature's noise: each by itself is private."""
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        noise = struct.unpack_from(">i", noise_bytes := noisy[:4])[0] - quantised[0]
+        return noise_bytes + noisy[4:-1] + bytes([quantised[-1] ^ (noise < 0)])

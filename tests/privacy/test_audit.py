@@ -8,6 +8,7 @@ from scipy import stats
 from ldp_client import cli, mechanisms
 from ldp_client.audit import audit_mechanism
 from ldp_client.audit.binomial import lower_share, upper_share
+from ldp_client.audit.findings import table
 from ldp_client.audit.gaussian import delta_of, epsilon_of, largest_distance
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from schemas import Rational, Study
@@ -31,6 +32,10 @@ def failures(found):
     return {check.name for check in found.checks if not check.passed}
 
 
+def asked_by(name):
+    return next(question for question in studies.NEWER if question["mechanism"]["name"] == name)
+
+
 REAL = [
     *studies.ALL,
     *studies.NEWER,
@@ -43,11 +48,26 @@ REAL = [
 ]
 
 
+def coins_of(question):
+    """How many coins decide a report: of a permanent answer and its reports two, of numbers none."""
+    if question["ask"] == "number" or question.get("response", {}).get("bounds"):
+        return 0
+    return {"memoized": 2, "gaussian_statistics": 0}.get(question["mechanism"]["name"], 1)
+
+
 @pytest.mark.parametrize("question", REAL, ids=lambda q: f"{q['id']}-{q['mechanism']['epsilon']}")
 def test_the_real_mechanisms_pass(question):
     found = audit(question)
     assert failures(found) == set()
+    coins = [check.made for check in found.checks if "the sampler's coin" in check.name]
+    assert coins == [True] * coins_of(question)
     assert found.bound <= found.epsilon
+
+
+def test_a_coin_that_is_not_found_is_said_not_to_be_checked():
+    found = audit(studies.YES_NO, faults.FloatCoin)
+    assert [check.name for check in found.checks if not check.made] == ["the sampler's coin is exactly p"]
+    assert any("not checked: the sampler's coin" in line for line in table([found]))
 
 
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.ONE_OF, studies.YES_NO])
@@ -80,6 +100,21 @@ PLANTED = [
     (WIDE, faults.OffByOneOue, {"the sampler's coin is exactly q"}),
     (ONE_OF_MANY, faults.WrongOdds, {"odds, p and q are one law"}),
     (ONE_OF_MANY, faults.OffByOneResponse, {"the sampler's coin is exactly p"}),
+    (asked_by("olh"), faults.OffByOneOlh, {"the sampler's coin is exactly p"}),
+    (asked_by("hadamard"), faults.OffByOneHadamard, {"the sampler's coin is exactly p"}),
+    (studies.YES_NO_RECORD, faults.OffByOneRecord, {"response: the sampler's coin is exactly p"}),
+    (studies.MEMOIZED, faults.OffByOneAgain, {"one report: the sampler's coin is exactly p"}),
+    (studies.MEMOIZED_BITS, faults.OffByOneFlips, {"one report: the sampler's coin is exactly q"}),
+    (
+        studies.YES_NO_RECORD,
+        faults.SpentTwice,
+        {
+            "features: no two answers are further apart than the noise hides",
+            "response: within the study's epsilon and delta",
+        },
+    ),
+    (studies.YES_NO_RECORD, faults.ResponseSpentTwice, {"response: the sampler's coin is exactly p"}),
+    (studies.YES_NO_RECORD, faults.SharedCoin, {"whole report: bound from features with the response"}),
     (ONE_OF_MANY, faults.OftenTruthful, {"bound from supported choices"}),
     (studies.MEMOIZED, faults.Forgetful, {"8 reports: bound from votes of all reports"}),
     (WIDE, faults.SeldomTruthful, {"supported choices follow the stated law"}),

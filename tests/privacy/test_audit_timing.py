@@ -44,7 +44,7 @@ def failures(question, kind=None):
     asked = Study(studies.document(question)).questions[0]
     mechanism = (kind or mechanisms.MECHANISMS[asked.mechanism.name])(asked)
     answers = answers_for(asked)
-    first, second = pairs_of(mechanism, asked, answers)[0]
+    first, second = pairs_of(mechanism, answers)[0]
     pair = Pair(mechanism, answers[first], answers[second])
     with InstructionClock() as clock:
         checks = list(time_checks(pair, answers, 1e-6, clock, RUNS))

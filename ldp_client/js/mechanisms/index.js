@@ -20,7 +20,7 @@ const loaded = {};
 
 /** Load the mechanisms that a document names; whether it may is found out later. */
 export async function loadMechanisms(document) {
-  for (const asked of Array.isArray(document?.questions) ? document.questions : []) {
+  for (const asked of [].concat(document?.questions)) {
     const name = asked?.mechanism?.name;
     if (hasOwn(LOADERS, name)) loaded[name] ??= (await LOADERS[name]()).mechanism;
   }

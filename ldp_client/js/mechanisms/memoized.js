@@ -48,7 +48,7 @@ function recallAnswer(question, { permanent, instantaneous, ...mechanism }, { id
   let kept = memory.permanent.find((row) => row.study === id && row.question === question.id);
   let problem;
   // Also by a version in which it was not memoized, so that no permanent answer covers what it cost.
-  if (version <= spend?.version || (spend?.epsilon[0] && !kept)) problem = "was answered before";
+  if (version <= spend?.version || (spend?.epsilon?.[0] && !kept)) problem = "was answered before";
   if (kept && kept.fingerprint !== fingerprint) problem = "was answered with other choices or noise";
   if (kept && !kept.answer.length) problem = "was withdrawn";
   function randomise(quantised, random) {

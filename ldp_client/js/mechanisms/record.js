@@ -3,7 +3,7 @@
 import { fail } from "../errors.js";
 import { signedUnits } from "../quantise.js";
 import {
-  bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record as object,
+  bounds, check, checkNames, decimal, identifier, listOf, oneOf, record as object,
 } from "../shapes.js";
 
 const NUMBER_FIELD = object({ id: identifier, bounds });
@@ -31,12 +31,10 @@ export function checkRecord({ features, response: { id, bounds }, model, path })
  * −weight..weight (a yes/no at the ends). Throws LdpkitError "answer".
  */
 export function fieldsOf({ id, features, response }, answer, size, weight) {
-  if (!isObject(answer)) fail("answer", "must be a record", id);
   const fields = [...features, response];
-  if (Object.keys(answer).length > fields.length) fail("answer", "has an unknown field", id);
+  checkNames(answer, fields.map((field) => field.id), id);
   const units = fields.map(({ id: name, bounds }, index) => {
     const path = `${id}.${name}`;
-    if (!hasOwn(answer, name)) fail("answer", "is missing", path);
     const most = index < features.length ? size : weight;
     if (bounds) return signedUnits(answer[name], bounds, most, path);
     const place = ["no", false, "yes", true].indexOf(answer[name]);

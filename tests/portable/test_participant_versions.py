@@ -1,0 +1,60 @@
+"""The participant's page when a report that it holds answers another version than the one it shows."""
+
+import pytest
+
+from schemas import Report
+from tests import studies
+
+COLOUR = {**studies.ONE_OF, "text": "Which colour?", "choices": ["red", "green", "blue"]}
+TURNED = {**COLOUR, "choices": ["blue", "red", "green", "black"]}
+NUMBER = {**studies.NUMBER, "id": COLOUR["id"], "text": "How much colour?"}
+LATER = {"turned": [TURNED, studies.YES_NO], "another kind": [NUMBER]}
+
+
+def publish(person, version, questions):
+    document = {**studies.document(*questions), "id": person.study.id, "version": version}
+    assert person.server.request("POST", "/v1/studies", document) == 201
+
+
+def held(meet):
+    person = meet(studies.document(COLOUR))
+    person.answer(colour="red")
+    person.until("report")
+    payload = Report.from_json(person.body).payloads["colour"]
+    return person, COLOUR["choices"][payload[0]]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_report_is_shown_in_the_words_of_its_own_version(meet, name):
+    person, said = held(meet)
+    shown = person.body
+    assert not person.find("#version").is_displayed()
+    publish(person, 2, LATER[name])
+    person.browser.refresh()
+    person.until_says("another version of this study")
+    assert person.find("#in-words").text.split("\n") == ["Which colour?", said]
+    assert not person.find("#problem").is_displayed()
+    assert person.body == shown
+    person.send()
+    person.until_says("This was sent")
+    assert person.stored() == [Report.from_json(shown)]
+
+
+def test_what_was_agreed_to_leaves_though_its_words_cannot_be_loaded(meet):
+    """The page goes on to send where the version's document does not come, or is not the one answered."""
+    person, _ = held(meet)
+    shown = person.body
+    publish(person, 2, LATER["another kind"])
+    script = "window.fetch = async () => { throw new TypeError('away'); };"
+    command = "Page.addScriptToEvaluateOnNewDocument"
+    added = person.browser.execute_cdp_cmd(command, {"source": script})["identifier"]
+    person.browser.refresh()
+    person.until_says("They cannot be loaded now")
+    person.browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added})
+    assert person.find("#in-words").text == ""
+    assert person.body == shown
+    person.send()
+    person.until_says("It will leave when the collector can be reached")
+    person.browser.refresh()
+    person.until_says("This was sent")
+    assert person.stored() == [Report.from_json(shown)]
