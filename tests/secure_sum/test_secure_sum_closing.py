@@ -123,7 +123,7 @@ def test_a_count_that_is_none_closes_nothing(network):
     network.publish("ever")
     network.answer(15)
     network.nodes[1].trouble = altered(network.nodes[1], "/count", set_field("shares", value="15"))
-    with pytest.raises(TransferError, match="sent what is not valid: .*must be a whole number"):
+    with pytest.raises(TransferError, match=r"sent what is not valid: .*must be a whole number"):
         close(network)
     network.answer(1)
     network.nodes[1].trouble = None
