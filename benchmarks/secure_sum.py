@@ -1,12 +1,13 @@
-"""What a secure sum costs its nodes: `python -m benchmarks.secure_sum [--d 1000] [--clients 100000]`.
+"""What a secure sum costs its nodes: `python -m benchmarks.secure_sum [--d 1000] [--clients 100000] [--all]`.
 
 The grid of Table 1 of Heikkilä et al. 2017: vectors of d numbers, N clients, M = 10 nodes; without
-arguments its smaller half, in a few minutes. Shares are sealed and stored before the clock runs, one
-node's words and one node's seeds; the other seed nodes do the same work on shares of their own, so their
-time is taken from further runs over the stored ones. A node's time is everything from the request for the
-sum to the words: reading rows, opening, expanding, adding. Rates move with the machine: compare the
-columns of one run. The stream cipher's limit leaves out what a new key costs in the library, which is all
-that vectors of 100 numbers or fewer cost.
+arguments its smaller half, in a few minutes, with `--all` every cell. Shares are sealed and stored before
+the clock runs, one node's words and one node's seeds; the other seed nodes do the same work on shares of
+their own, so their time is taken from further runs over the stored ones. A node's time is everything from
+the request for the sum to the words: reading rows, opening, expanding, adding. The time of all nodes also
+has the start of their processes, which is most of it up to 1,000 clients. Rates move with the machine:
+compare the columns of one run. The stream cipher's limit leaves out what a new key costs in the library,
+which is all that vectors of 100 numbers or fewer cost.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -34,10 +34,13 @@ from collector.reports.packing import PackedReport
 from collector.secure_sum.bound_sets import share_ids
 from collector.secure_sum.node import Node, at_once
 from collector.secure_sum.node_keys import NodeKeys
-from collector.secure_sum.summing import add_seeds, add_shares
+from collector.secure_sum.summing import Opener, add_seeds, add_shares
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import migrate
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.secure_sum.messages import share_messages
 from ldp_client.secure_sum.sealing import context, seal
 from schemas import Study
 
@@ -52,14 +55,16 @@ PAPER = {
     1000: {100: 3.43, 1000: 10.56, 10_000: 101.2, 100_000: 610.55},
     10_000: {100: 15.30, 1000: 84.95, 10_000: 994.96, 100_000: 1592.29},
 }
+# What is measured without arguments: every d and N of these.
+SMALLER = [10, 100, 1000], [100, 1000, 10_000]
 # More words than this are not stored: the first node's time is then scaled from fewer clients.
 MOST_STORED_BYTES = 1 << 30
 # What the rate of expanding is measured on.
 MOST_EXPANDED_BYTES, MOST_SEEDS, ROUNDS = 1 << 24, 5000, 9
 
 
-def build_study(keys: NodeKeys, d: int, clients: int) -> Study:
-    """A study whose devices send d numbers, as histograms."""
+def build_study(measured: Sequence[NodeKeys], d: int, clients: int) -> Study:
+    """A study whose devices send d numbers, as histograms. measured: the keys of its first nodes."""
     sizes = [MOST_CELLS] * (d // MOST_CELLS) + [d % MOST_CELLS]
     stated = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
     questions = [
@@ -73,10 +78,8 @@ def build_study(keys: NodeKeys, d: int, clients: int) -> Study:
         for index, size in enumerate(sizes)
         if size
     ]
-    other = NodeKeys.generate().fragment
-    nodes = [f"http://127.0.0.1:{index + 1}#{other}" for index in range(NODES)]
-    nodes[0] = f"http://127.0.0.1:1#{keys.fragment}"
-    nodes[1] = f"http://127.0.0.1:2#{keys.fragment}"
+    keys = [*measured, *(NodeKeys.generate() for _ in range(NODES - len(measured)))]
+    nodes = [f"http://127.0.0.1:{index + 1}#{key.fragment}" for index, key in enumerate(keys)]
     route = {"name": "secure_sum", "nodes": nodes, "clients": clients, "tolerate": clients // 10}
     head = {"format": "ldpkit.study/1", "id": "grid", "version": 1, "title": "Grid"}
     return Study({**head, "route": route, "questions": questions})
@@ -88,9 +91,6 @@ class Stored:
 
     file: Path
     key_file: Path
-    document: dict[str, Any]
-    place: int
-    clients: int
 
     def sum_once(self) -> float:
         """CPU seconds to sum all shares."""
@@ -101,14 +101,12 @@ class Stored:
 
 
 class _Opened:
-    """A node whose place in the study is given, so that one key can stand for several nodes."""
+    """The node that they were stored for."""
 
     def __init__(self, stored: Stored) -> None:
         self.database = Database(f"sqlite:///{stored.file}", 5.0)
         self.node = Node(NodeKeys.load(stored.key_file), self.database)
-        self.study = Study(stored.document)
-        opener = self.node.opener("grid")
-        self.opener = type(opener)(opener.study, stored.place, opener.size, opener.key)
+        self.opener = self.node.opener("grid")
 
     def sum(self) -> bytes:
         with self.database.read() as session:
@@ -120,32 +118,39 @@ class _Opened:
         self.database.engine.dispose()
 
 
-def store(folder: Path, keys: NodeKeys, study: Study, place: int, clients: int) -> Stored:
-    """Seal and store the shares of so many clients."""
-    file = folder / f"node-{place}.sqlite3"
+def store(folder: Path, keys: NodeKeys, study: Study, clients: int) -> Stored:
+    """Seal and store the shares of so many clients, for the node that has these keys."""
+    file = folder / f"{keys.fragment[:16]}.sqlite3"
     database = Database(f"sqlite:///{file}", 5.0)
     migrate(database)
     node = Node(keys, database)
     database.act(lambda session: node.publish(session, study))
-    size = 32 if place else node.opener("grid").size
-    rows = min(5000, BYTES_AT_ONCE // size)
+    opener = node.opener("grid")
+    rows = min(5000, BYTES_AT_ONCE // opener.share_size)
     for start in range(0, clients, rows):
-        shares = list(_sealed(keys, study, place, size, min(rows, clients - start)))
+        shares = list(_sealed(opener, min(rows, clients - start)))
         with database.write() as session:
             number = queries.study_state(session, "grid").number  # type: ignore[union-attr]
             queries.insert_reports(session, number, _TODAY, shares)
     database.engine.dispose()
     key_file = file.with_suffix(".key")
     keys.save(key_file)
-    return Stored(file, key_file, study.document, place, clients)
+    return Stored(file, key_file)
 
 
-def _sealed(keys: NodeKeys, study: Study, place: int, size: int, count: int) -> Iterator[PackedReport]:
-    public = keys.sealing.public_key().public_bytes_raw()
+def _sealed(opener: Opener, count: int) -> Iterator[PackedReport]:
+    public = opener.key.public_key().public_bytes_raw()
     for _ in range(count):
         report_id = os.urandom(16)
-        info = context(study.digest, report_id.hex(), place)
-        yield PackedReport(report_id, study.version, seal(public, info, os.urandom(size)))
+        info = context(opener.study.digest, report_id.hex(), opener.node)
+        yield PackedReport(report_id, opener.study.version, seal(public, info, os.urandom(opener.share_size)))
+
+
+def bytes_sent(study: Study) -> int:
+    """What one device sends to all its nodes."""
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    report = perturb_answers(study, mechanisms, dict.fromkeys(mechanisms, 0.5))
+    return sum(len(message.body) for message in share_messages(study, report))
 
 
 def limit_seconds(d: int, count: int) -> float:
@@ -179,12 +184,12 @@ def of_limit(d: int) -> tuple[float, float]:
 
 def measure(d: int, clients: int, folder: Path) -> None:
     """One cell of the grid, printed."""
-    keys = NodeKeys.generate()
-    study = build_study(keys, d, clients)
+    words_keys, seed_keys = NodeKeys.generate(), NodeKeys.generate()
+    study = build_study((words_keys, seed_keys), d, clients)
     stored_words = min(clients, max(100, MOST_STORED_BYTES // (8 * d)))
-    words = store(folder, keys, study, 0, stored_words)
-    seeds = store(folder, keys, study, 1, clients)
-    sent, most = 8 * d + 48 + 80 * (NODES - 1), 8 * d + 64 * (NODES - 1) + 200
+    words = store(folder, words_keys, study, stored_words)
+    seeds = store(folder, seed_keys, study, clients)
+    most = 8 * d + 64 * (NODES - 1) + 200
     start = time.perf_counter()
     processors = len(os.sched_getaffinity(0))
     # Processes of their own from the start, whose memory is a node's alone.
@@ -200,7 +205,7 @@ def measure(d: int, clients: int, folder: Path) -> None:
         f"d {d:>6}  N {clients:>7}  all {NODES} nodes {wall:8.2f} s (paper {PAPER[d][clients]:.2f}), "
         f"{sum(spent) + words_spent:.2f} CPU s on {processors} processors; one seed node {min(spent):.2f}; "
         f"expand and add {expanding:.2f} µs a share, cipher and memory {limit:.2f}: "
-        f"{100 * limit / expanding:.0f} %; sent {sent} of {most}{note}",
+        f"{100 * limit / expanding:.0f} %; sent {bytes_sent(study)} of {most}{note}",
         flush=True,
     )
     for stored in (words, seeds):
@@ -209,13 +214,17 @@ def measure(d: int, clients: int, folder: Path) -> None:
 
 
 def main() -> None:
-    """Run the grid, or one cell."""
+    """Run the grid, a part of it, or one cell."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--d", type=int, choices=sorted(PAPER), help="numbers a device sends")
     parser.add_argument("--clients", type=int, choices=sorted(PAPER[10]), help="how many devices")
+    parser.add_argument(
+        "--all", action="store_true", help="the whole grid, with d = 10,000 and 100,000 clients"
+    )
     arguments = parser.parse_args()
-    dimensions = [arguments.d] if arguments.d else [10, 100, 1000]
-    sizes = [arguments.clients] if arguments.clients else [100, 1000, 10_000]
+    dimensions, sizes = (sorted(PAPER), sorted(PAPER[10])) if arguments.all else SMALLER
+    dimensions = [arguments.d] if arguments.d else dimensions
+    sizes = [arguments.clients] if arguments.clients else sizes
     with tempfile.TemporaryDirectory() as name:
         for d in dimensions:
             for clients in sizes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collector.http import problems
 from collector.http.openapi_parts import (
+    COUNT,
     ENCODING,
     JSON,
     KEY,
@@ -61,6 +62,15 @@ SHARES = (
             *WRITE,
         ),
         (STUDY_ID, REPORT_ID),
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/shares/count",
+        "countShares",
+        "How many shares there are, in an open study too; the size of the node's set once it is bound.",
+        {200: ("The number", {JSON: object_of({"shares": COUNT})})},
+        (*KEY, problems.STUDY_UNKNOWN),
+        (STUDY_ID,),
     ),
     Operation(
         "get",

@@ -15,10 +15,12 @@ from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.transcript import NodeSum, Transcript
 from schemas import Study
 from schemas.errors import DocumentError, InputError, TransferError
+from schemas.fields import Integer, Record
 from schemas.route import Route
 from summaries import Summary
 
 Progress = Callable[[str], None]
+COUNTED = Record({"shares": Integer(0, 1 << 53)})
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,15 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
     """Close a study with the route secure_sum at all its nodes and get their signed sums, unchecked.
 
     tokens: the operator's key of each node, in the study's order, or one for all. Raises InputError
-    for another document than the nodes have, before anything is closed, and when too few devices reached
-    every node; TransferError.
+    for another document than the nodes have or too few shares at one of them, before anything is closed,
+    and when too few devices reached every node; TransferError.
     """
     assert study.route is not None
     route = study.route
     clients = _clients(study, route, tokens)
     for client in clients:
         _check_document(client, study)
+    _check_counts(route, clients, progress)
     for client in clients:
         progress(f"closing {client.url}")
         client.close()
@@ -74,6 +77,26 @@ def _check_document(client: NodeClient, study: Study) -> None:
             f"node {client.url} has published another document as {study.id}: close with that one; "
             "nothing was closed"
         )
+
+
+def _check_counts(route: Route, clients: Sequence[NodeClient], progress: Progress) -> None:
+    """Closing is for good: before the first node is closed every one has to take its key, and to have enough.
+
+    Counts alone, as report ids that are listed while devices answer would tell when each of them did.
+    """
+    counts = [_checked(client, _read_count, client.share_count()) for client in clients]
+    for client, count in zip(clients, counts):
+        progress(f"{client.url} has shares of {count} devices")
+        if count < route.fewest:
+            raise InputError(
+                f"node {client.url} has shares of only {count} devices, and no sum over fewer than "
+                f"{route.fewest} (clients − tolerate) is ever made; this closed no node"
+            )
+
+
+def _read_count(document: Any) -> int:
+    count: int = COUNTED.read(document, "", DocumentError)["shares"]
+    return count
 
 
 def _common_ids(route: Route, held: Sequence[Sequence[bytes]]) -> list[bytes]:

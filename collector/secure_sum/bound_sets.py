@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from sqlalchemy import Table, insert, select, update
+from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage.models import SecureSumRow
@@ -19,6 +19,12 @@ def share_ids(session: Session, study: int) -> list[bytes]:
     """The ids of a study's shares, ascending, without withdrawn ones."""
     statement = select(REPORTS.c.id).where(REPORTS.c.study == study, REPORTS.c.payloads != b"")
     return [bytes(found) for found in session.scalars(statement.order_by(REPORTS.c.id))]
+
+
+def share_count(session: Session, study: int) -> int:
+    """How many shares a study has, without withdrawn ones."""
+    counted = select(func.count()).where(REPORTS.c.study == study, REPORTS.c.payloads != b"")
+    return session.scalars(counted).one()
 
 
 def confirmed_ids(session: Session, study: int) -> list[bytes] | None:

@@ -95,6 +95,18 @@ class Node:
         opener.open(report_id, sealed)
         return PackedReport(bytes.fromhex(report_id), opener.study.version, sealed)
 
+    def share_count(self, study_id: str) -> int:
+        """How many shares a closing would find here: of its set, once the node is bound to one.
+
+        Also while the study is open, so that nothing is closed in vain. Raises ProblemError.
+        """
+        with self.database.read() as session:
+            study = queries.study_state(session, study_id)
+            if study is None:
+                raise unknown_study(study_id)
+            confirmed = bound_sets.confirmed_ids(session, study.number)
+            return bound_sets.share_count(session, study.number) if confirmed is None else len(confirmed)
+
     def report_ids(self, study_id: str) -> list[bytes]:
         """The ids of a closed study's shares, ascending: all, or the set that the node is bound to.
 

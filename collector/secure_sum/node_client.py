@@ -38,6 +38,10 @@ class NodeClient:
         """The study's canonical bytes, as published there."""
         return self._call("")
 
+    def share_count(self) -> Any:
+        """How many shares there are: {"shares": …}; with a wrong key, the refusal that closing would get."""
+        return self._parse(self._call("/shares/count"))
+
     def close(self) -> None:
         """Take no more shares."""
         self._call("/close", b"", JSON)

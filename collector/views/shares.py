@@ -55,6 +55,13 @@ def delete(study_id: str, report_id: str) -> Response:
     return Response(status=204)
 
 
+@shares.get("/shares/count")
+@requires(Role.OPERATE)
+def count(study_id: str) -> Response:
+    """How many shares there are, before the study is closed too."""
+    return jsonify(shares=current_collector().node_part().share_count(study_id))
+
+
 @shares.get("/shares")
 @requires(Role.OPERATE)
 def list_ids(study_id: str) -> Response:

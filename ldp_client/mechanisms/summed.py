@@ -84,9 +84,9 @@ def nearest(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def in_words_of(what: str, mechanism: SummedMechanism) -> str:
-    """What leaves the device, for people."""
+def in_words_of(what: str, noise_sd: float) -> str:
+    """What leaves the device, for people. noise_sd: of one device's share, which protects nobody alone."""
     return (
         f"Secret shares of {what} go to several nodes; only the sum over all devices is ever seen, with "
-        f"Gaussian noise to which each device adds a share of standard deviation {mechanism.noise_sd:.4g}."
+        f"Gaussian noise to which each device adds a share of standard deviation {noise_sd:.4g}."
     )

@@ -39,7 +39,7 @@ class SummedChoice(SummedMechanism):
         return [self.grid if index == chosen else 0 for index in range(self.size)]
 
     def in_words(self) -> str:
-        return in_words_of("which choice it is", self)
+        return in_words_of("which choice it is", self.noise_sd)
 
 
 class SummedHistogram(SummedMechanism):
@@ -61,7 +61,7 @@ class SummedHistogram(SummedMechanism):
         return [self.grid if index == cell else 0 for index in range(self.size)]
 
     def in_words(self) -> str:
-        return in_words_of(f"in which of {self.size} equal cells it lies", self)
+        return in_words_of(f"in which of {self.size} equal cells it lies", self.noise_sd)
 
 
 class SummedMoments(SummedMechanism):
@@ -82,7 +82,7 @@ class SummedMoments(SummedMechanism):
         return [nearest(units * self.grid, UNIT), nearest(square * self.grid, SQUARE_BOTTOM * UNIT * UNIT)]
 
     def in_words(self) -> str:
-        return in_words_of("its value and its square", self)
+        return in_words_of("its value and its square", self.noise_sd)
 
 
 def summed_gaussian(question: "Question") -> Mechanism:

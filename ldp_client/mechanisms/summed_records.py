@@ -38,6 +38,10 @@ class SummedRecord(GaussianStatistics):
     def _pack(self, values: "list[int]") -> bytes:
         return pack_words(values)
 
+    def in_words(self) -> str:
+        products = f"{self.size} products of its entries, scaled to its bounds,"
+        return in_words_of(f"{products} features clipped to norm {self.radius / UNIT:.4g},", self.noise_sd)
+
     def check(self, payload: bytes) -> None:
         """No single report is ever sent."""
         del payload
@@ -74,4 +78,4 @@ class SummedMarginals(SummedMechanism):
         return moments
 
     def in_words(self) -> str:
-        return in_words_of(f"its {len(self.fields)} fields' values and their squares", self)
+        return in_words_of(f"its {len(self.fields)} fields' values and their squares", self.noise_sd)

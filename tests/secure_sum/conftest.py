@@ -106,8 +106,12 @@ class Node:
         return (answer or self.app)(environment, start_response)
 
     @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._port}#{self.keys.fragment}"
+        return f"{self.url}#{self.keys.fragment}"
 
     @property
     def operator(self) -> dict[str, str]:

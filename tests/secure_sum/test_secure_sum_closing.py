@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
+from collector.operator.keys import Role, add_key
 from collector.secure_sum import node_client
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import set_digest
@@ -68,12 +69,65 @@ def test_devices_that_reached_some_nodes_alone_are_left_out(network):
     assert closed.total.questions["ever"].n == 16
 
 
-def test_too_few_devices_make_no_sum_and_bind_no_node(network):
+def test_too_few_devices_at_a_node_close_nothing(network):
+    """Closing is for good: devices that answer later would lose their answers."""
     network.publish("ever")
     network.answer(14)
     network.answer(3, reach=2)
+    with pytest.raises(
+        InputError, match=f"{network.nodes[2].url} has shares of only 14 devices.*closed no node"
+    ):
+        close(network)
+    network.answer(1)
+    assert close(network).total.questions["ever"].n == 15
+
+
+def test_too_few_devices_at_every_node_make_no_sum_and_bind_no_node(network):
+    """Each node has enough shares, one of them of a device that reached no other."""
+    network.publish("ever")
+    network.answer(14)
+    for index, node in enumerate(network.nodes):
+        assert node.put(network.messages()[index]).status_code == 201
     with pytest.raises(InputError, match="only 14 devices reached every node, and no sum over fewer than 15"):
         close(network)
+    for node in network.nodes:
+        assert (
+            node.post("/sum", json={"set": "0" * 64}).get_json()["detail"].endswith("not confirmed this set")
+        )
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_a_wrong_key_for_any_node_closes_nothing(network, wrong):
+    network.publish("ever")
+    network.answer(15)
+    tokens = [TOKEN] * 3
+    tokens[wrong] = "of-somebody-else"
+    with pytest.raises(TransferError, match=f"{network.nodes[wrong].url} answered 401"):
+        close_study(network.study, tokens)
+    network.answer(1)
+    assert close(network).total.questions["ever"].n == 16
+
+
+def test_a_key_that_may_close_and_not_sum_closes_nothing(network):
+    network.publish("ever")
+    network.answer(15)
+    with network.nodes[2].app.extensions["ldpkit"].database.write() as session:
+        key = add_key(session, "author", Role.PUBLISH)
+    with pytest.raises(TransferError, match="answered 403: the key is for publish, this needs operate"):
+        close_study(network.study, [TOKEN, TOKEN, key])
+    network.answer(1)
+    assert close(network).total.questions["ever"].n == 16
+
+
+def test_a_count_that_is_none_closes_nothing(network):
+    network.publish("ever")
+    network.answer(15)
+    network.nodes[1].trouble = altered(network.nodes[1], "/count", set_field("shares", value="15"))
+    with pytest.raises(TransferError, match=r"sent what is not valid: .*must be a whole number"):
+        close(network)
+    network.answer(1)
+    network.nodes[1].trouble = None
+    assert close(network).total.questions["ever"].n == 16
 
 
 def test_another_document_closes_nothing(network):
@@ -115,7 +169,7 @@ def failing_after(requests, status):
 
 
 @pytest.mark.parametrize("node", [0, 2])
-@pytest.mark.parametrize("requests", range(5))
+@pytest.mark.parametrize("requests", range(6))
 def test_an_aggregator_that_stops_anywhere_can_run_again(network, node, requests):
     """Whatever was closed, confirmed or summed before the crash, the rerun gives one same total."""
     network.publish("ever")

@@ -144,6 +144,19 @@ def test_a_single_vector_is_never_a_possible_report(name):
         mechanism.check(mechanism.perturb(ANSWERS[name]))
 
 
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_participants_read_of_shares_and_never_of_noise_that_protects_alone(name):
+    words = mechanism_for(build_study(name).questions[0]).in_words()
+    assert words.startswith("Secret shares of ")
+    assert "only the sum over all devices is ever seen" in words
+    assert "each device adds a share of standard deviation" in words
+
+
+def test_participants_read_what_of_a_record_is_summed():
+    words = mechanism_for(build_study("rating").questions[0]).in_words()
+    assert "5 products of its entries, scaled to its bounds, features clipped to norm 1," in words
+
+
 @pytest.mark.parametrize(
     ("route", "field"),
     [

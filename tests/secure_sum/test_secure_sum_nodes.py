@@ -204,6 +204,29 @@ def test_ids_sets_and_sums_wait_for_the_close(network):
     assert kind(node.post("/sum", json={"set": "0" * 64})) == (409, "study-open")
 
 
+def test_shares_are_counted_before_and_after_the_close(network):
+    network.publish("ever")
+    sent = network.answer(16)
+    node = network.nodes[0]
+    assert node.app.test_client().delete(sent[0][0].path).status_code == 204
+    assert node.get("/shares/count").get_json() == {"shares": 15}
+    node.post("/close")
+    assert node.get("/shares/count").get_json() == {"shares": 15}
+    confirm(node, split_ids(node.get("/shares").data))
+    with closing(sqlite3.connect(node.database)) as connection:
+        connection.execute("DELETE FROM reports")
+        connection.commit()
+    assert node.get("/shares/count").get_json() == {"shares": 15}
+
+
+def test_the_count_is_for_operators(network):
+    network.publish("ever")
+    client = network.nodes[0].app.test_client()
+    assert kind(client.get("/v1/studies/summed/shares/count")) == (401, "unauthorized")
+    answer = client.get("/v1/studies/other/shares/count", headers=network.nodes[0].operator)
+    assert kind(answer) == (404, "study-unknown")
+
+
 def test_late_shares_and_late_withdrawals_are_refused(network):
     network.publish("ever")
     sent = network.answer(15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,13 +11,18 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.summing import CACHE_BYTES, MOST_AT_ONCE, Opener, add_seeds, add_shares
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
 from ldp_client.secure_sum.expansion import expand
+from ldp_client.secure_sum.messages import share_messages
 from ldp_client.secure_sum.sealing import context, seal
 from ldp_client.secure_sum.splitting import split
+from schemas import Study
 from schemas.errors import InputError, ReportError
-from tests.secure_sum.conftest import build_study
+from tests.secure_sum.conftest import STATED, build_study
 from tests.statistics import follows
 
+GUIDE = (Path(__file__).parents[2] / "docs" / "secure-sum.md").read_text()
 VECTOR = np.array([0, 1, -1, 2**63 - 1, -(2**63), 12345678901234], dtype="<i8").tobytes()
 
 
@@ -46,6 +52,21 @@ def test_the_expansions_are_the_standard_ones():
     """ChaCha20: RFC 8439, appendix A.1, first vector; SHAKE-256: FIPS 202, the empty message."""
     assert expand("chacha20", bytes(32), 16).hex() == "76b8e0ada0f13d90405d6ae55386bd28"
     assert expand("shake_256", b"", 16).hex() == "46b9dd2b0ba88d13233b3feb743eeb24"
+
+
+@pytest.mark.parametrize(("nodes", "sent"), [(2, 928), (10, 1568), (11, 1648), (32, 3328)])
+def test_a_device_sends_as_many_bytes_as_the_guide_says(nodes, sent):
+    """d = 100. The target, 8d + 64(M − 1) + 200, is kept up to 10 nodes."""
+    addresses = [f"http://127.0.0.1:{9000 + node}#{NodeKeys.generate().fragment}" for node in range(nodes)]
+    document = build_study("wait", nodes=addresses).document
+    question = {**document["questions"][0], "mechanism": {**STATED, "cells": 100}}
+    study = Study({**document, "questions": [question]})
+    report = perturb_answers(study, {"wait": mechanism_for(study.questions[0])}, {"wait": 9})
+    bodies = [message.body for message in share_messages(study, report)]
+    assert sum(len(body) for body in bodies) == sent == 8 * 100 + 48 + 80 * (nodes - 1)
+    assert (sent <= 8 * 100 + 64 * (nodes - 1) + 200) == (nodes <= 10)
+    assert "8d + 48 + 80(M − 1) bytes" in GUIDE
+    assert "Up to 10 nodes that is within 8d + 64(M − 1) + 200" in GUIDE
 
 
 @pytest.mark.parametrize("expansion", ["chacha20", "shake_256"])
