@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from inference.results.diagnostics import diagnose
 from inference.results.posterior import Posterior
+from inference.results.prior_notes import prior_notes
 from inference.sampling import Sampled
 from schemas import Question, Study
 
@@ -44,9 +45,8 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         diagnostics=diagnose(
             drawing.parameters,
             drawing.drawn.diverging,
-            prior_sd,
             n,
-            drawing.notes,
+            (*drawing.notes, *prior_notes(drawing.parameters, drawing.prior_draws)),
             drawing.drawn.reasons,
             drawing.drawn.mixing,
         ),

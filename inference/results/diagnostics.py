@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0
 TAILS = (0.05, 0.95)
-# A posterior sd above this share of the prior's says that the reports taught almost nothing.
-DROWNED = 0.8
 # Of ten thousand choices a reader needs no list.
 MOST_NAMED = 8
 REMEDY = "run longer, or with another seed"
@@ -67,7 +65,6 @@ def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
 def diagnose(
     parameters: Mapping[str, NDArray[np.float64]],
     diverging: NDArray[np.bool_],
-    prior_sd: Mapping[str, float],
     n: int = 1,
     notes: tuple[str, ...] = (),
     reasons: Sequence[str] = (),
@@ -75,7 +72,7 @@ def diagnose(
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
-    notes are the model's own; reasons those for which the method itself does not trust its draws.
+    notes are what a reader should know besides; reasons those for which the method itself does not trust its draws.
     found: how they mix, where that was measured already.
     """
     found = found or mixing(parameters)
@@ -87,7 +84,6 @@ def diagnose(
         reasons.append(f"{divergences} transitions diverged: {REMEDY}")
     if n == 0:
         reasons.append("there are no reports: this is the prior")
-    notes = (*notes, *_notes(parameters, prior_sd))
     return Diagnostics(
         not reasons, tuple(reasons), notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail
     )
@@ -112,13 +108,3 @@ def listed(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1:,} more"
-
-
-def _notes(parameters: Mapping[str, NDArray[np.float64]], prior_sd: Mapping[str, float]) -> tuple[str, ...]:
-    drowned = [name for name, draws in parameters.items() if draws.std() > DROWNED * prior_sd[name]]
-    if not drowned:
-        return ()
-    return (
-        f"the noise drowns the signal of {listed(drowned)}: the posterior is hardly narrower than the "
-        "prior; more devices or a larger epsilon are needed",
-    )
