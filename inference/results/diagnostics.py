@@ -14,7 +14,7 @@ MIN_ESS = 400.0
 TAILS = (0.05, 0.95)
 # Of ten thousand choices a reader needs no list.
 MOST_NAMED = 8
-REMEDY = "run longer, or with another seed"
+REMEDY = "keep more draws (--draws, or draws= in Python) or try another seed"
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,15 @@ class Mixing:
     ess_bulk: Mapping[str, float]
     ess_tail: Mapping[str, float]
 
-    def reasons(self) -> list[str]:
+    def reasons(self, remedy: str = REMEDY) -> list[str]:
         """One line for each of the three that is not good for all parameters; none when the chains mix."""
-        return [
+        few = f"below {MIN_ESS:.0f}"
+        found = [
             *_failing("R-hat", self.r_hat, lambda value: value <= MAX_R_HAT, f"above {MAX_R_HAT}"),
-            *_failing("bulk ESS", self.ess_bulk, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
-            *_failing("tail ESS", self.ess_tail, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
+            *_failing("bulk ESS", self.ess_bulk, lambda value: value >= MIN_ESS, few),
+            *_failing("tail ESS", self.ess_tail, lambda value: value >= MIN_ESS, few),
         ]
+        return [f"{line}: {remedy}" for line in found]
 
 
 def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
@@ -69,19 +71,26 @@ def diagnose(
     notes: tuple[str, ...] = (),
     reasons: Sequence[str] = (),
     found: Mixing | None = None,
+    remedy: str = REMEDY,
+    chained: bool = True,
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
-    notes are what a reader should know besides; reasons those for which the method itself does not trust its draws.
-    found: how they mix, where that was measured already.
+    notes are what a reader should know besides; reasons those for which the method itself does not trust its
+    draws. found: how they mix, where that was measured already; remedy: what to try where they do not.
+    chained: whether draws follow on one another, so that mixing decides; else they need only be finite.
     """
     found = found or mixing(parameters)
     # What a method takes as known does not vary, and no longer run would change that.
     moving = {name: draws for name, draws in parameters.items() if not np.all(draws == draws.flat[0])}
-    reasons = [*reasons, *(found if len(moving) == len(parameters) else mixing(moving)).reasons()]
+    if chained:
+        measured = found if len(moving) == len(parameters) else mixing(moving)
+        reasons = [*reasons, *measured.reasons(remedy)]
+    else:
+        reasons = [*reasons, *_not_finite(parameters)]
     divergences = int(diverging.sum())
     if divergences:
-        reasons.append(f"{divergences} transitions diverged: {REMEDY}")
+        reasons.append(f"{divergences} transitions diverged: state a narrower prior, or try another seed")
     if n == 0:
         reasons.append("there are no reports: this is the prior")
     return Diagnostics(
@@ -100,7 +109,12 @@ def _failing(what: str, values: Mapping[str, float], good: Callable[[float], boo
     failing = [name for name, value in values.items() if not good(value)]
     if not failing:
         return []
-    return [f"{what} of {listed(failing)} is {bad}: {REMEDY}"]
+    return [f"{what} of {listed(failing)} is {bad}"]
+
+
+def _not_finite(parameters: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    odd = [name for name, draws in parameters.items() if not np.isfinite(draws).all()]
+    return [f"draws of {listed(odd)} are not finite: use --method nuts"] if odd else []
 
 
 def listed(names: Sequence[str]) -> str:

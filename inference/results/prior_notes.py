@@ -15,8 +15,8 @@ Parameters = Mapping[str, NDArray[np.float64]]
 DROWNED = 0.8
 # In the prior's sds: farther off, the reports have moved the posterior.
 NEAR = 1.0
-# A posterior median with less of the prior than this beyond it, on its side, is far out. Of many parameters one
-# is there by chance, so all share it.
+# A posterior median with less of the prior than this beyond it, on its side, is far out. Of many parameters
+# one is there by chance, so all share it.
 FAR = 0.01
 
 
@@ -34,7 +34,7 @@ def prior_notes(parameters: Parameters, prior: Parameters) -> tuple[str, ...]:
         )
     if far:
         notes.append(
-            f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior and is a "
+            f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior, as a "
             "compromise; state a wider prior if that one is wrong, or look for what the model leaves out"
         )
     return tuple(notes)
