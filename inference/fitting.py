@@ -10,6 +10,7 @@ import numpy as np
 
 from inference.compile_cache import use_compile_cache
 from inference.judging import Drawing, judged, seed_of
+from inference.limits import SAMPLERS, check_draws, check_seed
 from inference.methods import NAMES
 from inference.methods.from_reports import holder_statistics
 from inference.methods.posteriors import draw_published
@@ -21,7 +22,7 @@ from inference.predicting import predict
 from inference.priors import priors_of, with_priors
 from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
-from inference.sampling import CHAINS, KEPT, LENGTH, PriorDraws, Sampled, sample
+from inference.sampling import CHAINS, KEPT, PriorDraws, Sampled, sample
 from inference.sampling.laplace import approximate
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.tables import TableMechanism
@@ -30,11 +31,6 @@ from schemas.errors import InputError, SummaryError
 from summaries import QuestionSummary, Summary, summarize
 
 Progress = Callable[[str], None]
-
-# Of each chain. Beyond it, thousands of shares do not fit into memory.
-MOST_DRAWS = 20_000
-# Methods that draw by a sampler of this package; those of data holders' papers have lengths of their own.
-SAMPLERS = ("nuts", "laplace", "marginal")
 
 
 def fit(
@@ -97,12 +93,6 @@ def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> l
     return [with_priors(question, priors.get(question.id, {})) for question in study.questions]
 
 
-def check_seed(seed: int) -> None:
-    """Raises InputError unless the seed is a whole number from 0 to 2**32 − 1."""
-    if type(seed) is not int or not 0 <= seed < 1 << 32:
-        raise InputError("the seed must be a whole number from 0 to 4294967295")
-
-
 def check_method(method: str, study: Study) -> None:
     """Raises InputError for a method that is not known, or not for this study."""
     if method in METHODS:
@@ -112,15 +102,6 @@ def check_method(method: str, study: Study) -> None:
         raise InputError(f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are")
     if study.unit != "holder":
         raise InputError(f"the method {method!r} is for data holders' tables: use nuts or laplace")
-
-
-def check_draws(draws: int, method: str) -> None:
-    """Raises InputError for a number of draws that cannot be, or that a method has not."""
-    if type(draws) is not int or draws % LENGTH or not LENGTH <= draws <= MOST_DRAWS:
-        raise InputError(f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}")
-    if draws != KEPT and method not in SAMPLERS:
-        known = f"{', '.join(SAMPLERS[:-1])} and {SAMPLERS[-1]}"
-        raise InputError(f"{method!r} has a number of draws of its own: draws are for {known}")
 
 
 def fit_table(

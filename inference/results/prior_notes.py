@@ -49,4 +49,5 @@ def _drowned(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> bool:
 def _beyond(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
     """How much of the prior lies beyond the posterior's median, and no less than its draws can tell."""
     middle = np.median(draws)
-    return float(max(min(np.mean(prior <= middle), np.mean(prior >= middle)), 1 / len(prior)))
+    below, above = float(np.mean(prior <= middle)), float(np.mean(prior >= middle))
+    return max(min(below, above), 1 / len(prior))
