@@ -6,9 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 Draws = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Sums of n reports for predictive checks, where the likelihood takes reports one by one.
+
+    observed: (size,). draw: (one draw's sites, random numbers) -> sums (size,) of n reports under the model.
+    """
+
+    n: int
+    observed: NDArray[np.float64]
+    draw: Callable[[Draws, Generator], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -20,6 +33,7 @@ class Model:
     notes: what a reader must know of the model's own approximations for these data; remarks: the same from
     its draws, as `parameters` takes them.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
+    replicates: where the program's own law is no sum of reports.
     """
 
     program: Callable[..., None]
@@ -28,3 +42,4 @@ class Model:
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
     notes: tuple[str, ...] = ()
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
+    replicates: Replicates | None = None
