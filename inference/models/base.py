@@ -32,8 +32,8 @@ class Model:
     data: arrays, of shapes that depend on the question alone. initial: {site: value} by moments.
     notes: what a reader must know of the model's own approximations for these data; remarks: the same from
     its draws, as `parameters` takes them.
-    parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     replicates: where the program's own law is no sum of reports.
+    parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     """
 
     program: Callable[..., None]
@@ -41,5 +41,5 @@ class Model:
     initial: Mapping[str, object]
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
     notes: tuple[str, ...] = ()
-    remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
     replicates: Replicates | None = None
+    remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
