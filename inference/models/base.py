@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 Draws = Mapping[str, NDArray[np.float64]]
@@ -21,7 +20,7 @@ class Replicates:
 
     n: int
     observed: NDArray[np.float64]
-    draw: Callable[[Draws, Generator], NDArray[np.float64]]
+    draw: Callable[[Draws, np.random.Generator], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
