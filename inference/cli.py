@@ -52,6 +52,13 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         help="nuts (default), or laplace: a fast Gaussian approximation that says when it is poor; for data "
         f"holders' tables also {', '.join(NAMES)}",
     )
+    fit.add_argument(
+        "--draws",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="draws that each of four chains keeps, a multiple of 100 up to 20000 (default 1000)",
+    )
     fit.set_defaults(run=run_fit)
 
 
@@ -83,7 +90,7 @@ def run_summarize(arguments: argparse.Namespace) -> int:
 
 
 def run_fit(arguments: argparse.Namespace) -> int:
-    """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR --seed N"""
+    """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N]"""
     study = load_study(arguments.study)
     from inference.fitting import fit
     from inference.reading import load_evidence
@@ -91,7 +98,9 @@ def run_fit(arguments: argparse.Namespace) -> int:
 
     with whole_folder(Path(arguments.out)) as folder:
         evidence = load_evidence(study, arguments.reports)
-        posteriors = fit(study, evidence, arguments.seed, tell, method=arguments.method)
+        posteriors = fit(
+            study, evidence, arguments.seed, tell, method=arguments.method, draws=arguments.draws
+        )
         save_report(study, posteriors, folder)
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")

@@ -65,21 +65,24 @@ def run_plan(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from inference.compile_cache import use_compile_cache
     from inference.planning.folder import OWN_FILES, save_plans
-    from inference.planning.job import DEVICES, plan
+    from inference.planning.job import DEVICES, plan, questions_to_plan
     from inference.planning.truth import parse_truth
     from inference.results.folder import whole_folder
 
     asked = _asked(study, arguments.question)
     _check_wishes(arguments, asked)
-    use_compile_cache()
     truth = parse_truth(arguments.truth) if arguments.truth else {}
     epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
+    devices = sorted(set(arguments.devices or DEVICES))
+    for name in asked:
+        questions_to_plan(study, name, devices, epsilons, arguments.seed)
+    use_compile_cache()
     with whole_folder(Path(arguments.out), OWN_FILES) as folder:
         found = [
             plan(
                 study,
                 name,
-                arguments.devices or DEVICES,
+                devices,
                 epsilons,
                 truth,
                 arguments.seed,
@@ -127,17 +130,20 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     """ldpkit calibrate STUDY.json [--studies N] [--n DEVICES] [--question ID] [--device] --out DIR"""
     study = load_study(arguments.study)
     from inference.calibration.folder import OWN_FILES, save_calibrations
-    from inference.calibration.job import DEVICES, STUDIES, calibrate
+    from inference.calibration.job import DEVICES, STUDIES, calibrate, check_simulation
     from inference.compile_cache import use_compile_cache
     from inference.results.folder import whole_folder
 
-    use_compile_cache()
     studies = STUDIES if arguments.studies is None else arguments.studies
     devices = DEVICES if arguments.n is None else arguments.n
+    asked = _asked(study, arguments.question)
+    for name in asked:
+        check_simulation(study.question(name), studies, devices, arguments.seed)
+    use_compile_cache()
     with whole_folder(Path(arguments.out), OWN_FILES) as folder:
         found = [
             calibrate(study.question(name), studies, devices, arguments.seed, arguments.device, tell)
-            for name in _asked(study, arguments.question)
+            for name in asked
         ]
         save_calibrations(study, found, folder)
     print("\n".join(line for one in found for line in calibration_lines(one)))
@@ -161,7 +167,26 @@ def calibration_lines(found: Calibration) -> list[str]:
 
 
 def _asked(study: Study, question: str | None) -> list[str]:
-    return [one.id for one in chosen_questions(study, question)]
+    """The chosen question, or all that can be simulated; the others are told.
+
+    Raises InputError where none can be.
+    """
+    from inference.calibration.job import empty_model
+
+    chosen = chosen_questions(study, question)
+    names = []
+    for one in chosen:
+        try:
+            empty_model(one)
+        except InputError as error:
+            if len(chosen) == 1:
+                raise
+            tell(f"left out: {error}")
+            continue
+        names.append(one.id)
+    if not names:
+        raise InputError("no question of this study can be simulated")
+    return names
 
 
 def tell(message: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from inference.compile_cache import use_compile_cache
 from inference.judging import Drawing, judged, seed_of
+from inference.limits import SAMPLERS, check_draws, check_seed
 from inference.methods import NAMES
 from inference.methods.from_reports import holder_statistics
 from inference.methods.posteriors import draw_published
@@ -21,7 +22,7 @@ from inference.predicting import predict
 from inference.priors import priors_of, with_priors
 from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
-from inference.sampling import PriorDraws, Sampled, sample
+from inference.sampling import CHAINS, KEPT, PriorDraws, Sampled, sample
 from inference.sampling.laplace import approximate
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.tables import TableMechanism
@@ -40,6 +41,7 @@ def fit(
     *,
     method: str = "nuts",
     priors: Mapping[str, Mapping[str, Any]] | None = None,
+    draws: int = KEPT,
 ) -> dict[str, Posterior]:
     """The posterior of every question: {question id: Posterior}.
 
@@ -47,30 +49,39 @@ def fit(
     draws. progress: told what is being fitted. method: "nuts", or "laplace" for a fast Gaussian
     approximation that says when it is poor; for data holders' tables also a name of inference.methods,
     "marginal" being what "nuts" does for them. priors: {question id: {parameter: distribution}}, in the shape
-    of a study, in place of those that the study states.
+    of a study, in place of those that the study states. draws: that each of four chains keeps, a multiple of
+    100 from 100 to 20,000; NUTS goes on, up to four times as many, while they do not mix.
+
+    Every question's model is built before the first is fitted.
 
     Raises ReportError or SummaryError when the reports do not belong to the study, StudyError for a prior
-    that does not fit, InputError for a seed that is not a whole number from 0 to 2**32 − 1, an unknown
-    method, or one that is not for these statistics or priors.
+    that does not fit, InputError for a seed that is not a whole number from 0 to 2**32 − 1, for a number of
+    draws that cannot be, an unknown method, or one that is not for these statistics or priors.
     """
     check_seed(seed)
     check_method(method, study)
+    check_draws(draws, method)
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few = SmallSamples(study)
     summary = reports if isinstance(reports, Summary) else summarize(study, few.watch(reports))
     if summary.digest != study.digest:
         raise SummaryError("digest", "belongs to another study document")
+    models = {
+        question.id: model_for(question, summary.questions[question.id], few.rows(question.id))
+        for question in questions
+        if question.ask != "table"
+    }
     posteriors = {}
     for question in questions:
         part = summary.questions[question.id]
         if progress:
             progress(f"fitting {question.id}: {question.model.name} from {part.n} reports")
         if question.ask == "table":
-            posteriors[question.id] = fit_table(study, question, part, seed, method)
+            posteriors[question.id] = fit_table(study, question, part, seed, method, draws)
             continue
-        model = model_for(question, part, few.rows(question.id))
-        posteriors[question.id] = draw_posterior(study, question, model, part.n, seed, method)
+        model = models[question.id]
+        posteriors[question.id] = draw_posterior(study, question, model, part.n, seed, method, draws)
     return posteriors
 
 
@@ -80,12 +91,6 @@ def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> l
     if unknown:
         raise InputError(f"the study has no question {min(unknown)!r}")
     return [with_priors(question, priors.get(question.id, {})) for question in study.questions]
-
-
-def check_seed(seed: int) -> None:
-    """Raises InputError unless the seed is a whole number from 0 to 2**32 − 1."""
-    if type(seed) is not int or not 0 <= seed < 1 << 32:
-        raise InputError("the seed must be a whole number from 0 to 4294967295")
 
 
 def check_method(method: str, study: Study) -> None:
@@ -99,25 +104,34 @@ def check_method(method: str, study: Study) -> None:
         raise InputError(f"the method {method!r} is for data holders' tables: use nuts or laplace")
 
 
-def fit_table(study: Study, question: Question, part: QuestionSummary, seed: int, method: str) -> Posterior:
+def fit_table(
+    study: Study, question: Question, part: QuestionSummary, seed: int, method: str, draws: int = KEPT
+) -> Posterior:
     """The posterior of a regression from data holders' reports, by any method."""
     statistics = holder_statistics(question, cast(TableMechanism, mechanism_for(question)), part)
-    if method in ("nuts", "laplace", "marginal"):
+    if method in SAMPLERS:
         model = holder_regression(question, statistics)
         sampler = "nuts" if method == "marginal" else method
-        found = draw_posterior(study, question, model, int(np.asarray(model.data["n"])), seed, sampler)
+        n = int(np.asarray(model.data["n"]))
+        found = draw_posterior(study, question, model, n, seed, sampler, draws)
     else:
         found = draw_published(study, question, statistics, seed, method)
     return replace(found, method=method, holders=part.n)
 
 
 def draw_posterior(
-    study: Study, question: Question, model: Model, n: int, seed: int, method: str = "nuts"
+    study: Study,
+    question: Question,
+    model: Model,
+    n: int,
+    seed: int,
+    method: str = "nuts",
+    draws: int = KEPT,
 ) -> Posterior:
     """Draw from one model's posterior and judge the draws."""
     own_seed = seed_of(question, seed)
     prior = PriorDraws(model, own_seed)
-    drawn = METHODS[method](model, own_seed)
+    drawn = METHODS[method](model, own_seed, draws)
     prior_sites = prior.sites()
     drawing = Drawing(
         drawn,
@@ -134,15 +148,20 @@ def draw_posterior(
     return replace(found, predictive=predictive, diagnostics=diagnostics)
 
 
-def _sample_well(model: Model, seed: int) -> Sampled:
+def _sample_well(model: Model, seed: int, draws: int) -> Sampled:
     measured: list[Mixing] = []
 
     def enough(sites: Draws) -> bool:
         measured.append(mixing(model.parameters(sites)))
         return not measured[-1].reasons()
 
-    drawn = sample(model, seed, enough=enough)
+    drawn = sample(model, seed, kept=draws, enough=enough)
     return replace(drawn, mixing=measured[-1])
 
 
-METHODS: dict[str, Callable[[Model, int], Sampled]] = {"nuts": _sample_well, "laplace": approximate}
+def _approximate(model: Model, seed: int, draws: int) -> Sampled:
+    # From fewer the weights could not be judged.
+    return approximate(model, seed, CHAINS * max(draws, KEPT))
+
+
+METHODS: dict[str, Callable[[Model, int, int], Sampled]] = {"nuts": _sample_well, "laplace": _approximate}

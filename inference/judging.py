@@ -9,8 +9,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.diagnostics import diagnose
+from inference.results.diagnostics import REMEDY, diagnose
 from inference.results.posterior import Posterior
+from inference.results.prior_notes import prior_notes
 from inference.sampling import Sampled
 from schemas import Question, Study
 
@@ -44,11 +45,12 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         diagnostics=diagnose(
             drawing.parameters,
             drawing.drawn.diverging,
-            prior_sd,
             n,
-            drawing.notes,
+            (*drawing.notes, *prior_notes(drawing.parameters, drawing.prior_draws)),
             drawing.drawn.reasons,
             drawing.drawn.mixing,
+            REMEDY if method == "nuts" else "use marginal, or try another seed",
+            drawing.drawn.chained,
         ),
         study=study.digest,
         seed=seed,

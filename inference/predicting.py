@@ -14,7 +14,7 @@ from numpyro import handlers
 
 from inference.likelihoods.counts import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
-from inference.models.base import Draws, Model
+from inference.models.base import Draws, Model, Replicates
 from inference.results.predictive import Predictive
 from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, as_arrays
@@ -29,10 +29,13 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
 
     prior: {site: (draws, …)}; posterior: {site: (chains, draws, …)}.
     """
+    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in posterior.items()}
+    if model.replicates is not None:
+        return _replicated(model.replicates, prior, flat, np.random.default_rng(seed))
+    # Models of raw answers have no reports.
     n = int(np.asarray(model.data.get("n", 0)))
     if n == 0:
         return None
-    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in posterior.items()}
     with jax.enable_x64(True):
         data = as_arrays(model.data)
         program = Program(jax.vmap(partial(_expected, model), (0, 0, None)), runs_once=True)
@@ -44,11 +47,31 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
     return Predictive(*(_groups(values, n) for values in (before, after, observed)))
 
 
+def _replicated(
+    replicates: Replicates, prior: Draws, posterior: Draws, random: Generator
+) -> Predictive | None:
+    """The same from sums that the model draws itself."""
+    n = replicates.n
+    if n == 0:
+        return None
+    before, after = (
+        np.stack([replicates.draw(one, random) for one in _one_by_one(sites)]) for sites in (prior, posterior)
+    )
+    return Predictive(*(_groups(values, n) for values in (before, after, replicates.observed)))
+
+
+def _one_by_one(sites: Draws) -> list[Draws]:
+    return [{name: np.asarray(values[i]) for name, values in sites.items()} for i in _places(sites)]
+
+
 def _some(sites: Draws) -> Arrays:
     """Some draws, evenly taken."""
-    count = len(next(iter(sites.values())))
-    index = np.linspace(0, count - 1, SIMULATED).astype(int)
+    index = _places(sites)
     return {name: jnp.asarray(values[index]) for name, values in sites.items()}
+
+
+def _places(sites: Draws) -> NDArray[np.int_]:
+    return np.linspace(0, len(next(iter(sites.values()))) - 1, SIMULATED).astype(int)
 
 
 def _expected(model: Model, key: Array, sites: Arrays, data: Arrays) -> dict[str, Array]:

@@ -112,18 +112,25 @@ def _ndjson_lines(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
 
 
 def _parquet_rows(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
-    from pyarrow import ArrowInvalid
+    number = 0
+    for rows in _parquet_batches(path):
+        for row in rows:
+            number += 1
+            yield f"{Path(path).name}, row {number}", partial(_report_of_row, row)
+
+
+def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
+    from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     try:
-        batches = ParquetFile(path).iter_batches()
-    except ArrowInvalid:
-        raise InputError(f"{path} is not a Parquet file") from None
-    number = 0
-    for batch in batches:
-        for row in batch.to_pylist():
-            number += 1
-            yield f"{Path(path).name}, row {number}", partial(_report_of_row, row)
+        for batch in ParquetFile(path).iter_batches():
+            yield batch.to_pylist()
+    except (ArrowException, OSError) as error:
+        # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{path} is damaged, or is not a Parquet file: export it again") from None
 
 
 def _report_of_row(row: dict[str, Any]) -> Report:

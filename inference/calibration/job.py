@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from inference.calibration.bands import Band, leaves, simultaneous_band
+from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
 from inference.models.base import Model
 from inference.results.diagnostics import listed
@@ -30,7 +31,6 @@ Progress = Callable[[str], None]
 Ranks = NDArray[np.int64]
 
 STUDIES, DEVICES = 100, 10_000
-FEWEST_STUDIES = 20
 # Of every chain, each third draw: near enough to independent, which ranks need.
 DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
@@ -104,10 +104,10 @@ def calibrate(
 
     clip: whether simulated records are clipped as devices do, which the regression models do not know of.
     A secure sum is simulated for n clients, all of whom answer.
-    Raises InputError for fewer than 20 studies or less than one device.
+    Raises InputError for a seed, for numbers of studies or devices that cannot be, and for a question that
+    cannot be simulated.
     """
-    if studies < FEWEST_STUDIES or n < 1:
-        raise InputError(f"a calibration needs at least {FEWEST_STUDIES} studies and one device")
+    check_simulation(question, studies, n, seed)
     own_seed = crc32(f"{seed} {question.id}".encode())
     question = question if question.route is None else among(question, n)
     truths = prior_truths(question, studies, own_seed)
@@ -119,6 +119,14 @@ def calibrate(
     outside = tuple(name for name, found in ranks.items() if leaves(band, found))
     notes = (*models[0].notes, *_clipping(question, truths, own_seed, clip))
     return Calibration(question.id, question.model.name, n, seed, ranks, band, outside, notes)
+
+
+def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
+    """Raises InputError for what `calibrate` cannot do, before anything is simulated."""
+    check_seed(seed)
+    check_studies(studies)
+    check_devices(n)
+    empty_model(question if question.route is None else among(question, n))
 
 
 def empty_model(question: Question) -> Model:

@@ -10,7 +10,8 @@ from typing import Any
 from inference.demo.devices import send_all
 from inference.demo.server import running_collector
 from inference.demo.survey import answers_of, study_for
-from inference.fitting import check_seed, draw_posterior, fit
+from inference.fitting import draw_posterior, fit
+from inference.limits import check_seed
 from inference.models.raw import raw_model_for
 from inference.reading import summarize_files
 from inference.results.folder import OWN_FILES, save_report, whole_folder

@@ -12,6 +12,18 @@ Draws = Mapping[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
+class Replicates:
+    """Sums of n reports for predictive checks, where the likelihood takes reports one by one.
+
+    observed: (size,). draw: (one draw's sites, random numbers) -> sums (size,) of n reports under the model.
+    """
+
+    n: int
+    observed: NDArray[np.float64]
+    draw: Callable[[Draws, np.random.Generator], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
 class Model:
     """One question's model and its data.
 
@@ -19,6 +31,7 @@ class Model:
     data: arrays, of shapes that depend on the question alone. initial: {site: value} by moments.
     notes: what a reader must know of the model's own approximations for these data; remarks: the same from
     its draws, as `parameters` takes them.
+    replicates: where the program's own law is no sum of reports.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     """
 
@@ -27,4 +40,5 @@ class Model:
     initial: Mapping[str, object]
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
     notes: tuple[str, ...] = ()
+    replicates: Replicates | None = None
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()

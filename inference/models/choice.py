@@ -51,4 +51,5 @@ def multinomial_of(question: Question, mechanism: Mechanism, form: Form, n: int)
         numpyro.sample("reports", law, obs=jnp.asarray(values))
 
     notes = (*form.notes, *prior_note(question, answers))
-    return Model(program, {"order": shares.order, **form.data}, shares.initial, shares.parameters, notes)
+    data = {"order": shares.order, **form.data}
+    return Model(program, data, shares.initial, shares.parameters, notes, replicates=form.replicates)

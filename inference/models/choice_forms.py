@@ -24,6 +24,8 @@ from inference.likelihoods import (
 )
 from inference.likelihoods.choices.multinomial import walsh_hadamard
 from inference.likelihoods.choices.packing import pack_sets
+from inference.models.base import Replicates
+from inference.models.replicates import supports
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -47,13 +49,15 @@ TOO_FEW = (
 class Form:
     """law: (shares, data) -> (law of the reports, what was observed of it). data: arrays of the reports.
 
-    estimate: unbiased shares, shape (k,), for a start. notes: which form it is, and its warnings.
+    estimate: unbiased shares, shape (k,), for a start. notes: which form it is, and its warnings. replicates:
+    sums of reports to check, where the law is of each report.
     """
 
     law: Callable[[Array, Mapping[str, Array]], tuple[Distribution, Array]]
     data: Mapping[str, object]
     estimate: Values
     notes: tuple[str, ...]
+    replicates: Replicates | None = None
 
 
 def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
@@ -169,6 +173,9 @@ def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
         return PackedSupportSets(shares, odds, data["counts"]), data["sets"]
 
     bits = np.unpackbits(rows, axis=1, bitorder="little", count=choice.choices)
-    estimate = _unbiased(choice, bits.sum(axis=0, dtype=np.float64), len(rows))
+    observed = bits.sum(axis=0, dtype=np.float64)
     data = {"sets": sets.rows, "counts": sets.counts}
-    return Form(law, data, estimate, (f"{EXACT}, in each of the {len(rows)} reports",))
+    notes = (f"{EXACT}, in each of the {len(rows)} reports",)
+    return Form(
+        law, data, _unbiased(choice, observed, len(rows)), notes, supports(choice, observed, len(rows))
+    )

@@ -12,6 +12,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
+from inference.models import replicates
 from inference.models.base import Model
 from inference.models.feature_shapes import beyond_bounds
 from inference.models.regression import Scale, draw_sites, first_values
@@ -66,8 +67,14 @@ def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary)
         numpyro.factor("reports", jnp.sum(law.log_prob(jnp.asarray(rows))))
 
     start = first_values(len(question.features))
-    remarks = partial(beyond_bounds, question)
-    return Model(program, {"rows": rows}, start, Scale(question).parameters, remarks=remarks)
+    return Model(
+        program,
+        {"rows": rows},
+        start,
+        Scale(question).parameters,
+        remarks=partial(beyond_bounds, question),
+        replicates=replicates.records(record, rows),
+    )
 
 
 def _rows(record: GaussianYesNoRecord, reports: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -11,7 +11,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.calibration.job import prior_truths
+from inference.calibration.job import empty_model, prior_truths
+from inference.limits import check_devices, check_seed
 from inference.models import model_for
 from inference.planning.truth import with_truth
 from inference.results.diagnostics import listed
@@ -78,15 +79,12 @@ def plan(
 
     epsilons: decimals; by default half, once and twice the study's. parameter: one that the plan must have.
 
-    Raises InputError for numbers of devices that make no sense, for an unknown parameter and for a truth that
-    cannot be, StudyError for an epsilon that the mechanism cannot have.
+    Raises InputError for a seed and for numbers of devices that cannot be, for a question that cannot be
+    simulated, for an unknown parameter and for a truth that cannot be, StudyError for an epsilon that the
+    mechanism cannot have.
     """
     chosen = tuple(sorted(set(devices)))
-    if not chosen or chosen[0] < 1:
-        raise InputError("the numbers of devices must be whole and positive")
-    questions = [
-        _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
-    ]
+    questions = questions_to_plan(study, question_id, chosen, epsilons, seed)
     own_seed = crc32(f"{seed} {question_id}".encode())
     truths = [
         with_truth(questions[0], one, truth or {}) for one in prior_truths(questions[0], REPEATS, own_seed)
@@ -104,6 +102,23 @@ def plan(
         widths = _half_widths if question.route is None else _summed_half_widths
         names, half_widths[epsilon] = widths(question, truths, chosen, own_seed)
     return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths)
+
+
+def questions_to_plan(
+    study: Study, question_id: str, devices: Sequence[int], epsilons: Sequence[str], seed: int
+) -> list[Question]:
+    """The question at each epsilon. Raises what `plan` raises, before anything is simulated."""
+    check_seed(seed)
+    if not devices:
+        raise InputError("a plan needs a number of devices")
+    for n in devices:
+        check_devices(n)
+    questions = [
+        _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
+    ]
+    for question in questions:
+        empty_model(question if question.route is None else among(question, min(devices)))
+    return questions
 
 
 def _around(study: Study, question_id: str) -> list[str]:

@@ -32,7 +32,7 @@ def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
 def run_project(arguments: argparse.Namespace) -> int:
     """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--seed N]"""
     study = load_study(arguments.study)
-    from inference.fitting import check_seed
+    from inference.limits import check_seed
     from inference.projection.second_study import second_study
     from ldp_client.files import replacing
 

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0
 TAILS = (0.05, 0.95)
-# A posterior sd above this share of the prior's says that the reports taught almost nothing.
-DROWNED = 0.8
 # Of ten thousand choices a reader needs no list.
 MOST_NAMED = 8
-REMEDY = "run longer, or with another seed"
+REMEDY = "keep more draws (--draws, or draws= in Python) or try another seed"
 
 
 @dataclass(frozen=True)
@@ -43,13 +41,15 @@ class Mixing:
     ess_bulk: Mapping[str, float]
     ess_tail: Mapping[str, float]
 
-    def reasons(self) -> list[str]:
+    def reasons(self, remedy: str = REMEDY) -> list[str]:
         """One line for each of the three that is not good for all parameters; none when the chains mix."""
-        return [
+        few = f"below {MIN_ESS:.0f}"
+        found = [
             *_failing("R-hat", self.r_hat, lambda value: value <= MAX_R_HAT, f"above {MAX_R_HAT}"),
-            *_failing("bulk ESS", self.ess_bulk, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
-            *_failing("tail ESS", self.ess_tail, lambda value: value >= MIN_ESS, f"below {MIN_ESS:.0f}"),
+            *_failing("bulk ESS", self.ess_bulk, lambda value: value >= MIN_ESS, few),
+            *_failing("tail ESS", self.ess_tail, lambda value: value >= MIN_ESS, few),
         ]
+        return [f"{line}: {remedy}" for line in found]
 
 
 def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
@@ -67,27 +67,32 @@ def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
 def diagnose(
     parameters: Mapping[str, NDArray[np.float64]],
     diverging: NDArray[np.bool_],
-    prior_sd: Mapping[str, float],
     n: int = 1,
     notes: tuple[str, ...] = (),
     reasons: Sequence[str] = (),
     found: Mixing | None = None,
+    remedy: str = REMEDY,
+    chained: bool = True,
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
-    notes are the model's own; reasons those for which the method itself does not trust its draws.
-    found: how they mix, where that was measured already.
+    notes are what a reader should know besides; reasons those for which the method itself does not trust its
+    draws. found: how they mix, where that was measured already; remedy: what to try where they do not.
+    chained: whether draws follow on one another, so that mixing decides; else they need only be finite.
     """
     found = found or mixing(parameters)
     # What a method takes as known does not vary, and no longer run would change that.
     moving = {name: draws for name, draws in parameters.items() if not np.all(draws == draws.flat[0])}
-    reasons = [*reasons, *(found if len(moving) == len(parameters) else mixing(moving)).reasons()]
+    if chained:
+        measured = found if len(moving) == len(parameters) else mixing(moving)
+        reasons = [*reasons, *measured.reasons(remedy)]
+    else:
+        reasons = [*reasons, *_not_finite(parameters)]
     divergences = int(diverging.sum())
     if divergences:
-        reasons.append(f"{divergences} transitions diverged: {REMEDY}")
+        reasons.append(f"{divergences} transitions diverged: state a narrower prior, or try another seed")
     if n == 0:
         reasons.append("there are no reports: this is the prior")
-    notes = (*notes, *_notes(parameters, prior_sd))
     return Diagnostics(
         not reasons, tuple(reasons), notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail
     )
@@ -104,7 +109,12 @@ def _failing(what: str, values: Mapping[str, float], good: Callable[[float], boo
     failing = [name for name, value in values.items() if not good(value)]
     if not failing:
         return []
-    return [f"{what} of {listed(failing)} is {bad}: {REMEDY}"]
+    return [f"{what} of {listed(failing)} is {bad}"]
+
+
+def _not_finite(parameters: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    odd = [name for name, draws in parameters.items() if not np.isfinite(draws).all()]
+    return [f"draws of {listed(odd)} are not finite: use --method nuts"] if odd else []
 
 
 def listed(names: Sequence[str]) -> str:
@@ -112,13 +122,3 @@ def listed(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1:,} more"
-
-
-def _notes(parameters: Mapping[str, NDArray[np.float64]], prior_sd: Mapping[str, float]) -> tuple[str, ...]:
-    drowned = [name for name, draws in parameters.items() if draws.std() > DROWNED * prior_sd[name]]
-    if not drowned:
-        return ()
-    return (
-        f"the noise drowns the signal of {listed(drowned)}: the posterior is hardly narrower than the "
-        "prior; more devices or a larger epsilon are needed",
-    )

@@ -106,11 +106,12 @@ class Posterior:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """This question's entry in posterior.json."""
+        """This question's entry in posterior.json; draws: of each chain."""
         found = self.diagnostics
         return {
             "model": self.model,
             "method": self.method,
+            "draws": next(iter(self.draws.values())).shape[1],
             "prior": self.prior,
             "n": self.n,
             **({} if self.holders is None else {"holders": self.holders}),

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from inference.sampling.nuts import CHAINS, KEPT, Sampled, sample
+from inference.sampling.nuts import CHAINS, KEPT, LENGTH, Sampled, sample
 from inference.sampling.prior import PRIOR_DRAWS, PriorDraws, prior_sites, sample_prior
 
-__all__ = ["CHAINS", "KEPT", "PRIOR_DRAWS", "PriorDraws", "Sampled", "prior_sites", "sample", "sample_prior"]
+__all__ = [
+    "CHAINS",
+    "KEPT",
+    "LENGTH",
+    "PRIOR_DRAWS",
+    "PriorDraws",
+    "Sampled",
+    "prior_sites",
+    "sample",
+    "sample_prior",
+]

@@ -49,7 +49,8 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
     rows = resample(worth, seed, CHAINS) if worth.good else np.arange(draws)
     shape = (CHAINS, len(rows) // CHAINS)
     chains = {name: value[rows].reshape(*shape, *value.shape[1:]) for name, value in sites.items()}
-    return Sampled(chains, np.zeros(shape, dtype=bool), (*mode.reasons, *worth.reasons()))
+    reasons = (*mode.reasons, *worth.reasons())
+    return Sampled(chains, np.zeros(shape, dtype=bool), reasons, chained=False)
 
 
 def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dict[str, Vector]]:

@@ -30,13 +30,15 @@ MOST_ROUNDS = 4
 class Sampled:
     """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them.
 
-    mixing: of the parameters, where it was measured already.
+    mixing: of the parameters, where it was measured already. chained: whether each draw follows from the one
+    before; independent ones do not mix, and their method judges them.
     """
 
     sites: Draws
     diverging: NDArray[np.bool_]
     reasons: tuple[str, ...] = ()
     mixing: Mixing | None = None
+    chained: bool = True
 
 
 def sample(

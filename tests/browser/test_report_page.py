@@ -6,6 +6,7 @@ import pytest
 from inference.results.diagnostics import diagnose
 from inference.results.page import render_page
 from inference.results.posterior import Posterior
+from inference.results.prior_notes import prior_notes
 from schemas import Study
 from tests import studies
 from tests.portable import chromium
@@ -24,7 +25,8 @@ def posterior_of(question, prior_sd):
     random = np.random.default_rng(4)
     draws = {name: random.normal(0.3, 0.1, (4, 1000)) for name in names}
     prior = dict.fromkeys(names, prior_sd)
-    found = diagnose(draws, np.zeros((4, 1000), bool), prior)
+    prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
+    found = diagnose(draws, np.zeros((4, 1000), bool), notes=prior_notes(draws, prior_draws))
     return Posterior(question, model, 500, draws, prior, found, STUDY.digest, 0)
 
 

@@ -68,6 +68,35 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
     assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_questions_that_cannot_be_simulated_are_left_out(tmp_path, capsys):
+    both = Study(studies.document(studies.YES_NO, studies.YES_NO_RECORD))
+    (tmp_path / "study.json").write_text(both.to_json())
+    arguments = ["calibrate", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), "--n", "500"]
+    assert main([*arguments, "--studies", "20"]) == 0
+    assert capsys.readouterr().err.startswith("left out: chance: perturbed records of a yes/no response")
+    assert set(json.loads((tmp_path / "out" / "calibration.json").read_text())["questions"]) == {"ever"}
+    alone = Study(studies.document(studies.YES_NO_RECORD, {**studies.YES_NO_RECORD, "id": "other"}))
+    (tmp_path / "study.json").write_text(alone.to_json())
+    assert main(arguments) == 2
+    assert "no question of this study can be simulated" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("studies_count", "n", "seed", "says"),
+    [
+        (10, 500, 0, "at least 20 studies"),
+        (10**6, 500, 0, "at most 10,000"),
+        (20, 0, 0, "whole and positive"),
+        (20, 10**11, 0, "at most 100,000,000"),
+        (20, 500, -1, "the seed must be"),
+        (20, 500, 1 << 32, "the seed must be"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(studies_count, n, seed, says):
+    with pytest.raises(InputError, match=says):
+        calibrate(STUDY.questions[0], studies_count, n, seed)
+
+
 @pytest.mark.parametrize("epsilon", ["20", "2"], ids=["noise left out", "wrong epsilon"])
 def test_a_wrong_likelihood_is_found(monkeypatch, epsilon):
     wrong = Study(studies.document(studies.with_epsilon(studies.YES_NO, epsilon))).questions[0]
@@ -81,11 +110,6 @@ def test_ties_are_broken_at_random():
     truths = [Truth({"x": 1.0}, {}) for _ in range(2000)]
     ranks = job.ranks_of(truths, {"x": np.ones((2000, job.DRAWS))}, seed=1)["x"]
     assert ranks.mean() == pytest.approx(job.DRAWS / 2, abs=4)
-
-
-def test_too_few_studies_are_refused():
-    with pytest.raises(InputError, match="at least 20 studies"):
-        calibrate(STUDY.questions[0], 10)
 
 
 def test_perturbed_records_of_a_yes_no_cannot_be_simulated():

@@ -11,7 +11,7 @@ from inference.results.posterior import Posterior
 
 def posterior_of(draws):
     prior = dict.fromkeys(draws, 5.0)
-    found = diagnose(draws, np.zeros((4, 500), bool), prior)
+    found = diagnose(draws, np.zeros((4, 500), bool))
     return Posterior("q", "normal", 9, draws, prior, found, "", 0)
 
 

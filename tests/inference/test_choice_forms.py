@@ -13,11 +13,12 @@ from numpyro.infer.util import log_density
 
 from inference import fit
 from inference.models import model_for
+from inference.models.replicates import supports
 from inference.models.small_samples import MOST_BITS, SmallSamples
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
-from schemas import Study
+from schemas import Report, Study
 from summaries import QuestionSummary, summarize
 from summaries.reductions import REDUCTIONS
 from tests import studies
@@ -154,3 +155,37 @@ def test_odd_studies_have_a_posterior(name: str, choices: int, epsilon: str) -> 
             )(start)
         assert np.isfinite(value)
         assert np.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh"])
+def test_replicates_are_what_the_mechanism_sends(name: str) -> None:
+    """Sums of supports: mean and spread over many simulated studies, against the mechanism's own reports."""
+    study = study_of(name, 16, "2")
+    mechanism = mechanism_for(study.questions[0])
+    n, shares, random = 300, standing(16, 0.4), np.random.default_rng(5)
+    size = REDUCTIONS[name].size(mechanism)
+    sums = []
+    for _ in range(300):
+        answers = random.choice(16, size=n, p=shares)
+        sums.append(REDUCTIONS[name].reduce(mechanism, mechanism.perturb_many(answers, random.bytes))[:size])
+    found = supports(mechanism, np.zeros(16), n)
+    drawn = np.stack([found.draw({"p": shares}, random) for _ in range(300)])
+    away = (drawn.mean(axis=0) - np.mean(sums, axis=0)) / (np.std(sums, axis=0) * (2 / 300) ** 0.5)
+    assert np.abs(away).max() < 6
+    assert drawn.std(axis=0) == pytest.approx(np.std(sums, axis=0), rel=0.3)
+
+
+@pytest.mark.parametrize("name", ["oue", "subset_selection"])
+def test_reports_that_are_taken_one_by_one_are_checked(name: str) -> None:
+    """Of 400 people, honest reports fit; reports with another law, all of the same set, do not."""
+    study = study_of(name, 16)
+    reports = reports_of(study, np.arange(400) % 16)
+    found = fit(study, reports, seed=2)["occupation"]
+    assert "each of the 400 reports" in found.diagnostics.notes[0]
+    assert found.predictive is not None
+    assert found.predictive.observed == pytest.approx(
+        summarize(study, reports).questions["occupation"].values / 400
+    )
+    assert not found.predictive.misfit
+    same = [Report(one.id, one.study, one.version, one.digest, reports[0].payloads) for one in reports]
+    assert fit(study, same, seed=2)["occupation"].predictive.misfit

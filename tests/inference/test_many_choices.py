@@ -21,7 +21,7 @@ def test_many_names_are_counted():
 def test_reasons_and_notes_do_not_name_all_of_many_parameters():
     random = np.random.default_rng(1)
     draws = {f"p[{i}]": random.normal(size=(4, 20)) for i in range(500)}
-    found = diagnose(draws, np.zeros((4, 20), bool), dict.fromkeys(draws, 1.0))
+    found = diagnose(draws, np.zeros((4, 20), bool))
     assert not found.ok
     for line in (*found.reasons, *found.notes):
         assert "more" in line
@@ -43,7 +43,7 @@ def test_draws_of_very_many_shares_are_one_variable(tmp_path):
     random = np.random.default_rng(2)
     draws = {f"p[{i}]": random.normal(size=(2, 5)) for i in range(300)} | {"concentration": np.ones((2, 5))}
     one = dict.fromkeys(draws, 1.0)
-    found = diagnose(draws, np.zeros((2, 5), bool), one, found=Mixing(one, one, one))
+    found = diagnose(draws, np.zeros((2, 5), bool), found=Mixing(one, one, one))
     Posterior("rare", "multinomial", 9, draws, one, found, "digest", 1).save(tmp_path)
     with xarray.open_dataset(tmp_path / "rare.nc", group="posterior", engine="h5netcdf") as saved:
         assert set(saved.data_vars) == {"p", "concentration"}

@@ -89,6 +89,8 @@ def test_a_truth_that_is_none(text):
         (["--parameter", "mean"], "'mean' is no parameter of ever: p are"),
         (["--width", "0"], "--width must be a number above 0"),
         (["--width", "-1"], "--width must be a number above 0"),
+        (["--seed", "-1"], "the seed must be a whole number from 0 to 4294967295"),
+        (["--devices", "100000000000"], "at most 100,000,000"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path, capsys, options, says):
@@ -114,6 +116,27 @@ def test_a_parameter_is_one_questions(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "say which of ever, age by --question" in said
     assert "simulating" not in said
+
+
+def test_all_is_looked_at_before_anything_is_simulated(tmp_path, capsys):
+    """An epsilon that only the second question cannot have."""
+    study = Study(studies.document(studies.YES_NO, studies.AGE))
+    (tmp_path / "study.json").write_text(study.to_json())
+    monstrous = ["--epsilon", "0.0000001", "--out", str(tmp_path / "out")]
+    assert main(["plan", str(tmp_path / "study.json"), *monstrous]) == 2
+    assert "simulating" not in capsys.readouterr().err
+
+
+def test_a_question_that_cannot_be_simulated_is_left_out(tmp_path, capsys):
+    study = Study(studies.document(studies.YES_NO_RECORD, studies.YES_NO))
+    (tmp_path / "study.json").write_text(study.to_json())
+    command = ["plan", str(tmp_path / "study.json"), "--devices", "500", "--epsilon", "1"]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("left out: chance: perturbed records of a yes/no response")
+    assert set(json.loads((tmp_path / "out" / "plan.json").read_text())["questions"]) == {"ever"}
+    assert main([*command, "--question", "chance", "--out", str(tmp_path / "one")]) == 2
+    assert "no summary to simulate" in capsys.readouterr().err
 
 
 def test_the_guides_commands_are_understood():

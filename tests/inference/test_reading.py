@@ -47,6 +47,18 @@ def test_one_id_with_two_contents_is_refused(tmp_path):
         summarize_files(STUDY, [path])
 
 
+@pytest.mark.parametrize("place", [-40, 200], ids=["footer", "page"])
+def test_a_damaged_parquet_file_is_one_line(tmp_path, place):
+    path = tmp_path / "r.parquet"
+    write_reports(REPORTS, path)
+    content = bytearray(path.read_bytes())
+    content[place : place + 30] = b"\xff" * 30
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged, or is not a Parquet file") as caught:
+        summarize_files(STUDY, [str(path)])
+    assert "\n" not in str(caught.value)
+
+
 def test_impossible_reports_are_counted_and_shown(tmp_path):
     bad = [
         Report(f"{i:032x}", "survey", 1, STUDY.digest, {"ever": b"\x09", "hours": bytes(4)}) for i in range(7)

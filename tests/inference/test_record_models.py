@@ -7,13 +7,17 @@ import pytest
 
 from inference import fit, summarize
 from inference.models import model_for
+from inference.models.regression import Scale
+from inference.models.replicates import records
 from inference.reading import load_summary
 from inference.sampling import sample
+from inference.simulated.answers import Truth, draw_answers
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
 from schemas.errors import InputError, SummaryError
 from summaries import QuestionSummary, Summary
+from summaries.reductions.records import record_rows
 from tests import studies
 from tests.inference.test_models import value_and_gradient
 
@@ -74,6 +78,31 @@ def test_a_logistic_model_finds_the_line_from_a_file_of_reports(tmp_path):
     near(posterior.draws, {"coefficient[age]": 0.15, "coefficient[years]": -0.15})
     assert posterior.draws["coefficient[age]"].mean() > 2 * posterior.draws["coefficient[age]"].std()
     assert posterior.n == 3000
+    assert posterior.predictive.observed.sum() == pytest.approx(2)
+    assert not posterior.predictive.misfit
+
+
+def test_replicated_records_are_what_devices_send():
+    """Counts in cells of perturbed features and told responses, from devices and from the model's own law."""
+    (question,) = Study(studies.document(LOGISTIC)).questions
+    mechanism = mechanism_for(question)
+    random = np.random.default_rng(6)
+    sites = {
+        "intercept": np.asarray(0.3),
+        "coefficients": np.asarray([0.8, -0.5]),
+        "feature_mean": np.asarray([0.1, -0.1]),
+        "feature_sd": np.asarray([0.2, 0.25]),
+        "feature_correlation": np.linalg.cholesky([[1, 0.5], [0.5, 1]]),
+    }
+    own = {name: float(value) for name, value in Scale(question).parameters(sites).items()}
+    answers = draw_answers(question, Truth(own, sites), 40_000, random)
+    sent = mechanism.perturb_many(answers, random.bytes)
+    found = records(mechanism, np.column_stack(record_rows(mechanism, sent)))
+    drawn = found.draw(sites, random)
+    away = (found.observed - drawn) / np.sqrt(found.observed + drawn + 1)
+    assert np.abs(away).max() < 6
+    wrong = found.draw({**sites, "intercept": np.asarray(-0.3)}, random)
+    assert np.abs((found.observed - wrong) / np.sqrt(found.observed + wrong + 1)).max() > 6
 
 
 def test_a_logistic_model_needs_reports():

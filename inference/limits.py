@@ -1,0 +1,46 @@
+"""What may be asked of a job: seeds, draws, and how much is simulated. Beyond it an InputError says so."""
+
+from __future__ import annotations
+
+from inference.sampling import KEPT, LENGTH
+from schemas.errors import InputError
+
+# Of each chain. Beyond it, thousands of shares do not fit into memory.
+MOST_DRAWS = 20_000
+# Methods that draw by a sampler of this package; those of data holders' papers have lengths of their own.
+SAMPLERS = ("nuts", "laplace", "marginal")
+# A minute or so for one simulated study.
+MOST_DEVICES = 100_000_000
+FEWEST_STUDIES, MOST_STUDIES = 20, 10_000
+
+
+def check_seed(seed: int) -> None:
+    """Raises InputError unless the seed is a whole number from 0 to 2**32 − 1."""
+    if type(seed) is not int or not 0 <= seed < 1 << 32:
+        raise InputError("the seed must be a whole number from 0 to 4294967295")
+
+
+def check_draws(draws: int, method: str) -> None:
+    """Raises InputError for a number of draws that cannot be, or that a method has not."""
+    if type(draws) is not int or draws % LENGTH or not LENGTH <= draws <= MOST_DRAWS:
+        raise InputError(f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}")
+    if draws != KEPT and method not in SAMPLERS:
+        known = f"{', '.join(SAMPLERS[:-1])} and {SAMPLERS[-1]}"
+        raise InputError(f"{method!r} has a number of draws of its own: draws are for {known}")
+
+
+def check_devices(devices: int) -> None:
+    """Raises InputError for a number of devices that cannot be simulated."""
+    if type(devices) is not int or not 1 <= devices <= MOST_DEVICES:
+        raise InputError(
+            f"the numbers of devices must be whole and positive, at most {MOST_DEVICES:,}: beyond it widths "
+            "fall by 1/√n"
+        )
+
+
+def check_studies(studies: int) -> None:
+    """Raises InputError for a number of simulated studies that says nothing, or takes for ever."""
+    if type(studies) is not int or not FEWEST_STUDIES <= studies <= MOST_STUDIES:
+        raise InputError(
+            f"a calibration needs at least {FEWEST_STUDIES} studies, and at most {MOST_STUDIES:,}"
+        )

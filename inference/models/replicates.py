@@ -1,0 +1,80 @@
+"""What reports that a likelihood takes one by one would be summed up to, for predictive checks."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from inference.models.base import Draws, Replicates
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
+from ldp_client.mechanisms.subset_selection import SubsetSelection
+
+Values = NDArray[np.float64]
+
+# Of each perturbed feature's cells: from one noise sd below the lower bound to one above the upper.
+EDGES = 5
+
+
+def supports(mechanism: ChoiceMechanism, observed: Values, n: int) -> Replicates:
+    """How many of n reports support each choice (k,)."""
+    if isinstance(mechanism, SubsetSelection):
+        return Replicates(n, observed, partial(_subsets, mechanism, n))
+    return Replicates(n, observed, partial(_bits, mechanism, n))
+
+
+def _bits(mechanism: ChoiceMechanism, n: int, sites: Draws, random: Generator) -> Values:
+    counts = random.multinomial(n, _shares(sites))
+    own = random.binomial(counts, float(mechanism.p))
+    return np.asarray(own + random.binomial(n - counts, float(mechanism.q)), np.float64)
+
+
+def _subsets(mechanism: SubsetSelection, n: int, sites: Draws, random: Generator) -> Values:
+    """The `size` smallest of random numbers are a set; a person's own choice comes first, or last."""
+    shares = _shares(sites)
+    order = random.random((n, len(shares)))
+    own = random.choice(len(shares), size=n, p=shares)
+    order[np.arange(n), own] = np.where(random.random(n) < float(mechanism.p), -1.0, 2.0)
+    sets = np.argpartition(order, mechanism.size - 1, axis=1)[:, : mechanism.size]
+    return np.bincount(sets.ravel(), minlength=len(shares)).astype(np.float64)
+
+
+def _shares(sites: Draws) -> Values:
+    shares = np.maximum(sites["p"], 0)
+    return np.asarray(shares / shares.sum())
+
+
+def records(mechanism: GaussianYesNoRecord, rows: Values) -> Replicates:
+    """How many perturbed features lie in each cell, of those who told yes and of those who told no.
+
+    rows (n, d + 1): perturbed features in scaled units and the told response, 1 or 0.
+    """
+    noise = float(mechanism.feature_noise_sd)
+    drawn = partial(_records, mechanism, len(rows), noise)
+    return Replicates(len(rows), _cells(rows, noise), drawn)
+
+
+def _records(mechanism: GaussianYesNoRecord, n: int, noise: float, sites: Draws, random: Generator) -> Values:
+    sd = sites["feature_sd"]
+    # The site is a factor of the correlation matrix, and there is none for one feature.
+    root = sites.get("feature_correlation", np.eye(len(sd))) * sd[:, None]
+    x = sites["feature_mean"] + random.normal(size=(n, len(sd))) @ root.T
+    chance = 1 / (1 + np.exp(np.clip(-(sites["intercept"] + x @ sites["coefficients"]), -700, 700)))
+    yes = random.random(n) < chance
+    told = random.random(n) < np.where(yes, float(mechanism.p), float(mechanism.q))
+    return _cells(np.column_stack([x + noise * random.normal(size=x.shape), told]), noise)
+
+
+def _cells(rows: Values, noise: float) -> Values:
+    """Counts by feature, response and cell, (d × 2 × (EDGES + 1),)."""
+    edges = np.linspace(-1 - noise, 1 + noise, EDGES)
+    told = rows[:, -1] > 0.5
+    counts = [
+        np.bincount(np.searchsorted(edges, column[said]), minlength=EDGES + 1)
+        for column in rows[:, :-1].T
+        for said in (told, ~told)
+    ]
+    return np.concatenate(counts).astype(np.float64)

@@ -1,0 +1,95 @@
+"""How many draws a fit keeps, and that what it says to try can be done."""
+
+import re
+
+import numpy as np
+import pytest
+
+from inference import fit, summarize
+from inference.results.diagnostics import REMEDY, diagnose
+from inference.sampling import laplace
+from inference.sampling.importance import Worth
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import build_parser, main
+from schemas import Study
+from schemas.errors import InputError
+from summaries import QuestionSummary, Summary
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO))
+
+
+@pytest.fixture(scope="module")
+def summary():
+    part = QuestionSummary(3000, np.asarray([1900, 1100]))
+    return Summary(STUDY.id, STUDY.version, STUDY.digest, {"ever": part})
+
+
+def test_a_fit_keeps_as_many_draws_as_it_is_told(summary):
+    found = fit(STUDY, summary, draws=1200)["ever"]
+    assert found.draws["p"].shape == (4, 1200)
+    assert found.to_document()["draws"] == 1200
+    assert found.diagnostics.ok
+
+
+@pytest.mark.parametrize("draws", [0, -100, 150, 20_100, 1000.0, True])
+def test_draws_that_cannot_be_are_refused(summary, draws):
+    with pytest.raises(InputError, match="a multiple of 100 from 100 to 20000"):
+        fit(STUDY, summary, draws=draws)
+
+
+def test_a_published_method_has_a_length_of_its_own():
+    study = Study(studies.document(studies.DDPLR_TABLE, **studies.HOLDER))
+    with pytest.raises(InputError, match="'mcmc_bs' has a number of draws of its own"):
+        fit(study, Summary.empty(study), method="mcmc_bs", draws=2000)
+
+
+def test_options_that_reasons_name_exist():
+    found = diagnose({"x": np.random.default_rng(1).normal(size=(4, 30))}, np.zeros((4, 30), bool))
+    named = {option for line in found.reasons for option in re.findall(r"--[a-z]+", line)}
+    assert named == set(re.findall(r"--[a-z]+", REMEDY)) == {"--draws"}
+    command = ["fit", "study.json", "reports.ndjson", "--out", "result", "--draws", "4000"]
+    assert build_parser().parse_args(command).draws == 4000
+
+
+def test_the_command_passes_the_draws_on(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    reports = [perturb_answers(STUDY, {"ever": mechanism_for(STUDY.questions[0])}, {"ever": True})]
+    (tmp_path / "summary.json").write_text(summarize(STUDY, reports).to_json())
+    command = ["fit", str(tmp_path / "study.json"), str(tmp_path / "summary.json"), "--draws", "150"]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 2
+    assert "a multiple of 100 from 100 to 20000" in capsys.readouterr().err
+
+
+def test_an_approximation_is_judged_by_its_weights(summary, monkeypatch):
+    """Worth 404 draws: as four chains of 101 their R-hat and ESS would be chance."""
+    few = np.where(np.arange(4000) < 404, 1 / 404, 0.0)
+    monkeypatch.setattr(laplace, "weigh", lambda _ratios: Worth(few, 0.1))
+    for seed in range(6):
+        found = fit(STUDY, summary, seed, method="laplace")["ever"]
+        assert found.draws["p"].size == 404
+        assert found.diagnostics.reasons == ()
+
+
+def test_independent_draws_that_are_not_finite_are_not_ok():
+    draws = {"x": np.full((4, 100), np.nan), "y": np.zeros((4, 100))}
+    found = diagnose(draws, np.zeros((4, 100), bool), chained=False)
+    assert found.reasons == ("draws of x are not finite: use --method nuts",)
+
+
+def test_a_chain_of_a_published_method_is_told_to_be_another():
+    draws = {"x": np.random.default_rng(1).normal(size=(4, 30))}
+    found = diagnose(draws, np.zeros((4, 30), bool), remedy="use marginal")
+    assert found.reasons
+    assert all(line.endswith("use marginal") for line in found.reasons)
+
+
+def test_nothing_is_fitted_before_all_models_are_built():
+    """Bounds too far from 0 for a Poisson law, after a question that could be fitted."""
+    far = {**studies.NUMBER, "bounds": ["20000", "20010"], "model": {"name": "poisson"}}
+    study = Study(studies.document(studies.YES_NO, far))
+    told = []
+    with pytest.raises(InputError, match="apart and from 0"):
+        fit(study, Summary.empty(study), progress=told.append)
+    assert told == []

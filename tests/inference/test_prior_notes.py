@@ -1,0 +1,59 @@
+"""What is said of a posterior beside its prior: drowned, far out, or nothing."""
+
+import numpy as np
+import pytest
+
+from inference import fit
+from inference.results.prior_notes import prior_notes
+from inference.simulated.answers import Truth
+from inference.simulated.reports import simulate
+from ldp_client import mechanism_for
+from schemas import Study
+from summaries import Summary
+from tests import studies
+
+
+def chains(random):
+    return random.normal(size=(4, 1000))
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "says"),
+    [
+        (0, 10, []),
+        (0, 1.1, ["drowns the signal of x"]),
+        (0.8, 1.1, ["drowns the signal of x"]),
+        (2, 1.1, []),
+        (4, 1.1, ["disagree about x"]),
+        (-4, 1.1, ["disagree about x"]),
+        (4, 0.5, ["disagree about x"]),
+    ],
+)
+def test_what_a_posterior_says_of_its_prior(mean, sd, says):
+    random = np.random.default_rng(1)
+    notes = prior_notes({"x": chains(random)}, {"x": random.normal(mean, sd, size=1000)})
+    assert [part in note for part, note in zip(says, notes, strict=True)] == [True] * len(says)
+
+
+def test_of_many_parameters_some_are_far_out_by_chance():
+    """Known exactly, and drawn from their prior: not one of twenty such studies is called a disagreement."""
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        prior = {f"p[{i}]": random.exponential(size=1000) for i in range(100)}
+        truth = random.exponential(size=100)
+        draws = {name: x + 0.01 * chains(random) for name, x in zip(prior, truth, strict=True)}
+        assert prior_notes(draws, prior) == ()
+
+
+@pytest.mark.parametrize(("rate", "says"), [(2 / 3, "prior and reports disagree"), (1 / 15, None)])
+def test_a_rate_above_what_the_prior_expects_is_no_drowned_one(rate, says):
+    """The prior says a mean of about 15: reports of a smaller one widen the interval, and are signal."""
+    study = Study(studies.document({**studies.NUMBER, "bounds": ["0", "60"]}))
+    (question,) = study.questions
+    random = np.random.default_rng(1)
+    part = simulate(question, mechanism_for(question), Truth({"rate": rate}, {}), 10_000, random, clip=False)
+    summary = Summary(study.id, study.version, study.digest, {question.id: part})
+    found = fit(study, summary, method="laplace")[question.id]
+    notes = [note for note in found.diagnostics.notes if "prior" in note]
+    assert not any("drowns" in note for note in notes)
+    assert [note.startswith(says or "") for note in notes] == [True] * (says is not None)
