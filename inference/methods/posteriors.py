@@ -13,7 +13,9 @@ from inference.methods import method_named
 from inference.methods.base import Run
 from inference.methods.conjugate import ConjugatePrior, default_prior
 from inference.methods.statistics import HolderStatistics
+from inference.models.holder_notes import clipped_records_notes
 from inference.models.holder_regression import parameters_of
+from inference.models.holders import rows_of
 from inference.results.posterior import Posterior
 from inference.sampling import PRIOR_DRAWS
 from inference.units import RecordUnits
@@ -46,7 +48,8 @@ def draw_published(
     drawn = method.draw(statistics, prior, Run(own_seed))
     parameters = _named(question, statistics, drawn.sites["theta"], drawn.sites["variance"])
     before = _named(question, statistics, *_prior_draws(prior, own_seed))
-    drawing = Drawing(drawn, parameters, before, _prior_in_own_units(question, statistics, prior))
+    notes = clipped_records_notes(question, statistics, rows_of(statistics))
+    drawing = Drawing(drawn, parameters, before, _prior_in_own_units(question, statistics, prior), notes)
     n = round(float(np.maximum(statistics.counts, 0).sum()))
     return judged(study, question, drawing, n, seed, name)
 
