@@ -67,7 +67,7 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
-    return Model(program, data, initial, dict)
+    return Model(program, data, initial, dict, target_acceptance=found.target_acceptance)
 
 
 def _feature_factor(prior: ConjugatePrior, d: int) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+TARGET_ACCEPTANCE = 0.9
 Draws = Mapping[str, NDArray[np.float64]]
 
 
@@ -20,6 +21,7 @@ class Model:
     notes: what a reader must know of the model's own approximations for these data; remarks: the same from
     its draws, as `parameters` takes them.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
+    target_acceptance: of NUTS; higher, with shorter steps, where a posterior has narrow places.
     """
 
     program: Callable[..., None]
@@ -28,3 +30,4 @@ class Model:
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
     notes: tuple[str, ...] = ()
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
+    target_acceptance: float = TARGET_ACCEPTANCE

@@ -49,6 +49,7 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
         initial,
         parameters_of(question, constant),
         (*clipped_records_notes(question, statistics, counted), *small_holders_note(statistics, rows)),
+        target_acceptance=found.target_acceptance,
     )
 
 
