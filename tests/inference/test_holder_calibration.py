@@ -43,7 +43,7 @@ DROWNED = {
     "model": {"name": "linear_regression"},
 }
 
-# No noised count: each of a holder's five sums has Laplace noise.
+# Without a noised count.
 LAPLACE = {**TABLE, "mechanism": {"name": "table_statistics_laplace", "epsilon": "2"}}
 
 
@@ -119,7 +119,7 @@ SLOPE = "coefficient[age]"
 CASES = {
     "five, counted, intercept": (question_of(TABLE), 5, {"intercept", SLOPE, "sd"}),
     "one, centred": (question_of(TABLE, intercept=False), 1, {SLOPE, "sd"}),
-    "two, Laplace noise": (question_of(LAPLACE), 2, {"intercept", SLOPE, "sd"}),
+    "two, centred, Laplace noise": (question_of(LAPLACE, intercept=False), 2, {SLOPE, "sd"}),
     "three, drowned": (question_of(DROWNED), 3, {*(f"coefficient[x{i}]" for i in range(3)), "sd"}),
 }
 
@@ -135,12 +135,12 @@ def test_posteriors_are_calibrated_and_not_without_the_noise(question, holders, 
 
 
 def test_chains_do_not_diverge_where_scales_of_laplace_noise_are_small():
-    """Two holders, two features, ε = 1: at the usual step sizes some transitions do."""
+    """Two holders, two features, ε = 1/2: at the usual step sizes ten transitions of these data do."""
     table = copy.deepcopy(LAPLACE) | {
         "features": [{"id": name, "bounds": ["-1", "1"]} for name in ("a", "b")]
     }
     table |= {"response": {"id": "rate", "bounds": ["-1", "1"]}, "model": {"name": "linear_regression"}}
-    question = question_of(table, epsilon="1")
+    question = question_of(table, epsilon="0.5")
     truth = {"coefficients": np.array([0.5, 0.5]), "feature_sd": np.full(2, 0.3), "sd": 0.1}
     statistics = released(truth, shape_of_release(question, 2), np.random.default_rng(1))
     drawn = sample(holder_regression(question, statistics), seed=1)
