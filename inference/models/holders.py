@@ -23,8 +23,8 @@ CERTAIN = 4.0
 # Released entries, of one and of all holders, where dense matrices are still quick.
 MOST_ENTRIES, MOST_SCALES = 120, 1000
 # Where one of Laplace noise's scales is very small, what it belongs to has up to ten times less room: at 0.9
-# one to ten of 4,000 transitions diverge there, whether scales are drawn as logarithms or as normal quantiles;
-# at 0.98 up to one.
+# one to ten of 4,000 transitions diverge there, whether scales are drawn as logarithms or as normal
+# quantiles; at 0.98 up to one.
 LAPLACE_ACCEPTANCE = 0.995
 
 
