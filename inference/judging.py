@@ -19,7 +19,10 @@ Parameters = Mapping[str, NDArray[np.float64]]
 
 
 class Drawing(NamedTuple):
-    """drawn: what was drawn; parameters (chains, draws) of it, prior_draws (draws,); prior: as stated."""
+    """drawn: what was drawn; parameters (chains, draws) of it; prior: as stated.
+
+    prior_draws: (draws,) of the parameters that have a prior.
+    """
 
     drawn: Sampled
     parameters: Parameters
@@ -35,7 +38,8 @@ def seed_of(question: Question, seed: int) -> int:
 
 def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int, method: str) -> Posterior:
     """The posterior of one question, with its diagnostics and without predictive checks."""
-    prior_sd = {name: float(np.std(draws)) for name, draws in drawing.prior_draws.items()}
+    before = {name: float(np.std(draws)) for name, draws in drawing.prior_draws.items()}
+    prior_sd = {name: before.get(name, float("inf")) for name in drawing.parameters}
     return Posterior(
         question=question.id,
         model=question.model.name,

@@ -28,7 +28,11 @@ def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
     names = {question.id: _columns_of(study, question) for question in study.questions}
     file: "File" = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
     expected = [column for columns in names.values() for column in columns.values()]
-    check_header(os.path.basename(path), file.header(), expected)
+    header = file.header()
+    check_header(file.name, list(dict.fromkeys(header)), expected)
+    for column in expected:
+        if header.count(column) > 1:
+            raise InputError(f"{file.name}: column {column} stands twice")
     return {name: TableFile(file, columns) for name, columns in names.items()}
 
 
@@ -147,13 +151,16 @@ def _columns_of(study: "Study", question: "Question") -> "dict[str, str]":
 
 def _numbers(texts: "list[str]") -> "list[Any]":
     try:
-        return [float(text) for text in texts]
+        # Python reads 1_000 as a number; a table's 1_000 is a slip.
+        if "_" not in "".join(texts):
+            return [float(text) for text in texts]
     except ValueError:
-        return [_number(text) for text in texts]
+        pass
+    return [_number(text) for text in texts]
 
 
 def _number(text: str) -> "Optional[float | str]":
     try:
-        return float(text)
+        return text if "_" in text else float(text)
     except ValueError:
         return None if text.strip().lower() in MISSING else text

@@ -20,10 +20,9 @@ from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_model, unary_model
 from benchmarks.ldpbi.surveys import choice_study, number_study
 from inference.models import model_for
-from inference.models.base import Model
+from inference.models.base import TARGET_ACCEPTANCE, Model
 from inference.results.diagnostics import mixing
 from inference.sampling import KEPT, sample
-from inference.sampling.chains import TARGET_ACCEPTANCE
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.laplace import Laplace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.methods import requirements
+from inference.methods import prior_forms, requirements
 from inference.methods.base import Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.statistics import HolderStatistics
@@ -63,4 +63,5 @@ METHOD = Method(
     source="DDPLR appendix C.2, after Wang (2018)",
     refuses=requirements.all_of(requirements.gaussian, requirements.noisy_moments),
     draw=draw,
+    prior=prior_forms.NONE,
 )

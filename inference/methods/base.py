@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from jax import Array
 
 from inference.methods.conjugate import ConjugatePrior
+from inference.methods.prior_forms import PriorForm
 from inference.methods.statistics import HolderStatistics
 from inference.sampling import CHAINS, KEPT, Sampled
 
@@ -42,9 +43,11 @@ class Method:
     """One method. source: paper and section. refuses: why it is not for these statistics, or "".
 
     draw: draws in scaled units: sites "theta" (chains, draws, q) and "variance" (chains, draws).
+    prior: the form in which it takes the prior of both.
     """
 
     name: str
     source: str
     refuses: Callable[[HolderStatistics], str]
     draw: Callable[[HolderStatistics, ConjugatePrior, Run], Sampled]
+    prior: PriorForm

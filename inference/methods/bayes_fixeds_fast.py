@@ -12,6 +12,7 @@ from inference.methods.base import Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.parts.given_grams import nearest_semidefinite, theta_posterior
 from inference.methods.parts.released import released
+from inference.methods.prior_forms import PriorForm
 from inference.methods.statistics import HolderStatistics
 from inference.sampling import Sampled
 
@@ -46,4 +47,5 @@ METHOD = Method(
     source="DDPLR Algorithm 3",
     refuses=requirements.all_of(requirements.gaussian, requirements.noisy_moments),
     draw=draw,
+    prior=PriorForm(fixed_variance=lambda _: VARIANCE),
 )

@@ -17,6 +17,7 @@ from jax.scipy.linalg import solve_triangular
 from inference.likelihoods.holders.law import second_moments
 from inference.methods.base import Method, Run
 from inference.methods.conjugate import ConjugatePrior
+from inference.methods.prior_forms import INDEPENDENT
 from inference.methods.statistics import HolderStatistics
 from inference.models.base import Model
 from inference.models.holder_start import moment_start
@@ -66,7 +67,7 @@ def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds:
         **found.initial,
     }
     data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
-    return Model(program, data, initial, dict)
+    return Model(program, data, initial, dict, target_acceptance=found.target_acceptance)
 
 
 def _feature_factor(prior: ConjugatePrior, d: int) -> Array:
@@ -82,4 +83,4 @@ def _feature_mean(prior: ConjugatePrior, factor: Array) -> Array:
     return numpyro.sample("feature_mean", dist.MultivariateNormal(prior.feature_mean, covariance))
 
 
-METHOD = Method("marginal", "METHODS 4.1 and 4.2, summed over holders", refusal, draw)
+METHOD = Method("marginal", "METHODS 4.1 and 4.2, summed over holders", refusal, draw, INDEPENDENT)

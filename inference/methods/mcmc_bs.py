@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-from inference.methods import requirements
+from inference.methods import prior_forms, requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import run_kernel
@@ -145,4 +145,5 @@ METHOD = Method(
         requirements.noisy_moments,
     ),
     draw=draw,
+    prior=prior_forms.IN_SDS,
 )

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from inference.methods import requirements
+from inference.methods import prior_forms, requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import run_kernel
@@ -70,4 +70,5 @@ METHOD = Method(
     source="DDPLR Algorithm 2",
     refuses=requirements.all_of(requirements.gaussian, requirements.noisy_moments),
     draw=draw,
+    prior=prior_forms.INDEPENDENT,
 )

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from inference.methods import requirements
+from inference.methods import prior_forms, requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.driver import run_kernel
@@ -198,4 +198,5 @@ METHOD = Method(
         requirements.public_counts, requirements.unaveraged, requirements.noisy_moments, _small
     ),
     _draw,
+    prior_forms.IN_SDS,
 )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-from inference.methods import requirements
+from inference.methods import prior_forms, requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import run_kernel
@@ -236,4 +236,5 @@ METHOD = Method(
         requirements.gaussian, requirements.public_counts, requirements.noisy_moments, enough_rows
     ),
     draw=draw,
+    prior=prior_forms.INDEPENDENT,
 )

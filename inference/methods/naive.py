@@ -15,6 +15,7 @@ from inference.methods.non_private import Summed
 from inference.methods.parts import independent
 from inference.methods.parts.given_grams import nearest_semidefinite
 from inference.methods.parts.normal_inverse_gamma import draw_regression
+from inference.methods.prior_forms import IN_SDS
 
 
 def _draw(key: Array, data: Summed) -> dict[str, Array]:
@@ -25,6 +26,7 @@ def _draw(key: Array, data: Summed) -> dict[str, Array]:
     return {"theta": theta, "variance": variance}
 
 
+NOTE = "naive takes the noise for data: its intervals are too narrow, however much noise there is"
 KERNEL = independent.independent(_draw)
 
 
@@ -34,4 +36,6 @@ METHOD = independent.method(
     requirements.all_of(requirements.unaveraged, requirements.moments, requirements.squares),
     KERNEL,
     non_private.summed,
+    IN_SDS,
+    (NOTE,),
 )

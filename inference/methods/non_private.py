@@ -9,6 +9,7 @@ from inference.methods import requirements
 from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.parts import independent
 from inference.methods.parts.normal_inverse_gamma import draw_regression
+from inference.methods.prior_forms import IN_SDS
 from inference.methods.statistics import HolderStatistics
 
 Summed = tuple[Values, Values, ConjugatePrior]
@@ -32,5 +33,10 @@ def _exact(statistics: HolderStatistics) -> str:
 
 
 METHOD = independent.method(
-    "non_private", "DPBLR II-A", requirements.all_of(_exact, requirements.unaveraged), KERNEL, summed
+    "non_private",
+    "DPBLR II-A",
+    requirements.all_of(_exact, requirements.unaveraged),
+    KERNEL,
+    summed,
+    IN_SDS,
 )

@@ -14,11 +14,20 @@ from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.non_private import Summed
 from inference.methods.parts import independent
 from inference.methods.parts.semidefinite import with_absolute_eigenvalues
+from inference.methods.prior_forms import PriorForm
+
+NOTE = (
+    "projected_blr takes the noise for data and does not estimate the residual sd: its intervals mean nothing"
+)
+
+
+def _variance(prior: ConjugatePrior) -> float | Array:
+    return prior.rate / (prior.shape - 1)
 
 
 def posterior(sums: Values, prior: ConjugatePrior) -> tuple[Array, Array, Array]:
     """θ's mean (q,), the lower factor (q, q) of its precision, and σ²; sums (p, p) of uuᵀ."""
-    variance = jnp.asarray(prior.rate / (prior.shape - 1))
+    variance = jnp.asarray(_variance(prior))
     before = jnp.linalg.inv(prior.theta_covariance)
     lower = jnp.linalg.cholesky(with_absolute_eigenvalues(jnp.asarray(sums[:-1, :-1])) / variance + before)
     shift = sums[:-1, -1] / variance + before @ prior.theta_mean
@@ -36,5 +45,11 @@ def _draw(key: Array, data: Summed) -> dict[str, Array]:
 KERNEL = independent.independent(_draw)
 
 METHOD = independent.method(
-    "projected_blr", "DCA Algorithm 2", requirements.moments, KERNEL, non_private.summed
+    "projected_blr",
+    "DCA Algorithm 2",
+    requirements.moments,
+    KERNEL,
+    non_private.summed,
+    PriorForm(fixed_variance=lambda prior: float(_variance(prior))),
+    (NOTE,),
 )

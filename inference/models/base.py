@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+TARGET_ACCEPTANCE = 0.9
 Draws = Mapping[str, NDArray[np.float64]]
 
 
@@ -33,6 +34,7 @@ class Model:
     its draws, as `parameters` takes them.
     replicates: where the program's own law is no sum of reports.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
+    target_acceptance: of NUTS; higher, with shorter steps, where a posterior has narrow places.
     """
 
     program: Callable[..., None]
@@ -42,3 +44,4 @@ class Model:
     notes: tuple[str, ...] = ()
     replicates: Replicates | None = None
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
+    target_acceptance: float = TARGET_ACCEPTANCE

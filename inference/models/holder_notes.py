@@ -5,9 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from inference.methods.statistics import HolderStatistics, Matrix
+from inference.models.clipping import NOISE_SDS, Moments, clipping_notes
+from inference.models.holder_start import mean_and_covariance
+from inference.models.holders import Rows
+from schemas import Question
 
 # With so many rows, errors were 1.06 times the stated sd: two features, almost no noise.
 MANY_ROWS = 100
+
+
+def clipped_records_notes(question: Question, statistics: HolderStatistics, rows: Rows) -> tuple[str, ...]:
+    """Notes where the holders' records were clipped so often that the line is that of other values."""
+    if statistics.holders == 0:
+        return ()
+    # A noisy count is taken as the largest that it may be: then squares are the least.
+    most = rows.expected + NOISE_SDS * np.sqrt(rows.variance)
+    mean, covariance = mean_and_covariance(statistics, most)
+    first = int(statistics.intercept)
+    scales = np.diag(statistics.noise)[first:] * (2**0.5 if statistics.law == "laplace" else 1.0)
+    noise = scales * np.sqrt(statistics.holders) / most.sum()
+    return clipping_notes(question, Moments(mean, np.diag(covariance) + mean**2, noise, most.sum()))
 
 
 def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str, ...]:

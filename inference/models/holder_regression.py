@@ -14,7 +14,7 @@ from inference import priors
 from inference.likelihoods.holders.law import second_moments
 from inference.methods.statistics import HolderStatistics
 from inference.models.base import Draws, Model
-from inference.models.holder_notes import small_holders_note
+from inference.models.holder_notes import clipped_records_notes, small_holders_note
 from inference.models.holder_start import Start, moment_start
 from inference.models.holders import observe, observed, refusal, rows_of
 from inference.models.regression import Scale, draw_sites
@@ -38,7 +38,8 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
         second = second_moments(**sites, constant=constant, average=average)
         observe(found.law(second, data), jnp.asarray(statistics))
 
-    rows = rows_of(statistics).expected
+    counted = rows_of(statistics)
+    rows = counted.expected
     n = round(float(rows.sum()) * average)
     start = moment_start(statistics, rows)
     initial = {**_initial(start, constant), **found.initial}
@@ -47,7 +48,8 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
         {"n": n, **found.data},
         initial,
         parameters_of(question, constant),
-        small_holders_note(statistics, rows),
+        (*clipped_records_notes(question, statistics, counted), *small_holders_note(statistics, rows)),
+        target_acceptance=found.target_acceptance,
     )
 
 

@@ -25,7 +25,7 @@ class Start(NamedTuple):
 def moment_start(statistics: HolderStatistics, rows: Matrix) -> Start:
     """From the holders' total over so many rows (j,), each covariance at least as large as its noise."""
     d = statistics.features
-    mean, covariance = _mean_and_covariance(statistics, rows)
+    mean, covariance = mean_and_covariance(statistics, rows)
     values, axes = np.linalg.eigh(covariance[:d, :d])
     floor = np.clip(_noise_level(statistics, rows), LEAST_SPREAD**2, 0.25)
     features = (axes * np.clip(values, floor, 4.0)) @ axes.T
@@ -37,7 +37,7 @@ def moment_start(statistics: HolderStatistics, rows: Matrix) -> Start:
     return Start(float(mean[d] - slopes @ mean[:d]), slopes, sd, mean[:d], features)
 
 
-def _mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Matrix, Matrix]:
+def mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Matrix, Matrix]:
     """Of the records (x, y), (d + 1,) and (d + 1, d + 1)."""
     k, constant = statistics.average, int(statistics.intercept)
     summed = max(float(rows.sum()), 1.0)

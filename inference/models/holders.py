@@ -16,19 +16,28 @@ from inference.likelihoods.holders.groups import HolderGroups, grouped, one_by_o
 from inference.likelihoods.holders.law import HolderEntries, HolderLaw, HolderSums, Total
 from inference.likelihoods.holders.noise import NoiseShape, noise_shape
 from inference.methods.statistics import HolderStatistics, Matrix
+from inference.models.base import TARGET_ACCEPTANCE
 
 # A count this many of its noise's sds above 0 is taken as it is, its variance as the noise's.
 CERTAIN = 4.0
 # Released entries, of one and of all holders, where dense matrices are still quick.
 MOST_ENTRIES, MOST_SCALES = 120, 1000
+# Where one of Laplace noise's scales is very small, what it belongs to has up to ten times less room: at 0.9
+# one to ten of 4,000 transitions diverge there, whether scales are drawn as logarithms or as normal
+# quantiles; at 0.98 up to one.
+LAPLACE_ACCEPTANCE = 0.995
 
 
 class Observed(NamedTuple):
-    """data: a program's arrays. law: (M, data) -> that of data["statistics"]. initial: of its own sites."""
+    """data: a program's arrays. law: (M, data) -> that of data["statistics"]. initial: of its own sites.
+
+    target_acceptance: of a posterior under this likelihood.
+    """
 
     data: Mapping[str, Matrix]
     law: Callable[[Array, Mapping[str, Array]], HolderLaw]
     initial: Mapping[str, object]
+    target_acceptance: float = TARGET_ACCEPTANCE
 
 
 class Rows(NamedTuple):
@@ -160,7 +169,9 @@ def _dense(statistics: HolderStatistics) -> Observed:
             total=_total_of(data),
         )
 
-    return Observed(data, law, {"noise_scale": np.ones(data["variances"].shape)} if laplace else {})
+    if not laplace:
+        return Observed(data, law, {})
+    return Observed(data, law, {"noise_scale": np.ones(data["variances"].shape)}, LAPLACE_ACCEPTANCE)
 
 
 def _total_of(data: Mapping[str, Array]) -> Total:

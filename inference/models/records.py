@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
 from inference.models import replicates
 from inference.models.base import Model
+from inference.models.clipping import Moments, clipping_notes
 from inference.models.feature_shapes import beyond_bounds
 from inference.models.regression import Scale, draw_sites, first_values
 from ldp_client import Mechanism
@@ -41,7 +42,17 @@ def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
         numpyro.sample("reports", law, obs=jnp.asarray(moments))
 
     start = first_values(len(question.features)) | {"sd": 0.5}
-    return Model(program, {"n": summary.n, "moments": moments}, start, Scale(question).parameters)
+    notes = clipping_notes(question, _moments(record, summary.n, sums, squares))
+    return Model(program, {"n": summary.n, "moments": moments}, start, Scale(question).parameters, notes)
+
+
+def _moments(
+    record: GaussianNumberRecord, n: int, sums: NDArray[np.float64], squares: NDArray[np.float64]
+) -> Moments:
+    """Of the clipped records: noise adds its variance to each square."""
+    noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)
+    seen = np.diag(squares) / max(n, 1)
+    return Moments(sums / max(n, 1), seen - noise**2, seen * np.sqrt(2 / max(n, 1)), n)
 
 
 def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:

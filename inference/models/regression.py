@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
 from inference.models.base import Draws, Model
+from inference.models.clipping import Moments, clipping_notes
 from inference.models.feature_shapes import beyond_bounds
 from inference.units import RecordUnits
 from ldp_client import Mechanism
@@ -42,7 +43,9 @@ class Scale(RecordUnits):
 
 def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
-    return _model(question, cast(GaussianStatistics, mechanism), summary, SummedLinearStatistics, {"sd": 0.5})
+    summed = cast(GaussianStatistics, mechanism)
+    found = _model(question, summed, summary, SummedLinearStatistics, {"sd": 0.5})
+    return replace(found, notes=clipping_notes(question, _moments(summed, summary)))
 
 
 def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -76,6 +79,16 @@ def _model(
 
     data = {"n": summary.n, "statistics": second_moments(mechanism, summary)}
     return Model(program, data, initial, Scale(question).parameters)
+
+
+def _moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Moments:
+    n, weight = max(summary.n, 1), mechanism.scaled_weight
+    total = second_moments(mechanism, summary) / n
+    scale = np.append(np.ones(len(total) - 2), weight)
+    noise = np.full(len(scale), mechanism.noise_sd / np.sqrt(n))
+    return Moments(
+        total[0, 1:] / (weight * scale), np.diag(total)[1:] / scale**2, noise / scale**2, summary.n
+    )
 
 
 def first_values(d: int) -> dict[str, object]:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from inference.methods.from_reports import holder_statistics
-from inference.methods.statistics import HolderStatistics, Matrix
+from inference.methods.statistics import HolderStatistics
+from inference.models.clipping import cuts_records
 from inference.models.holders import rows_of
 from inference.reading import load_summary
 from inference.results.posterior import RESULT
@@ -101,7 +102,11 @@ def moments_of(question: Question, statistics: HolderStatistics, records: int) -
     """
     sums, noise = statistics.sums.sum(axis=0) / records, statistics.noise * sqrt(statistics.holders) / records
     mean, squares = np.clip(sums[0, 1:], -1, 1), np.diag(sums)[1:]
-    _check_norm(question, squares[:-1], np.diag(noise)[1:-1])
+    if cuts_records(question, squares[:-1], np.diag(noise)[1:-1]):
+        raise InputError(
+            f"{question.id}: the norm {question.norm} cuts too many records to tell how fields are spread: "
+            "ask again with a larger one; the first study can be fitted by itself"
+        )
     unsure = np.hypot(np.diag(noise)[1:], 2 * mean * noise[0, 1:])
     sd = np.sqrt(np.maximum(squares - mean**2, unsure))
     rows: dict[str, Mapping[str, float]] = {}
@@ -115,14 +120,3 @@ def moments_of(question: Question, statistics: HolderStatistics, records: int) -
         }
         rows[f"sd[{field.id}]"] = {"mean": own, "sd": hypot(spread, own / sqrt(2 * records))}
     return rows
-
-
-def _check_norm(question: Question, squares: Matrix, noise: Matrix) -> None:
-    """Lengths of half the squared norm on average, beyond what noise may feign, are those of cut records."""
-    assert question.norm is not None
-    limit = float(question.norm) ** 2
-    if limit < len(squares) and squares.sum() - 5 * np.linalg.norm(noise) > limit / 2:
-        raise InputError(
-            f"{question.id}: the norm {question.norm} cuts too many records to tell how fields are spread: "
-            "ask again with a larger one; the first study can be fitted by itself"
-        )

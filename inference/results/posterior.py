@@ -31,10 +31,10 @@ class Posterior:
     """The posterior of one question.
 
     draws: {parameter: (chains, draws)} in the question's own units. n: reports used, or records of tables'
-    holders. prior_sd: {parameter: sd before the data}. study: digest of the study document. seed: of the
-    sampler. method: "nuts", "laplace" or a name of inference.methods. prior: as a study states it, with
-    numbers for decimals. prior_draws: {parameter: (draws,)}. predictive: simulated reports beside the
-    observed ones. holders: how many, None where people answered.
+    holders. prior_sd: {parameter: sd before the data, inf without a prior}. study: digest of the study
+    document. seed: of the sampler. method: "nuts", "laplace" or a name of inference.methods. prior: as a
+    study states it, with numbers for decimals. prior_draws: {parameter: (draws,)}, of those with a prior.
+    predictive: simulated reports beside the observed ones. holders: how many, None where people answered.
     """
 
     question: str
@@ -69,7 +69,7 @@ class Posterior:
     def devices_to_halve(self) -> dict[str, float]:
         """{parameter: about how many devices, or holders like these, would halve its interval}.
 
-        inf where reports taught nothing.
+        inf where reports taught nothing, or where nothing is left to narrow.
 
         Information adds up: 1/sd² = 1/prior_sd² + n·i, so half the sd needs n(1 + 3 share⁻¹) devices,
         where share is the part of 1/sd² that came from the reports.
@@ -77,7 +77,11 @@ class Posterior:
         needed = {}
         for name, draws in self.draws.items():
             share = 1 - draws.var() / self.prior_sd[name] ** 2
-            needed[name] = (self.holders or self.n) * (1 + 3 / share) if share > 0.05 else float("inf")
+            needed[name] = (
+                (self.holders or self.n) * (1 + 3 / share)
+                if share > 0.05 and np.ptp(draws) > 0
+                else float("inf")
+            )
         return needed
 
     def size_in_words(self) -> str:

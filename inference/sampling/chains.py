@@ -19,11 +19,11 @@ from jax import Array
 from numpy.typing import NDArray
 from numpyro.infer.hmc_util import IntegratorState, build_tree, dual_averaging
 
+from inference.models.base import TARGET_ACCEPTANCE
 from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space
 from inference.sampling.whitening import Shape, Slope, finite
 
-TARGET_ACCEPTANCE = 0.9
 TREE_DEPTH = 10
 # In white coordinates, how far from the centre chains start in each.
 SPREAD = 2.0
@@ -67,10 +67,17 @@ class Chains:
     """
 
     def __init__(
-        self, space: Space, length: int, *, separate: bool = False, tree_depth: int = TREE_DEPTH
+        self,
+        space: Space,
+        length: int,
+        *,
+        separate: bool = False,
+        tree_depth: int = TREE_DEPTH,
+        target_acceptance: float = TARGET_ACCEPTANCE,
     ) -> None:
         self.space, self.length = space, length
         self._tree_depth, self._separate = tree_depth, separate
+        self._target_acceptance = target_acceptance
         self.slope = jax.jit(jax.value_and_grad(space.potential))
         self._alone = not separate and has_processors()
         own = 0 if separate else None
@@ -130,7 +137,7 @@ class Chains:
             tree_key,
             max_tree_depth=self._tree_depth,
         )
-        short = TARGET_ACCEPTANCE - tree.sum_accept_probs / tree.num_proposals
+        short = self._target_acceptance - tree.sum_accept_probs / tree.num_proposals
         adapted = _next_step(short, state.averaging)
         averaging = jax.tree.map(lambda new, old: jnp.where(adapt, new, old), adapted, state.averaging)
         log_step = jnp.where(adapt, adapted[0], state.log_step)

@@ -55,7 +55,7 @@ def sample(
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        chains = Chains(space, LENGTH)
+        chains = Chains(space, LENGTH, target_acceptance=model.target_acceptance)
         chains.prepare(CHAINS, _blank_factor(space.dimension), data)
         sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((CHAINS, kept, space.dimension)), data)

@@ -56,7 +56,13 @@ class SideBySide:
 
     def __init__(self, model: Model, seed: int) -> None:
         self._seed, space = seed, space_of(model)
-        self._chains = Chains(space, LENGTH, separate=True, tree_depth=TREE_DEPTH)
+        self._chains = Chains(
+            space,
+            LENGTH,
+            separate=True,
+            tree_depth=TREE_DEPTH,
+            target_acceptance=model.target_acceptance,
+        )
         self._start = jax.jit(space.start)
         self._sites = jax.jit(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))
 

@@ -5,9 +5,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from benchmarks.ddplr import constants, discrepancy, prediction, ridges, shrinkage
+from benchmarks.ddplr import constants, discrepancy, many_holders, prediction, ridges, shrinkage
 from benchmarks.ddplr.constants import Bounds
 from benchmarks.ddplr.estimates import PUBLISHED, SAME_PRIOR, draws_of, split_r_hat
+from benchmarks.ddplr.ours import question_of
 from benchmarks.ddplr.published import INTERVALS, MEANS
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
 from benchmarks.ddplr.tables import simulated
@@ -127,3 +128,15 @@ def test_mmd_is_about_zero_for_one_law_and_not_for_two():
     first, second = RANDOM.normal(size=(2, 500, 2))
     assert discrepancy.mmd(first, second) == pytest.approx(0, abs=0.01)
     assert discrepancy.mmd(first, second + 2) > 0.05
+
+
+def test_a_fit_of_many_holders_is_measured_and_finds_the_slopes():
+    question = question_of(2, intercept=True)
+    statistics = many_holders.releases(question, 500)
+    assert statistics.holders == 500
+    assert (statistics.noise > 0).sum() == statistics.noise.size - 1
+    found = many_holders.measure(question, statistics, (100, 100), 100)
+    assert found.slopes == pytest.approx([many_holders.SLOPE] * 2, abs=0.05)
+    assert found.wall > 0 < found.processors
+    assert found.ess > 20
+    assert found.r_hat < 1.2

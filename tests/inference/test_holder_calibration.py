@@ -11,7 +11,7 @@ import pytest
 
 from inference.methods.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
-from inference.sampling import sample_prior
+from inference.sampling import sample, sample_prior
 from inference.simulated.posteriors import posterior_draws
 from ldp_client import mechanism_for
 from schemas import Study
@@ -43,6 +43,9 @@ DROWNED = {
     "model": {"name": "linear_regression"},
 }
 
+# Without a noised count.
+LAPLACE = {**TABLE, "mechanism": {"name": "table_statistics_laplace", "epsilon": "2"}}
+
 
 def question_of(table, **mechanism):
     document = copy.deepcopy(table)
@@ -65,6 +68,7 @@ def shape_of_release(question, holders):
         np.zeros((holders, size, size)),
         noise,
         np.full(holders, float(RECORDS)),
+        law=mechanism.law,
         intercept=mechanism.intercept,
         count_sd=mechanism.count_noise_sd,
     )
@@ -80,7 +84,8 @@ def released(truth, release, random):
         y = truth.get("intercept", 0.0) + x @ truth["coefficients"] + truth["sd"] * random.normal(size=n)
         tables.append((x, y))
     found = exact(tables, release.intercept)
-    noise = np.triu(random.normal(size=found.sums.shape) * release.noise)
+    white = random.laplace if release.law == "laplace" else random.normal
+    noise = np.triu(white(size=found.sums.shape) * release.noise)
     sums = found.sums + noise + np.swapaxes(np.triu(noise, 1), 1, 2)
     counts = (
         sums[:, 0, 0]
@@ -114,6 +119,7 @@ SLOPE = "coefficient[age]"
 CASES = {
     "five, counted, intercept": (question_of(TABLE), 5, {"intercept", SLOPE, "sd"}),
     "one, centred": (question_of(TABLE, intercept=False), 1, {SLOPE, "sd"}),
+    "two, centred, Laplace noise": (question_of(LAPLACE, intercept=False), 2, {SLOPE, "sd"}),
     "three, drowned": (question_of(DROWNED), 3, {*(f"coefficient[x{i}]" for i in range(3)), "sd"}),
 }
 
@@ -126,3 +132,16 @@ def test_posteriors_are_calibrated_and_not_without_the_noise(question, holders, 
     for name, (sound, faulty) in found.items():
         assert follows(np.bincount(sound, minlength=RANKS), even), name
         assert not follows(np.bincount(faulty, minlength=RANKS), even), name
+
+
+def test_chains_do_not_diverge_where_scales_of_laplace_noise_are_small():
+    """Two holders, two features, ε = 1/2: at the usual step sizes ten transitions of these data do."""
+    table = copy.deepcopy(LAPLACE) | {
+        "features": [{"id": name, "bounds": ["-1", "1"]} for name in ("a", "b")]
+    }
+    table |= {"response": {"id": "rate", "bounds": ["-1", "1"]}, "model": {"name": "linear_regression"}}
+    question = question_of(table, epsilon="0.5")
+    truth = {"coefficients": np.array([0.5, 0.5]), "feature_sd": np.full(2, 0.3), "sd": 0.1}
+    statistics = released(truth, shape_of_release(question, 2), np.random.default_rng(1))
+    drawn = sample(holder_regression(question, statistics), seed=1)
+    assert drawn.diverging.sum() == 0

@@ -15,6 +15,7 @@ from inference.methods import NAMES, method_named
 from inference.methods.base import Run
 from inference.methods.conjugate import default_prior
 from inference.methods.from_reports import holder_statistics
+from inference.methods.prior_forms import INDEPENDENT
 from inference.methods.statistics import exact
 from inference.models.holder_notes import small_holders_note
 from inference.models.holder_regression import holder_regression
@@ -264,7 +265,13 @@ def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
             {"theta": theta, "variance": random.gamma(9, 0.01, (4, 500))}, np.zeros((4, 500), bool)
         )
 
-    known = Method("naive", "a test", lambda statistics: "" if statistics.holders > 1 else "one holder", draw)
+    known = Method(
+        "naive",
+        "a test",
+        lambda statistics: "" if statistics.holders > 1 else "one holder",
+        draw,
+        INDEPENDENT,
+    )
     monkeypatch.setattr(posteriors, "method_named", lambda _: known)
     study = study_of()
     posterior = fit(study, reports_of(study, tables_of([50, 70])), method="naive")["wage"]

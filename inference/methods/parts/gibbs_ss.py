@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from inference.methods import requirements
+from inference.methods import prior_forms, requirements
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior, Values
 from inference.methods.driver import run_kernel
@@ -129,7 +129,7 @@ def method(
     def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
         return run_kernel(kernel, data_of(statistics, prior), run)
 
-    return Method(name, source, refuses, draw)
+    return Method(name, source, refuses, draw, prior_forms.IN_SDS)
 
 
 def draw_sums(key: Array, state: State, data: Observed) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from jax import Array
@@ -10,6 +11,7 @@ from jax import Array
 from inference.methods.base import Kernel, Method, Run
 from inference.methods.conjugate import ConjugatePrior
 from inference.methods.driver import run_kernel
+from inference.methods.prior_forms import PriorForm
 from inference.methods.statistics import HolderStatistics
 from inference.sampling import Sampled
 
@@ -27,10 +29,13 @@ def method(
     refuses: Callable[[HolderStatistics], str],
     kernel: Kernel,
     data_of: Callable[[HolderStatistics, ConjugatePrior], Any],
+    prior: PriorForm,
+    reasons: tuple[str, ...] = (),
 ) -> Method:
-    """The method of such a kernel; data_of gives the kernel's data."""
+    """The method of such a kernel; data_of gives the kernel's data. reasons: not to trust its draws."""
 
-    def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
-        return run_kernel(kernel, data_of(statistics, prior), run._replace(warmup=0, thin=1))
+    def draw(statistics: HolderStatistics, under: ConjugatePrior, run: Run) -> Sampled:
+        drawn = run_kernel(kernel, data_of(statistics, under), run._replace(warmup=0, thin=1))
+        return replace(drawn, reasons=reasons)
 
-    return Method(name, source, refuses, draw)
+    return Method(name, source, refuses, draw, prior)

@@ -1,0 +1,92 @@
+"""Whether records were clipped so often that a linear regression is that of other values.
+
+No likelihood of a regression knows of clipping: its line is that of the clipped records, and with many of
+them its intervals are narrow around the wrong numbers. Released moments show it, on average over the records.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from inference.results.diagnostics import listed
+from inference.units import RecordUnits
+from schemas import Question
+
+Vector = NDArray[np.float64]
+
+# What noise may feign, in its sds.
+NOISE_SDS = 5.0
+# Shares of a normal law beyond a response's and a feature's bounds: even ones have 8 %, so that a feature
+# must have more; a response that is clipped there has its slopes wrong by as much.
+RESPONSE_BEYOND, FEATURE_BEYOND = 0.05, 0.1
+# A feature of two values has its bounds as values, and a mean square of 1: nothing of it is clipped.
+TWO_VALUES = 0.9
+
+
+class Moments(NamedTuple):
+    """mean, squares (d + 1,): of the features and the response, in scaled units, over so many records.
+
+    noise (d + 1,): sds of the squares' noise, inf of what was not released.
+    """
+
+    mean: Vector
+    squares: Vector
+    noise: Vector
+    records: float
+
+    @property
+    def unsure(self) -> Vector:
+        """How far the law's own mean squares may be from these, (d + 1,)."""
+        return np.hypot(self.noise, np.abs(self.squares) * np.sqrt(2 / max(self.records, 1.0)))
+
+
+def cuts_records(question: Question, squares: Vector, noise: Vector) -> bool:
+    """Lengths of half the squared norm on average, beyond what noise may feign, are those of cut records."""
+    assert question.norm is not None
+    limit = float(question.norm) ** 2
+    return bool(limit < len(squares) and squares.sum() - NOISE_SDS * np.linalg.norm(noise) > limit / 2)
+
+
+def clipping_notes(question: Question, moments: Moments) -> tuple[str, ...]:
+    """What clipping does to the coefficients, where noise leaves no doubt of it."""
+    beyond = _beyond(moments)
+    notes = _feature_notes(question, moments, beyond[:-1])
+    if beyond[-1] > RESPONSE_BEYOND:
+        notes += (
+            f"a normal law with the response's mean and sd has {100 * beyond[-1]:.0f} % beyond its bounds: "
+            "where responses were clipped there, all coefficients are too small, by a larger share than "
+            "that, and intervals do not know it: ask again with wider bounds (docs/models.md has figures; "
+            "responses spread evenly between their bounds are no fault)",
+        )
+    return notes
+
+
+def _feature_notes(question: Question, moments: Moments, beyond: Vector) -> tuple[str, ...]:
+    squares = moments.squares[:-1]
+    if cuts_records(question, squares, moments.unsure[:-1]):
+        return (
+            f"the norm {question.norm} cuts many records short: coefficients are those of shorter features, "
+            "mostly too large, and intervals do not know it: ask again with a larger norm (docs/models.md "
+            "has figures)",
+        )
+    crowded = (beyond > FEATURE_BEYOND) & (squares < TWO_VALUES)
+    names = [name for name, odd in zip(RecordUnits(question).names, crowded, strict=True) if odd]
+    if not names:
+        return ()
+    return (
+        f"a normal law with the mean and sd of {listed(names)} has much beyond the bounds: where values "
+        "were clipped there, coefficients are too large, and intervals do not know it: ask again with wider "
+        "bounds",
+    )
+
+
+def _beyond(moments: Moments) -> Vector:
+    """Shares beyond −1…1 of normal laws with these means and the least variances that noise allows."""
+    mean = np.clip(moments.mean, -1, 1)
+    least = moments.squares - NOISE_SDS * moments.unsure - mean**2
+    sd = np.sqrt(np.maximum(least, 1e-12))
+    return np.where(least > 0, ndtr((-1 - mean) / sd) + ndtr((mean - 1) / sd), 0.0)

@@ -1,0 +1,99 @@
+"""A posterior states the prior that its method used; methods that cannot be trusted say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference import fit
+from inference.methods import NAMES, method_named
+from inference.methods.base import Run
+from inference.methods.conjugate import default_prior
+from inference.methods.statistics import HolderStatistics, exact
+from inference.results.page import render_page
+from tests.inference.test_holder_models import reports_of, study_of, tables_of
+
+IN_SDS = {
+    "naive",
+    "non_private",
+    "mcmc_bs",
+    "mcmc_ind",
+    "gibbs_ss_noisy",
+    "gibbs_ss_prior",
+    "gibbs_ss_update",
+}
+FIXED = {"projected_blr": 0.25, "bayes_fixeds_fast": 1 / 9}
+# Rarer by chance than once in a million, at these many draws.
+FARTHEST = 0.1
+CENTRED = {"name": "table_statistics", "epsilon": "8", "delta": "1e-6", "intercept": False}
+
+
+def silent(method):
+    """Statistics that say nothing: one record of zeros, or noise that nothing is heard through."""
+    empty = exact([(np.zeros((1, 1)), np.zeros(1))])
+    if method == "non_private":
+        return HolderStatistics(empty.sums, empty.noise, np.zeros(1))
+    return HolderStatistics(empty.sums, np.full((2, 2), 1e6), np.ones(1))
+
+
+@pytest.mark.parametrize("name", ["non_private", "mcmc_bs", "bayes_fixeds_fast", "mcmc_fixeds"])
+def test_draws_from_statistics_that_say_nothing_are_the_priors(name):
+    method, prior = method_named(name), default_prior(1, 1)
+    drawn = method.draw(silent(name), prior, Run(1, 200, 500, thin=2)).sites
+    theta, _ = method.prior.draws(prior, 2)
+    found = stats.ks_2samp(drawn["theta"].ravel(), theta.ravel())
+    assert found.statistic < FARTHEST, found
+    other = np.random.default_rng(1).normal(0, 1, 4000)
+    assert (stats.ks_2samp(theta.ravel(), other).statistic > FARTHEST) == method.prior.in_sds
+
+
+def test_each_method_has_its_form():
+    for name in NAMES:
+        form = method_named(name).prior
+        assert form.in_sds == (name in IN_SDS), name
+        assert form.theta == (name != "ada_ssp"), name
+        assert (form.fixed_variance is not None) == (name in FIXED), name
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    study = study_of(CENTRED)
+    reports = reports_of(study, tables_of([200, 300]))
+    names = ("naive", "projected_blr", "bayes_fixeds_fast", "ada_ssp")
+    return study, {name: fit(study, reports, method=name)["wage"] for name in names}
+
+
+def test_posteriors_state_their_methods_priors(fitted):
+    study, found = fitted
+    slope = {name: posterior.prior.get("coefficients", {}).get("age") for name, posterior in found.items()}
+    scale = 2 / 12.25
+    assert slope["naive"] == {"distribution": "normal", "loc": 0.0, "scale_over_sd": pytest.approx(1 / 12.25)}
+    assert found["naive"].prior["variance"]["distribution"] == "inverse_gamma"
+    # The prior's median residual sd is 0.39 of the response's bound.
+    assert found["naive"].prior_sd["coefficient[age]"] == pytest.approx(0.5 * scale, rel=0.2)
+    for name, variance in FIXED.items():
+        assert slope[name] == {"distribution": "normal", "loc": 0.0, "scale": pytest.approx(scale)}
+        assert found[name].prior["sd"] == {"distribution": "fixed", "value": pytest.approx(2 * variance**0.5)}
+        assert "variance" not in found[name].prior
+        assert found[name].prior_sd["sd"] == float("inf")
+        assert found[name].prior_sd["coefficient[age]"] == pytest.approx(scale, rel=0.1)
+    assert found["ada_ssp"].prior == {}
+    assert set(found["ada_ssp"].prior_sd.values()) == {float("inf")}
+    assert "coefficients[age] ~ normal(loc 0, scale_over_sd 0.08163)" in render_page(
+        study, {"wage": found["naive"]}
+    )
+    assert "sd ~ fixed(value 1)" in render_page(study, {"wage": found["projected_blr"]})
+    assert render_page(study, {"wage": found["ada_ssp"]})
+
+
+def test_methods_that_take_noise_for_data_or_fix_the_variance_are_not_ok(fitted):
+    said = {
+        "naive": "takes the noise for data",
+        "projected_blr": "takes the noise for data and does not estimate the residual sd",
+        "bayes_fixeds_fast": "does not estimate the residual sd",
+        "ada_ssp": "point estimate",
+    }
+    for name, posterior in fitted[1].items():
+        assert not posterior.diagnostics.ok
+        assert any(said[name] in reason for reason in posterior.diagnostics.reasons), name
