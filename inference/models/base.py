@@ -5,8 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
+
+Unbounded = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A bijection of a model's unbounded space, for samplers: the posterior stays what it is.
+
+    forth: {site: unbounded value} from other unbounded numbers of the same shapes, and log |det Jacobian|.
+    back: the other way.
+    """
+
+    forth: Callable[[Unbounded], tuple[Unbounded, Array]]
+    back: Callable[[Unbounded], Unbounded]
+
+
+AS_THEY_ARE = Coordinates(lambda values: (values, jnp.zeros(())), lambda values: values)
 
 Draws = Mapping[str, NDArray[np.float64]]
 
@@ -20,6 +39,7 @@ class Model:
     notes: what a reader must know of the model's own approximations for these data; remarks: the same from
     its draws, as `parameters` takes them.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
+    coordinates: in which the posterior of these data is straight enough to draw from.
     """
 
     program: Callable[..., None]
@@ -28,3 +48,4 @@ class Model:
     parameters: Callable[[Draws], dict[str, NDArray[np.float64]]]
     notes: tuple[str, ...] = ()
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
+    coordinates: Coordinates = AS_THEY_ARE

@@ -130,16 +130,14 @@ def test_mixtures_with_components_outside(name, noise):
     noise, law = NOISES[noise], MIXTURES[name]()
     kernel = type(noise).__mro__[1](0.0, noise.scale)
     inside = Perturbed(ClippedNormal(0.5, 0.1), (0.0, 1.0), noise)
-    ends = [kernel.log_prob(AT), inside.log_prob(AT), kernel.log_prob(AT - 1)]
+    ends = jax.jit(lambda: [kernel.log_prob(AT), inside.log_prob(AT), kernel.log_prob(AT - 1)])()
     expected = np.array([0.5, 0.25, 0.25]) @ np.exp(np.asarray(ends))
     edges = np.linspace(-4.5, 5.5, 41)
     perturbed, counted = Perturbed(law, (0.0, 1.0), noise), BinnedPerturbed(clipped(law), noise, edges, 1)
     found, binned = jax.jit(lambda: (perturbed.log_prob(AT), counted.cell_probs))()
     np.testing.assert_allclose(np.exp(found), expected, rtol=0, atol=1e-8)
-    parts = [
-        noise.cell_probs(ClippedNormal(loc, scale), edges)
-        for loc, scale in [(-3.0, 0.05), (0.5, 0.1), (4.0, 0.01)]
-    ]
+    cells = jax.jit(lambda loc, scale: noise.cell_probs(ClippedNormal(loc, scale), edges))
+    parts = [cells(*part) for part in [(-3.0, 0.05), (0.5, 0.1), (4.0, 0.01)]]
     np.testing.assert_allclose(binned, np.array([0.5, 0.25, 0.25]) @ np.asarray(parts), rtol=0, atol=1e-8)
 
 
