@@ -62,8 +62,8 @@ def test_the_posterior_is_that_of_the_original_coordinates(upper):
         mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 160), np.linspace(-9.0, 1.5, 160))
         # Sites are in the order of their names.
         vectors = jnp.asarray(np.stack([mean.ravel(), log_sd.ravel()], -1))
-        potentials = jax.jit(jax.vmap(space.potential, (0, None)))(vectors, data)
-    weights = np.exp(float(jnp.min(potentials)) - np.asarray(potentials))
+        potentials = np.asarray(jax.jit(jax.vmap(space.potential, (0, None)))(vectors, data))
+    weights = np.exp(potentials.min() - potentials)
     weights /= weights.sum()
     for name, values in (("mean", mean.ravel()), ("sd", np.exp(log_sd.ravel()))):
         expected = weights @ values
