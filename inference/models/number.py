@@ -54,7 +54,7 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
     end = bound_met(_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
     if end is None:
         return model
-    straight = ridge_coordinates(question.model.name, place.bounds[end], place.stretch * error)
+    straight = ridge_coordinates(question, place.bounds[end], place.stretch * error)
     return replace(model, notes=(AT_A_BOUND,), coordinates=straight)
 
 

@@ -14,6 +14,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.models.base import AS_THEY_ARE, Coordinates, Unbounded
+from inference.priors import priors_of
+from schemas import Question
 
 # Standard errors of the mean answer within which it is at a bound, and the largest that tells, in spans.
 WITHIN, TELLS = 3.0, 0.02
@@ -35,14 +37,16 @@ def bound_met(
     return next((end for end in (0, 1) if (mean - end) * (1 - 2 * end) < WITHIN * standard_error), None)
 
 
-def ridge_coordinates(law: str, bound: float, least: float) -> Coordinates:
-    """Coordinates for a law whose answers lie at a bound, in its own units.
+def ridge_coordinates(question: Question, bound: float, least: float) -> Coordinates:
+    """Coordinates for a question whose answers lie at a bound, in the units of its law.
 
     least: what can hardly be told from zero, for logarithms of a bound that is not above it.
     """
-    if law not in _SITES:
+    # A uniform prior has an end of its own, and another unbounded space.
+    bounded = any(prior["distribution"] == "uniform" for prior in priors_of(question).values())
+    if bounded or question.model.name not in _SITES:
         return AS_THEY_ARE
-    location, sd, of_logarithms = _SITES[law]
+    location, sd, of_logarithms = _SITES[question.model.name]
     return wedge(location, sd, math.log(max(bound, least)) if of_logarithms else bound)
 
 

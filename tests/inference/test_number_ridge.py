@@ -24,9 +24,10 @@ from summaries.reductions import REDUCTIONS
 from tests import studies
 
 
-def model_at(place, n=500, epsilon="20"):
+def model_at(place, n=500, epsilon="20", prior=None):
     """The normal model of numbers whose reports all lie in one cell."""
-    question = Study(studies.document(studies.with_epsilon(studies.AGE, epsilon))).questions[0]
+    template = {**studies.AGE, "model": {"name": "normal", "prior": prior or {}}}
+    question = Study(studies.document(studies.with_epsilon(template, epsilon))).questions[0]
     mechanism = mechanism_for(question)
     values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)
     values[int(place * (len(values) - 1))] = n
@@ -96,6 +97,14 @@ def test_only_answers_at_a_bound_are_told_so():
     # So much noise does not tell.
     assert bound_met(middles, upper, 0.1) is None
     assert model_at(0.5).notes == ()
+    assert model_at(0.5).coordinates is AS_THEY_ARE
+
+
+def test_a_prior_with_ends_keeps_its_own_coordinates():
+    model = model_at(1.0, prior={"mean": {"distribution": "uniform", "low": "0", "high": "90"}})
+    assert model.notes == (AT_A_BOUND,)
+    assert model.coordinates is AS_THEY_ARE
+    assert model_at(1.0).coordinates is not AS_THEY_ARE
 
 
 def test_chains_that_diverge_begin_again_with_shorter_steps(monkeypatch):
