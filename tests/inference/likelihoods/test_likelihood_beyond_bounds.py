@@ -19,6 +19,7 @@ from inference.likelihoods import (
     Perturbed,
     clipped,
 )
+from inference.likelihoods.numbers.totals import cell_masses
 
 NOISES = {"laplace": LaplaceNoise(0.7), "gaussian": GaussianNoise(0.7)}
 AT = np.array([-2.0, -0.4, 0.3, 0.8, 1.7])
@@ -173,3 +174,10 @@ def test_float32_gradients_are_finite_wherever_the_mass_lies():
         value, slopes = jax.jit(jax.vmap(jax.value_and_grad(log_prob, (0, 1))))(locs, scales)
         assert np.all(np.isfinite(value))
         assert np.all(np.isfinite(slopes))
+
+
+def test_cells_of_a_sum_hold_all_the_mass_of_a_law_too_narrow():
+    """And next to nothing at the bounds."""
+    masses = jax.jit(lambda: cell_masses(ClippedContinuous(dist.StudentT(5.0, 0.5003, 1e-4)), 16))()
+    assert float(masses.sum()) == pytest.approx(1, abs=1e-12)
+    assert max(masses[0], masses[-1]) < 1e-6
