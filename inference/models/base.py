@@ -5,10 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 TARGET_ACCEPTANCE = 0.9
+Unbounded = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A bijection of a model's unbounded space, for samplers: the posterior stays what it is.
+
+    forth: {site: unbounded value} from other unbounded numbers of the same shapes, and log |det Jacobian|.
+    back: the other way.
+    """
+
+    forth: Callable[[Unbounded], tuple[Unbounded, Array]]
+    back: Callable[[Unbounded], Unbounded]
+
+
+AS_THEY_ARE = Coordinates(lambda values: (values, jnp.zeros(())), lambda values: values)
+
 Draws = Mapping[str, NDArray[np.float64]]
 
 
@@ -35,6 +54,7 @@ class Model:
     replicates: where the program's own law is no sum of reports.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     target_acceptance: of NUTS; higher, with shorter steps, where a posterior has narrow places.
+    coordinates: in which the posterior of these data is straight enough to draw from.
     """
 
     program: Callable[..., None]
@@ -45,3 +65,4 @@ class Model:
     replicates: Replicates | None = None
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
     target_acceptance: float = TARGET_ACCEPTANCE
+    coordinates: Coordinates = AS_THEY_ARE

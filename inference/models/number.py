@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import jax.numpy as jnp
@@ -15,6 +17,7 @@ from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.likelihoods.numbers.noise import Noise
 from inference.models.base import Model
 from inference.models.number_laws import LAWS, Start
+from inference.models.number_ridge import AT_A_BOUND, bound_met, ridge_coordinates
 from inference.units import Units, number_units
 from ldp_client import Mechanism
 from ldp_client.mechanisms.gaussian import Gaussian
@@ -43,9 +46,16 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
         base = clipped(law.draw(question), *place.bounds)
         numpyro.sample("reports", BinnedPerturbed(base, noise, own_edges, n), obs=jnp.asarray(counts))
 
-    start = law.start(place.start(*_moments(summary, edges, noise_scale, _VARIANCE[mechanism.name])))
+    variance = _VARIANCE[mechanism.name] * noise_scale**2
+    start = law.start(place.start(*_moments(summary, edges, noise_scale, variance)))
     data = {"n": summary.n, "counts": summary.values}
-    return Model(program, data, start, lambda draws: law.own(draws, place.units))
+    model = Model(program, data, start, lambda draws: law.own(draws, place.units))
+    error = math.sqrt(variance / max(summary.n, 1))
+    end = bound_met(_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
+    if end is None:
+        return model
+    straight = ridge_coordinates(question, place.bounds[end], place.stretch * error)
+    return replace(model, notes=(AT_A_BOUND,), coordinates=straight)
 
 
 class Place(NamedTuple):
@@ -89,17 +99,19 @@ def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
     return edges / number.levels, number.scale / number.levels
 
 
+def _middles(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Of all cells: reports beyond the outer edges lie one noise scale outside on average."""
+    return np.concatenate([[edges[0] - scale], (edges[1:] + edges[:-1]) / 2, [edges[-1] + scale]])
+
+
 def _moments(
     summary: QuestionSummary, edges: NDArray[np.float64], scale: float, noise_variance: float
 ) -> tuple[float, float]:
-    """Rough mean and variance of the clipped answers, kept inside their possible range.
-
-    Reports beyond the cells lie one noise scale outside on average.
-    """
-    middles = np.concatenate([[edges[0] - scale], (edges[1:] + edges[:-1]) / 2, [edges[-1] + scale]])
+    """Rough mean and variance of the clipped answers, kept inside their possible range."""
+    middles = _middles(edges, scale)
     squares = middles**2
     squares[[0, -1]] += scale**2
     weight = summary.values / max(summary.n, 1)
     mean = float(np.clip(weight @ middles, 0.02, 0.98)) if summary.n else 0.5
-    variance = float(weight @ squares) - mean**2 - noise_variance * scale**2 if summary.n else 0.1
+    variance = float(weight @ squares) - mean**2 - noise_variance if summary.n else 0.1
     return mean, float(np.clip(variance, 0.01, 0.25))

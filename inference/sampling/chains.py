@@ -24,6 +24,8 @@ from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space
 from inference.sampling.whitening import Shape, Slope, finite
 
+# Of chains whose first steps were too long for a part of their posterior.
+CAREFUL_ACCEPTANCE = 0.99
 TREE_DEPTH = 10
 # In white coordinates, how far from the centre chains start in each.
 SPREAD = 2.0
@@ -67,21 +69,14 @@ class Chains:
     """
 
     def __init__(
-        self,
-        space: Space,
-        length: int,
-        *,
-        separate: bool = False,
-        tree_depth: int = TREE_DEPTH,
-        target_acceptance: float = TARGET_ACCEPTANCE,
+        self, space: Space, length: int, *, separate: bool = False, tree_depth: int = TREE_DEPTH
     ) -> None:
         self.space, self.length = space, length
         self._tree_depth, self._separate = tree_depth, separate
-        self._target_acceptance = target_acceptance
         self.slope = jax.jit(jax.value_and_grad(space.potential))
         self._alone = not separate and has_processors()
         own = 0 if separate else None
-        beside = jax.vmap(self._advance_one, in_axes=(0, own, own, None))
+        beside = jax.vmap(self._advance_one, in_axes=(0, own, own, None, None))
         self._program = Program(self._advance_one if self._alone else beside)
 
     def prepare(self, chains: int, factor: Values, data: Arrays) -> None:
@@ -89,7 +84,7 @@ class Chains:
         zero = np.zeros((chains, self.space.dimension))
         state = _resting(zero, zero[:, 0], zero, jax.random.split(jax.random.key(0), chains))
         state = parts_of(state)[0] if self._alone else state
-        self._program.prepare(state, factor, data, jnp.asarray(True))
+        self._program.prepare(state, factor, data, jnp.asarray(True), jnp.asarray(TARGET_ACCEPTANCE))
 
     def slope_at(self, data: Arrays) -> Slope:
         """The slope for searches in NumPy."""
@@ -106,26 +101,37 @@ class Chains:
         return _resting(np.asarray(vectors), potentials, np.asarray(white), keys)
 
     def run(
-        self, state: State, factor: Values, data: Arrays, count: int, adapt: bool = False
+        self,
+        state: State,
+        factor: Values,
+        data: Arrays,
+        count: int,
+        adapt: bool = False,
+        target: float = TARGET_ACCEPTANCE,
     ) -> tuple[State, Moved]:
         """`count` transitions of each chain, and what each did: (chains, count, …).
 
-        count: a multiple of `length`. adapt: whether step sizes are still being found.
+        count: a multiple of `length`. adapt: whether step sizes are still being found, for the acceptance
+        `target`.
         """
         program = in_threads(self._program) if self._alone else self._program
         parts = []
         for _ in range(count // self.length):
-            state, moved = program(state, factor, data, jnp.asarray(adapt))
+            state, moved = program(state, factor, data, jnp.asarray(adapt), jnp.asarray(target))
             parts.append(jax.tree.map(np.asarray, moved))
         return state, Moved(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
-    def _advance_one(self, state: State, factor: Array, data: Arrays, adapt: Array) -> tuple[State, Moved]:
+    def _advance_one(
+        self, state: State, factor: Array, data: Arrays, adapt: Array, target: Array
+    ) -> tuple[State, Moved]:
         def step(state: State, _: None) -> tuple[State, Moved]:
-            return self._transition(state, factor, data, adapt)
+            return self._transition(state, factor, data, adapt, target)
 
         return jax.lax.scan(step, state, length=self.length)
 
-    def _transition(self, state: State, factor: Array, data: Arrays, adapt: Array) -> tuple[State, Moved]:
+    def _transition(
+        self, state: State, factor: Array, data: Arrays, adapt: Array, target: Array
+    ) -> tuple[State, Moved]:
         key, momentum_key, tree_key = jax.random.split(state.key, 3)
         momentum = jax.random.normal(momentum_key, state.vector.shape)
         tree = build_tree(
@@ -137,7 +143,7 @@ class Chains:
             tree_key,
             max_tree_depth=self._tree_depth,
         )
-        short = self._target_acceptance - tree.sum_accept_probs / tree.num_proposals
+        short = target - tree.sum_accept_probs / tree.num_proposals
         adapted = _next_step(short, state.averaging)
         averaging = jax.tree.map(lambda new, old: jnp.where(adapt, new, old), adapted, state.averaging)
         log_step = jnp.where(adapt, adapted[0], state.log_step)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing
-from inference.sampling.chains import Chains, State, settled, starts
+from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, settled, starts
 from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
@@ -51,23 +51,28 @@ def sample(
     """Four NUTS chains in float64; the same seed on the same machine gives the same draws.
 
     warmup: draws of each phase, multiples of 100 as `kept` is. While what was drawn is not `enough`, the
-    chains go on for `kept` draws more, three times at most.
+    chains go on for `kept` draws more, three times at most. Chains that diverge begin once more, with shorter
+    steps.
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        chains = Chains(space, LENGTH, target_acceptance=model.target_acceptance)
+        chains = Chains(space, LENGTH)
         chains.prepare(CHAINS, _blank_factor(space.dimension), data)
         sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((CHAINS, kept, space.dimension)), data)
         start = Program(space.start, runs_once=True)(as_arrays(model.initial, float), data)
-        state, shape = _warmed(chains, np.asarray(start), data, seed, warmup)
-        rounds: list[Sampled] = []
-        for _ in range(MOST_ROUNDS):
-            state, moved = chains.run(state, shape.factor, data, kept)
-            rounds.append(Sampled(as_draws(sites_of(moved.vectors, data)), moved.diverging))
-            if enough(_joined(rounds).sites):
+        for target in sorted({model.target_acceptance, max(model.target_acceptance, CAREFUL_ACCEPTANCE)}):
+            state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target)
+            rounds: list[Sampled] = []
+            for _ in range(MOST_ROUNDS):
+                state, moved = chains.run(state, shape.factor, data, kept)
+                rounds.append(Sampled(as_draws(sites_of(moved.vectors, data)), moved.diverging))
+                if enough(_joined(rounds).sites):
+                    break
+            drawn = _joined(rounds)
+            if not drawn.diverging.any():
                 break
-    return _joined(rounds)
+    return drawn
 
 
 def _blank_factor(dimension: int) -> NDArray[np.float64]:
@@ -75,7 +80,12 @@ def _blank_factor(dimension: int) -> NDArray[np.float64]:
 
 
 def _warmed(
-    chains: Chains, start: NDArray[np.float64], data: Arrays, seed: int, phases: tuple[int, ...]
+    chains: Chains,
+    start: NDArray[np.float64],
+    data: Arrays,
+    seed: int,
+    phases: tuple[int, ...],
+    target: float,
 ) -> tuple[State, Shape]:
     """Chains that have left their starts and found their step sizes, and the shape they move in."""
     slope = chains.slope_at(data)
@@ -83,7 +93,7 @@ def _warmed(
     vectors = starts(slope, shape, np.random.default_rng(seed), CHAINS)
     state = chains.begin(vectors, jax.random.split(jax.random.key(seed), CHAINS), shape.factor, data)
     for phase, count in enumerate(phases, 1):
-        state, moved = chains.run(state, shape.factor, data, count, adapt=True)
+        state, moved = chains.run(state, shape.factor, data, count, adapt=True, target=target)
         if phase < len(phases):
             shape = reshaped(shape, moved.vectors)
             state = chains.begin(np.asarray(state.vector), state.key, shape.factor, data)

@@ -33,21 +33,25 @@ class Space:
 
 def space_of(model: Model) -> Space:
     """The unbounded space of a model. Call it, and what it gives, in one setting of JAX's precision."""
-    program = model.program
+    program, coordinates = model.program, model.coordinates
 
     def unbounded(initial: Arrays, data: Arrays) -> dict[str, Array]:
         # A prior may leave out what the moments say.
         values = unconstrain_fn(program, (), dict(data), dict(initial))
-        return jax.tree.map(lambda value: jnp.where(jnp.isfinite(value), value, 0.0), values)
+        return coordinates.back(
+            jax.tree.map(lambda value: jnp.where(jnp.isfinite(value), value, 0.0), values)
+        )
 
     shapes = jax.eval_shape(unbounded, as_arrays(model.initial, float), as_arrays(model.data))
     flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
 
     def potential(vector: Array, data: Arrays) -> Array:
-        return potential_energy(program, (), dict(data), unravel(vector))
+        values, log_volume = coordinates.forth(unravel(vector))
+        return potential_energy(program, (), dict(data), values) - log_volume
 
     def sites(vector: Array, data: Arrays) -> dict[str, Array]:
-        return constrain_fn(program, (), dict(data), unravel(vector), return_deterministic=True)
+        values, _ = coordinates.forth(unravel(vector))
+        return constrain_fn(program, (), dict(data), values, return_deterministic=True)
 
     def start(initial: Arrays, data: Arrays) -> Array:
         return ravel_pytree(unbounded(initial, data))[0]

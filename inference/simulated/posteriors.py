@@ -55,14 +55,8 @@ class SideBySide:
     """The compiled programs of one question, for data sets of the shapes of its first model."""
 
     def __init__(self, model: Model, seed: int) -> None:
-        self._seed, space = seed, space_of(model)
-        self._chains = Chains(
-            space,
-            LENGTH,
-            separate=True,
-            tree_depth=TREE_DEPTH,
-            target_acceptance=model.target_acceptance,
-        )
+        self._seed, self._target, space = seed, model.target_acceptance, space_of(model)
+        self._chains = Chains(space, LENGTH, separate=True, tree_depth=TREE_DEPTH)
         self._start = jax.jit(space.start)
         self._sites = jax.jit(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))
 
@@ -90,7 +84,7 @@ class SideBySide:
         for phase in WARMUP:
             factors = np.stack([shape.factor for shape in shapes])
             state = self._chains.begin(vectors, keys, factors, data)
-            state, moved = self._chains.run(state, factors, data, phase, adapt=True)
+            state, moved = self._chains.run(state, factors, data, phase, adapt=True, target=self._target)
             vectors, keys = np.asarray(state.vector), state.key
             last = factors
             shapes = [reshaped(shape, own) for shape, own in zip(shapes, moved.vectors, strict=True)]

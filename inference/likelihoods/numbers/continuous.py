@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.special import log_ndtr, logsumexp
+from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
-from numpyro.distributions import Beta, Distribution, LogNormal, Weibull, constraints
+from numpyro.distributions import Beta, Distribution, constraints
 from numpyro.distributions.util import not_jax_tracer
 
 from inference.likelihoods.numbers.base import ClippedLaw, log_normal
 from inference.likelihoods.numbers.flows import laplace_flows
 from inference.likelihoods.numbers.mixtures import log_mixture, mixture_cells
-from inference.likelihoods.numbers.quadrature import Nodes, end_nodes, log_masses, panel_nodes, tail_nodes
+from inference.likelihoods.numbers.quadrature import Nodes, end_nodes, log_masses, panel_nodes
+from inference.likelihoods.numbers.tails import log_tails, support_ends
 
 # Panels over the bounds at least, and Gauss-Legendre nodes in each: more where the density may be singular
 # at an end of its support, which the panels beside the first and last one still feel.
@@ -25,7 +25,6 @@ FEWEST_PANELS = 256
 PANELS_UNDER_GAUSSIAN = 128
 NODES_PER_PANEL = 4
 NODES_NEAR_AN_END = 8
-_CANCELS = 1e-6
 
 
 class _End(NamedTuple):
@@ -49,10 +48,11 @@ class ClippedContinuous(ClippedLaw):
 
     base: any univariate NumPyro law whose log_prob is smooth inside its support (mixtures too); it may be
     singular, or end, at the ends of its support. Errors of densities and of cell probabilities stay below
-    1e-8 of the largest where the base's narrowest feature has an sd of at least 1/256 of the bounds'
-    distance (1/128 under Gaussian noise). `mass_error` tells how much probability the rule misses. A density
-    that is singular at an end of its support other than zero should be shifted there: floats near that end
-    are too coarse, and what lies between them is given to the upper end.
+    1e-8 of the largest where the base's narrowest feature between the bounds has an sd of at least 1/256 of
+    their distance (1/128 under Gaussian noise), and its density, or that of each component of a NumPyro
+    mixture, has at most one peak beyond each bound, however narrow and far. `mass_error` tells how much
+    probability the rule misses; what it finds is taken as all. A density that is singular at an end of its
+    support other than zero should be shifted there: floats near that end are too coarse.
     Raises ValueError for a law that is discrete or not of one dimension.
     """
 
@@ -79,8 +79,10 @@ class ClippedContinuous(ClippedLaw):
     @property
     def mass_error(self) -> Array:
         """One minus the probability that quadrature finds, tails included, before it is put right."""
-        log_low, log_above = self._log_tails()
-        return 1 - jnp.exp(log_low) - jnp.exp(log_above) - self._inside_mass()
+        log_low, log_high = self.log_atoms()
+        edges = jnp.asarray(self._panels(FEWEST_PANELS))
+        inside = self.tilted_masses(edges, 0.0, edges[:-1]).sum(-1)
+        return 1 - jnp.exp(log_low) - jnp.exp(log_high) - inside
 
     def log_density(self, x: Array) -> Array:
         return self.base.log_prob(x)
@@ -89,11 +91,7 @@ class ClippedContinuous(ClippedLaw):
         return self.base.sample(key, shape[: len(shape) - len(self.batch_shape)])
 
     def log_atoms(self) -> tuple[Array, Array]:
-        """The upper atom is one minus the rest, or the integral over the tail where that would cancel."""
-        log_low, log_above = self._log_tails()
-        below = jnp.exp(log_low) + self._inside_mass()
-        some = below < 1 - (_CANCELS if self._ends[1] is None else 64 * np.finfo(below.dtype).eps)
-        return log_low, jnp.where(some, jnp.log1p(-jnp.where(some, below, 0.0)), log_above)
+        return log_tails(self.base, self.low, self.high)
 
     def tilted_masses(self, edges: Array, tilt: Array | float, origin: Array) -> Array:
         parts = -(-FEWEST_PANELS // (edges.shape[-1] - 1))
@@ -109,13 +107,18 @@ class ClippedContinuous(ClippedLaw):
         return total
 
     def log_with_laplace(self, z: Array, scale: Array) -> Array:
-        """Values and slopes at knots are quadratures; a cubic joins them, and decay is exact outside."""
+        """Values and slopes at knots are quadratures; a cubic joins them, and decay is exact outside.
+
+        Of all mass that was found: no law earns anything by a rule that finds too much of it.
+        """
         knots = self._knots(scale)
-        above, below, _ = laplace_flows(self, knots, scale)
+        above, below, cells = laplace_flows(self, knots, scale)
+        log_total = jnp.log(below[..., 0] + cells.sum(-1) + above[..., -1])
         density, slope = (above + below) / scale[..., None], (below - above) / scale[..., None] ** 2
         inside = jnp.clip(z, self.low, self.high)
         joined = _hermite(inside, knots, density, slope)
-        return jnp.log(jnp.maximum(joined, np.finfo(joined.dtype).tiny)) - jnp.abs(z - inside) / scale
+        log_joined = jnp.log(jnp.maximum(joined, np.finfo(joined.dtype).tiny))
+        return log_joined - log_total - jnp.abs(z - inside) / scale
 
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:
         return log_mixture(*self.points(), log_normal, z, scale)
@@ -125,9 +128,7 @@ class ClippedContinuous(ClippedLaw):
 
     @property
     def _ends(self) -> tuple[Any, Any]:
-        """Finite ends of the base's support, None where it has none."""
-        support = self.base.support
-        return getattr(support, "lower_bound", None), getattr(support, "upper_bound", None)
+        return support_ends(self.base)
 
     @property
     def _nodes(self) -> int:
@@ -148,10 +149,6 @@ class ClippedContinuous(ClippedLaw):
 
     def _masses(self, nodes: Nodes) -> Array:
         return jnp.exp(self._log_masses(nodes))
-
-    def _inside_mass(self) -> Array:
-        edges = jnp.asarray(self._panels(FEWEST_PANELS))
-        return self.tilted_masses(edges, 0.0, edges[:-1]).sum(-1)
 
     def _panels(self, count: int) -> Array:
         return self.low + self._span * np.linspace(0, 1, count + 1)
@@ -204,27 +201,8 @@ class ClippedContinuous(ClippedLaw):
             points = jnp.concatenate([low, panels.points, *(end.nodes.points for end in some), high])
         log_low, log_high = self.log_atoms()
         inside = [self._log_masses(panels), *map(self._log_end_masses, some)]
-        return points, jnp.concatenate([log_low[..., None], *inside, log_high[..., None]], axis=-1)
-
-    def _log_tails(self) -> tuple[Array, Array]:
-        """Log probabilities below `low` and above `high`: in closed form, else by quadrature."""
-        known = _TAILS.get(type(self.base))
-        if known is not None:
-            return known(self.base, self.low, self.high)
-        first, last = self._ends
-        below = tail_nodes(self.low, -self._span) if first is None else self._rest(first, self.low)
-        above = tail_nodes(self.high, self._span) if last is None else self._rest(last, self.high)
-        return logsumexp(self._log_masses(below), -1), logsumexp(self._log_masses(above), -1)
-
-    def _rest(self, end: ArrayLike, bound: Array) -> Nodes:
-        """The part of the support between its end and a bound beyond which it reaches, if it does."""
-        first, last = self._ends
-        outward = bound - end if end is first else end - bound
-        some = outward > 0
-        room = self._span if first is None or last is None else jnp.minimum(self._span, last - first)
-        length = jnp.where(some, outward, room)
-        nodes = end_nodes(jnp.asarray(end, float), length if end is first else -length)
-        return Nodes(nodes.points, jnp.where(some, nodes.weights, 0.0))
+        log_found = jnp.concatenate([log_low[..., None], *inside, log_high[..., None]], axis=-1)
+        return points, log_found - logsumexp(log_found, axis=-1, keepdims=True)
 
 
 def _known(bound: ArrayLike) -> Any:
@@ -259,23 +237,3 @@ def _taken(table: Array, index: Array) -> Array:
     rows = table.reshape(-1, table.shape[-1])
     columns = jnp.broadcast_to(index, shape).reshape(-1, len(rows))
     return rows[jnp.arange(len(rows)), columns].reshape(shape)
-
-
-def _tails_of_log_normal(base: LogNormal, low: Array, high: Array) -> tuple[Array, Array]:
-    ends = [jnp.log(jnp.maximum(bound, np.finfo(jnp.result_type(float)).tiny)) for bound in (low, high)]
-    below, above = ((end - base.loc) / base.scale for end in ends)
-    return jnp.where(low > 0, log_ndtr(below), -jnp.inf), log_ndtr(-above)
-
-
-def _tails_of_weibull(base: Weibull, low: Array, high: Array) -> tuple[Array, Array]:
-    some = low > 0
-    until = (jnp.where(some, low, 1.0) / base.scale) ** base.concentration
-    below = jnp.where(some, jnp.log(-jnp.expm1(-until)), -jnp.inf)
-    return below, -((high / base.scale) ** base.concentration)
-
-
-# {law: (law, low, high) -> log P(X <= low), log P(X >= high)}
-_TAILS: dict[type, Callable[..., tuple[Array, Array]]] = {
-    LogNormal: _tails_of_log_normal,
-    Weibull: _tails_of_weibull,
-}

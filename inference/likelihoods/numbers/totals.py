@@ -74,10 +74,14 @@ class NoisyCounts(Distribution):
 
 
 def cell_masses(base: ClippedLaw, cells: int) -> Array:
-    """Probabilities (..., cells) of equal cells between a law's bounds, point masses in the outer ones."""
+    """Probabilities (..., cells) of equal cells between a law's bounds, point masses in the outer ones.
+
+    They sum to one, whatever a quadrature missed.
+    """
     inside = base.tilted_masses(equal_edges(base, cells), 0.0, jnp.zeros(cells))
     log_low, log_high = base.log_atoms()
-    return inside.at[..., 0].add(jnp.exp(log_low)).at[..., -1].add(jnp.exp(log_high))
+    masses = inside.at[..., 0].add(jnp.exp(log_low)).at[..., -1].add(jnp.exp(log_high))
+    return masses / masses.sum(-1, keepdims=True)
 
 
 def equal_edges(base: ClippedLaw, cells: int) -> Array:

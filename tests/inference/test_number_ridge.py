@@ -1,0 +1,128 @@
+"""Numbers that nearly all lie at a bound: a wide posterior that the chains reach all of, and a note."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+from inference.models import model_for
+from inference.models.base import AS_THEY_ARE, Model
+from inference.models.number_ridge import AT_A_BOUND, bound_met, wedge
+from inference.results.diagnostics import mixing
+from inference.sampling import nuts, sample
+from inference.sampling.space import as_arrays, space_of
+from ldp_client import mechanism_for
+from schemas import Study
+from summaries import QuestionSummary
+from summaries.reductions import REDUCTIONS
+from tests import studies
+
+
+def model_at(place, n=500, epsilon="20", prior=None):
+    """The normal model of numbers whose reports all lie in one cell."""
+    template = {**studies.AGE, "model": {"name": "normal", "prior": prior or {}}}
+    question = Study(studies.document(studies.with_epsilon(template, epsilon))).questions[0]
+    mechanism = mechanism_for(question)
+    values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)
+    values[int(place * (len(values) - 1))] = n
+    return model_for(question, QuestionSummary(n, values))
+
+
+@pytest.fixture(scope="module")
+def upper():
+    """As reports would come: a Laplace histogram around the upper bound, and what is drawn from it."""
+    model = model_at(1.0)
+    counts = np.zeros(len(np.asarray(model.data["counts"])))
+    cells = len(counts) - 2
+    # Half beyond the bound, half below it, decaying with the noise's scale of a twentieth.
+    shares = np.exp(-20 * (1 - (np.arange(cells) + 0.5) / cells))
+    counts[1:-1] = np.rint(250 * shares / shares.sum())
+    counts[-1] = 500 - counts.sum()
+    model = replace(model, data={**model.data, "counts": counts.astype(np.int64)})
+    return model, sample(model, seed=1)
+
+
+def test_nothing_diverges_and_all_is_reached(upper):
+    model, drawn = upper
+    assert model.notes == (AT_A_BOUND,)
+    assert not drawn.diverging.any()
+    assert not mixing(model.parameters(drawn.sites)).reasons()
+
+
+def test_the_posterior_is_that_of_the_original_coordinates(upper):
+    """Against sums over a grid of mean and log sd, in scaled units."""
+    model, drawn = upper
+    with jax.enable_x64(True):
+        space, data = space_of(replace(model, coordinates=AS_THEY_ARE)), as_arrays(model.data)
+        mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 160), np.linspace(-9.0, 1.5, 160))
+        # Sites are in the order of their names.
+        vectors = jnp.asarray(np.stack([mean.ravel(), log_sd.ravel()], -1))
+        potentials = np.asarray(jax.jit(jax.vmap(space.potential, (0, None)))(vectors, data))
+    weights = np.exp(potentials.min() - potentials)
+    weights /= weights.sum()
+    for name, values in (("mean", mean.ravel()), ("sd", np.exp(log_sd.ravel()))):
+        expected = weights @ values
+        sd = np.sqrt(weights @ (values - expected) ** 2)
+        ess = mixing({name: drawn.sites[name]}).ess_bulk[name]
+        assert abs(drawn.sites[name].mean() - expected) < 5 * sd / np.sqrt(ess)
+        assert drawn.sites[name].std() == pytest.approx(sd, rel=0.15)
+
+
+def test_the_change_of_coordinates_is_a_bijection_with_its_own_volume():
+    own = wedge("mean", "sd", 1.0)
+    with jax.enable_x64(True):
+        for w, log_sd in [(0.3, -2.0), (-1.5, 0.4), (4.0, -3.0)]:
+            at = {"mean": jnp.asarray(w), "sd": jnp.asarray(log_sd)}
+            found, log_volume = own.forth(at)
+            again = own.back(found)
+            assert [float(again[name]) for name in at] == pytest.approx([w, log_sd], abs=1e-9)
+            slopes = jax.jacfwd(lambda at: own.forth(at)[0])(at)
+            matrix = [[slopes[row][column] for column in at] for row in at]
+            assert float(log_volume) == pytest.approx(np.linalg.slogdet(np.array(matrix, float))[1])
+
+
+def test_only_answers_at_a_bound_are_told_so():
+    middles = np.array([-0.05, 0.005, 0.5, 0.985, 1.05])
+    none, lower, inside, upper = np.eye(5)[[2, 1, 3, 4]]
+    assert bound_met(middles, none, 0.001) is None
+    assert bound_met(middles, lower, 0.003) == 0
+    assert bound_met(middles, inside, 0.001) is None
+    assert bound_met(middles, upper, 0.001) == 1
+    # So much noise does not tell.
+    assert bound_met(middles, upper, 0.1) is None
+    assert model_at(0.5).notes == ()
+    assert model_at(0.5).coordinates is AS_THEY_ARE
+
+
+def test_a_prior_with_ends_keeps_its_own_coordinates():
+    model = model_at(1.0, prior={"mean": {"distribution": "uniform", "low": "0", "high": "90"}})
+    assert model.notes == (AT_A_BOUND,)
+    assert model.coordinates is AS_THEY_ARE
+    assert model_at(1.0).coordinates is not AS_THEY_ARE
+
+
+def test_chains_that_diverge_begin_again_with_shorter_steps(monkeypatch):
+    targets = []
+    warmed = nuts._warmed
+
+    def noted(*arguments):
+        targets.append(arguments[-1])
+        return warmed(*arguments)
+
+    monkeypatch.setattr(nuts, "_warmed", noted)
+
+    def program(wall):
+        x = numpyro.sample("x", dist.Normal(0.0, 1.0))
+        numpyro.factor("reports", -wall * jnp.maximum(x - 0.5, 0.0))
+
+    for wall, expected in ((0.0, [0.9]), (1e6, [0.9, 0.99])):
+        targets.clear()
+        model = Model(program, {"wall": wall}, {"x": 0.0}, dict)
+        assert sample(model, 1, warmup=(100,), kept=100).sites["x"].shape == (4, 100)
+        assert targets == expected
