@@ -76,8 +76,9 @@ def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
     for column in header:
         if column not in expected:
             raise InputError(f"{name}: column {column[:64]!r} is not in the study: leave it out")
-    if len(header) != len(set(header)):
-        raise InputError(f"{name}: a column stands twice")
+    for column in expected:
+        if header.count(column) > 1:
+            raise InputError(f"{name}: column {column} stands twice")
 
 
 def columns_of(question: "Question") -> "list[str]":

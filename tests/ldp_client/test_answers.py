@@ -48,7 +48,7 @@ def test_columns_may_come_in_any_order_with_a_byte_order_mark(tmp_path):
         ("hours,ever\n1,secret\n", "line 2: ever: must be yes or no"),
         ("hours\n1\n", "column ever is missing"),
         ("hours,ever,more\n1,yes,2\n", "column 'more' is not in the study"),
-        ("hours,ever,ever\n1,yes,no\n", "twice"),
+        ("hours,ever,ever\n1,yes,no\n", "column ever stands twice"),
         ("hours,ever\n1\n", "line 2: wrong number of columns"),
         ("hours,ever\n1,yes,5\n", "line 2: wrong number of columns"),
         ('hours,ever\n1,"yes\n', "not CSV"),
