@@ -5,10 +5,9 @@ from fractions import Fraction
 
 from ldp_client.audit.findings import Check
 from ldp_client.audit.gaussian import largest_distance
+from ldp_client.audit.kinds import is_unary
 from ldp_client.audit.streams import Stream, words_of
 from ldp_client.core.calibration import NOISE_BITS
-from ldp_client.mechanisms.subset_selection import SubsetSelection
-from ldp_client.mechanisms.unary import UnaryMechanism
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,11 +71,6 @@ def support_law(pair: "Pair") -> "tuple[Fraction, Fraction, Fraction]":
     p, q = (exact(mechanism.support_probability(one, index)) for index in (one, other))
     often, seldom = mechanism.odds
     return p, q, (often * q - seldom * p) / (often - seldom)
-
-
-def is_unary(mechanism: "Mechanism") -> bool:
-    """One bit for each choice, independent of the others."""
-    return isinstance(mechanism, UnaryMechanism) and not isinstance(mechanism, SubsetSelection)
 
 
 def distance_check(mechanism: "Mechanism", answers: "list[Any]") -> Check:

@@ -1,6 +1,6 @@
 """A memoized mechanism's reports: many of one permanent answer, and the noise of one by itself."""
 
-from ldp_client.audit.exact import is_unary
+from ldp_client.audit.kinds import is_unary
 from ldp_client.mechanisms.base import Mechanism
 from schemas.rational import Rational
 

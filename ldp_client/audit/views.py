@@ -11,7 +11,7 @@ from math import frexp
 
 from ldp_client.audit.batches import Batch, ones
 from ldp_client.audit.claims import Claim, GaussianClaim
-from ldp_client.audit.exact import is_unary
+from ldp_client.audit.kinds import is_unary
 from ldp_client.audit.parts import Together
 from ldp_client.audit.repeated import Repeated
 from ldp_client.audit.streams import Stream, words_of
