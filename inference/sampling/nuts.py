@@ -61,7 +61,7 @@ def sample(
         sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((CHAINS, kept, space.dimension)), data)
         start = Program(space.start, runs_once=True)(as_arrays(model.initial, float), data)
-        for target in sorted({model.target_acceptance, max(model.target_acceptance, CAREFUL_ACCEPTANCE)}):
+        for target in _targets(model):
             state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target)
             rounds: list[Sampled] = []
             for _ in range(MOST_ROUNDS):
@@ -73,6 +73,12 @@ def sample(
             if not drawn.diverging.any():
                 break
     return drawn
+
+
+def _targets(model: Model) -> tuple[float, ...]:
+    """Acceptances to aim at, one after the other while chains diverge."""
+    first = model.target_acceptance
+    return (first, CAREFUL_ACCEPTANCE) if first < CAREFUL_ACCEPTANCE else (first,)
 
 
 def _blank_factor(dimension: int) -> NDArray[np.float64]:
