@@ -109,7 +109,7 @@ def calibrate(
     """
     check_simulation(question, studies, n, seed)
     own_seed = crc32(f"{seed} {question.id}".encode())
-    question = question if question.route is None else among(question, n)
+    question = among(question, n)
     truths = prior_truths(question, studies, own_seed)
     models = _simulated_models(question, truths, n, own_seed, clip, progress)
     told = lambda done: progress(f"{question.id}: fitted {done} of {studies} simulated studies")  # noqa: E731
@@ -126,7 +126,7 @@ def check_simulation(question: Question, studies: int, n: int, seed: int) -> Non
     check_seed(seed)
     check_studies(studies)
     check_devices(n)
-    empty_model(question if question.route is None else among(question, n))
+    empty_model(among(question, n))
 
 
 def empty_model(question: Question) -> Model:

@@ -117,7 +117,7 @@ def questions_to_plan(
         _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
     ]
     for question in questions:
-        empty_model(question if question.route is None else among(question, min(devices)))
+        empty_model(among(question, min(devices)))
     return questions
 
 
