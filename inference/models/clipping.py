@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
+from inference.models.feature_shapes import features_where, share_beyond
 from inference.results.diagnostics import listed
-from inference.units import RecordUnits
 from schemas import Question
 
 Vector = NDArray[np.float64]
@@ -74,7 +73,7 @@ def _feature_notes(question: Question, moments: Moments, beyond: Vector) -> tupl
             "has figures)",
         )
     crowded = (beyond > FEATURE_BEYOND) & (squares < TWO_VALUES)
-    names = [name for name, odd in zip(RecordUnits(question).names, crowded, strict=True) if odd]
+    names = features_where(question, crowded)
     if not names:
         return ()
     return (
@@ -89,4 +88,4 @@ def _beyond(moments: Moments) -> Vector:
     mean = np.clip(moments.mean, -1, 1)
     least = moments.squares - NOISE_SDS * moments.unsure - mean**2
     sd = np.sqrt(np.maximum(least, 1e-12))
-    return np.where(least > 0, ndtr((-1 - mean) / sd) + ndtr((mean - 1) / sd), 0.0)
+    return np.where(least > 0, share_beyond(mean, sd), 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from inference.models.base import Draws
@@ -19,9 +20,7 @@ SURE = 0.95
 def beyond_bounds(question: Question, draws: Draws) -> tuple[str, ...]:
     """A remark on features whose mean and sd no normal law within the bounds has; none of too few reports."""
     mean, sd = draws["feature_mean"], draws["feature_sd"]
-    beyond = ndtr((-1 - mean) / sd) + ndtr((mean - 1) / sd)
-    certain = np.quantile(beyond, 1 - SURE, axis=(0, 1)) > BEYOND
-    names = [name for name, odd in zip(RecordUnits(question).names, certain, strict=True) if odd]
+    names = features_where(question, np.quantile(share_beyond(mean, sd), 1 - SURE, axis=(0, 1)) > BEYOND)
     if not names:
         return ()
     return (
@@ -29,3 +28,13 @@ def beyond_bounds(question: Question, draws: Draws) -> tuple[str, ...]:
         "answers that crowd at a bound, as of a yes/no. Logistic coefficients then come out too large, and "
         "large ones most: docs/models.md has figures",
     )
+
+
+def share_beyond(mean: NDArray[np.float64], sd: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much of normal laws lies beyond −1…1."""
+    return np.asarray(ndtr((-1 - mean) / sd) + ndtr((mean - 1) / sd))
+
+
+def features_where(question: Question, odd: NDArray[np.bool_]) -> list[str]:
+    """The names of the features that are odd, (d,)."""
+    return [name for name, is_odd in zip(RecordUnits(question).names, odd, strict=True) if is_odd]

@@ -82,7 +82,7 @@ def diagnose(
     """
     found = found or mixing(parameters)
     # What a method takes as known does not vary, and no longer run would change that.
-    moving = {name: draws for name, draws in parameters.items() if not np.all(draws == draws.flat[0])}
+    moving = {name: draws for name, draws in parameters.items() if not is_fixed(draws)}
     if chained:
         measured = found if len(moving) == len(parameters) else mixing(moving)
         reasons = [*reasons, *measured.reasons(remedy)]
@@ -99,7 +99,7 @@ def diagnose(
 
 
 def _over_chains(statistic: Callable[..., float], draws: NDArray[np.float64], **options: object) -> float:
-    if np.all(draws == draws.flat[0]):
+    if is_fixed(draws):
         return float("nan")
     return float(statistic(draws, chain_axis=0, draw_axis=1, **options))
 
@@ -115,6 +115,11 @@ def _failing(what: str, values: Mapping[str, float], good: Callable[[float], boo
 def _not_finite(parameters: Mapping[str, NDArray[np.float64]]) -> list[str]:
     odd = [name for name, draws in parameters.items() if not np.isfinite(draws).all()]
     return [f"draws of {listed(odd)} are not finite: use --method nuts"] if odd else []
+
+
+def is_fixed(draws: NDArray[np.float64]) -> bool:
+    """Whether all draws are one number: the method takes the parameter as known."""
+    return bool(np.all(draws == draws.flat[0]))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xarray import DataTree
 
-from inference.results.diagnostics import Diagnostics
+from inference.results.diagnostics import Diagnostics, is_fixed
 from inference.results.predictive import Predictive
 from ldp_client.counting import counted
 from ldp_client.files import replacing
@@ -79,7 +79,7 @@ class Posterior:
             share = 1 - draws.var() / self.prior_sd[name] ** 2
             needed[name] = (
                 (self.holders or self.n) * (1 + 3 / share)
-                if share > 0.05 and np.ptp(draws) > 0
+                if share > 0.05 and not is_fixed(draws)
                 else float("inf")
             )
         return needed

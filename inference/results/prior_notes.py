@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.diagnostics import listed
+from inference.results.diagnostics import is_fixed, listed
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
@@ -22,7 +22,7 @@ FAR = 0.01
 
 def prior_notes(parameters: Parameters, prior: Parameters) -> tuple[str, ...]:
     """Notes on draws (chains, draws) of each parameter beside draws (draws,) of its prior."""
-    moving = {name: draws for name, draws in parameters.items() if not np.all(draws == draws.flat[0])}
+    moving = {name: draws for name, draws in parameters.items() if not is_fixed(draws)}
     drowned = [name for name, draws in moving.items() if _drowned(draws, prior[name])]
     level = FAR / max(len(moving), 1)
     far = [name for name, draws in moving.items() if _beyond(draws, prior[name]) < level]
