@@ -15,6 +15,7 @@ from collector.operator.overview import Recent, recent_studies
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.writer import Writer
+from collector.room import Room
 from collector.secure_sum.node import Node
 from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
@@ -22,13 +23,16 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import migrate
 from collector.storage.queries import StudyOverview
-from collector.studies.rules import RuleBook
+from collector.studies.rules import RuleBook, Rules
 from collector.studies.signed import load_keys
 from ldp_client.core.public_keys import PublicKey
 from schemas import Study
 from schemas.errors import InputError, StudyError
 
 EXTENSION = "ldpkit"
+# In bodies of the largest size, of all threads together; a body becomes objects of up to forty times its bytes.
+BODIES_IN_PARSING = 2
+PARSING_PATIENCE = 5.0
 
 
 def utc_today() -> date:
@@ -38,7 +42,10 @@ def utc_today() -> date:
 
 @dataclass(frozen=True)
 class Collector:
-    """One collector. today: the clock, which knows days only. signers: keys that may publish."""
+    """One collector. today: the clock, which knows days only. signers: keys that may publish.
+
+    parsing: room for the bytes of bodies that are inflated, parsed and checked now.
+    """
 
     settings: Settings
     database: Database
@@ -51,6 +58,7 @@ class Collector:
     token_hash: bytes | None
     signers: tuple[PublicKey, ...]
     node: Node | None
+    parsing: Room
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
@@ -70,9 +78,10 @@ class Collector:
         studies = recent_studies(database)
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
-        _check_studies(database, node)
+        _check_studies(database, node, settings.body_limit)
         held = (settings, database, rules, writer, limits, metrics, studies, today, token_hash)
-        return cls(*held, signers, node)
+        parsing = Room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read")
+        return cls(*held, signers, node, parsing)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""
@@ -91,7 +100,7 @@ def _node(settings: Settings, database: Database) -> Node | None:
     return Node(NodeKeys.load(settings.node_key), database, settings.body_limit)
 
 
-def _check_studies(database: Database, node: Node | None) -> None:
+def _check_studies(database: Database, node: Node | None, body_limit: int) -> None:
     """Raises InputError unless this server can take what devices send for every open study.
 
     It would refuse that for good, and devices drop what is refused for good.
@@ -106,6 +115,9 @@ def _check_studies(database: Database, node: Node | None) -> None:
         elif study.route is not None:
             needed = "start a node, with --role node and --node-key FILE, or name another database"
             raise InputError(f"setting node_key: study {study.id} is a secure sum: {needed}")
+        elif (size := Rules.of(study).form.size) > body_limit:
+            problem = f"study {study.id} of this database makes reports of {size} bytes: raise it"
+            raise InputError(f"setting body_limit: {problem} above {body_limit}")
 
 
 def _check_node(node: Node, study: Study) -> None:
@@ -114,6 +126,10 @@ def _check_node(node: Node, study: Study) -> None:
     except StudyError as error:
         wanted = "name the key file that it was published with"
         raise InputError(f"setting node_key: study {study.id} of this database: {error}; {wanted}") from None
+    try:
+        node.check_size(study)
+    except StudyError as error:
+        raise InputError(f"setting body_limit: study {study.id} of this database: {error}") from None
 
 
 def current_collector() -> Collector:

@@ -38,7 +38,7 @@ class Settings:
 
     database: str = "sqlite:///ldpkit.sqlite3"
     token: str | None = None
-    body_limit: int = 16 << 20
+    body_limit: int = 1 << 20
     busy_timeout: float = 2.0
     late_days: int = 7
     queue_reports: int = 100_000

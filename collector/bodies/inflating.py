@@ -11,15 +11,26 @@ ZSTD_WINDOW_BYTES = 8 << 20
 # A block of 4 bytes can stand for 128 KiB, so a step inflates to 8 MiB at most.
 ZSTD_STEP_BYTES = 256
 IDENTITY = "identity"
+# Ids and noise are random: real reports shrink to a tenth at most, zeros to a thousandth. A short body may
+# grow to SMALL_BYTES whatever it is.
+MOST_GROWTH = 64
+SMALL_BYTES = 1 << 16
+
+
+def inflated_limit(length: int, encoding: str, limit: int) -> int:
+    """How many bytes a body of that length and encoding may become, `limit` at most."""
+    return limit if encoding == IDENTITY else min(limit, max(SMALL_BYTES, MOST_GROWTH * length))
 
 
 def inflate(body: bytes, encoding: str, limit: int) -> bytes:
     """The body without its encoding: identity, gzip or zstd.
 
-    Raises ProblemError for another encoding, for a body that is not in it, or more than `limit` bytes.
+    Raises ProblemError for another encoding, for a body that is not in it, or more than `limit` bytes or
+    MOST_GROWTH times its own.
     """
     if encoding == IDENTITY:
         return body
+    limit = inflated_limit(len(body), encoding, limit)
     if encoding == "gzip":
         return _gunzip(body, limit)
     if encoding == "zstd":

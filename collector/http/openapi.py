@@ -116,7 +116,7 @@ REPORTS = (
         "uploadReports",
         "Store many reports; those that fail are listed and the others are durable.",
         {200: ("What became of each", _json("BatchResult"))},
-        (*UPLOAD, problems.BATCH_INVALID),
+        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG),
         (STUDY_ID, ENCODING),
         _json("Batch"),
         IN_CBOR,

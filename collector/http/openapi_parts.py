@@ -52,8 +52,16 @@ SCHEMAS: Document = {
     ),
     "Failure": object_of({"id": {"type": ["string", "null"]}, "type": TEXT, "detail": TEXT, "field": TEXT}),
     "Problem": object_of(
-        {"type": TEXT, "title": TEXT, "status": COUNT, "detail": TEXT, "advice": TEXT, "field": TEXT},
-        optional=("advice", "field"),
+        {
+            "type": TEXT,
+            "title": TEXT,
+            "status": COUNT,
+            "detail": TEXT,
+            "advice": TEXT,
+            "field": TEXT,
+            "failed": {"type": "array", "items": reference("Failure")},
+        },
+        optional=("advice", "field", "failed"),
     ),
     "Summary": object_of(
         {

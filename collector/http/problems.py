@@ -130,6 +130,12 @@ REPORT_INVALID = Kind("report-invalid", 422, "The report is not valid for this s
 BATCH_INVALID = Kind(
     "batch-invalid", 422, "The body is not a batch of reports", 'Send {"reports": [report, ...]}.'
 )
+BATCH_WRONG = Kind(
+    "batch-wrong",
+    422,
+    "Too many reports of the batch are wrong",
+    "Check them against the study, take out those that `failed` lists, and send the rest.",
+)
 PARAMETER_INVALID = Kind(
     "parameter-invalid", 422, "A query parameter is not valid", "Correct the parameter that `field` names."
 )
@@ -150,16 +156,25 @@ DISK_FULL = Kind("disk-full", 507, "The collector's disk is full", "Send the sam
 
 
 class ProblemError(LdpkitError):
-    """A request that is refused. field: dotted path in the body, "" for all of it, or None."""
+    """A request that is refused. field: dotted path in the body, "" for all of it, or None.
+
+    more: further members of the document, for programs.
+    """
 
     def __init__(
-        self, kind: Kind, detail: str, field: str | None = None, headers: Mapping[str, str] | None = None
+        self,
+        kind: Kind,
+        detail: str,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        more: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(f"{kind.name}: {detail}")
         self.kind = kind
         self.detail = detail
         self.field = field
         self.headers = headers or {}
+        self.more = more or {}
 
     def document(self) -> dict[str, object]:
         """The members of the problem document."""
@@ -172,7 +187,7 @@ class ProblemError(LdpkitError):
         }
         if self.field is not None:
             document["field"] = self.field
-        return document
+        return {**document, **self.more}
 
     def response(self) -> Response:
         """The problem document as an HTTP response."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from collector.http.handling import problem_of
-from collector.http.problems import BATCH_INVALID, BODY_TOO_LARGE, ProblemError
+from collector.http.problems import BATCH_INVALID, BATCH_WRONG, BODY_TOO_LARGE, ProblemError
 from collector.reports import intake
 from collector.reports.packing import PackedReport
 from schemas import Report
@@ -15,30 +15,52 @@ from schemas.errors import ReportError
 if TYPE_CHECKING:
     from collector.context import Collector
 
-# Each wrong one takes about a kilobyte in memory, and is listed in the answer.
 MOST_REPORTS = 100_000
+# Whoever sends more of them sends something else, or answers to another study: checking on would cost more
+# than sending.
+MOST_WRONG = 100
+LONGEST_ID = 64
 
 Checked = Union[PackedReport, ProblemError]
 
 
-def receive(collector: Collector, study_id: str, document: Any) -> dict[str, Any]:
-    """Store a batch: {"stored": n, "duplicates": n, "failed": [{"id", "type", "detail", "field"}, ...]}.
+class CheckedBatch(NamedTuple):
+    """A batch's reports, or what is wrong with each, and the ids that they state."""
 
-    Raises ProblemError for a body that is not a batch and for a study that is not published.
+    reports: Sequence[Checked]
+    ids: Sequence[str | None]
+
+
+def check(collector: Collector, study_id: str, document: Any) -> CheckedBatch:
+    """Check the reports of a batch.
+
+    Raises ProblemError for a body that is not a batch, for a study that is not published, and where more
+    than MOST_WRONG reports cannot be taken.
     """
     members = _members(document)
-    checked = [_check(collector, study_id, member) for member in members]
-    return _store(collector, study_id, checked, [_stated_id(member) for member in members])
+    checked: list[Checked] = []
+    wrong: list[dict[str, Any]] = []
+    for index, member in enumerate(members):
+        checked.append(_check(collector, study_id, member))
+        if isinstance(checked[-1], ProblemError):
+            if len(wrong) == MOST_WRONG:
+                detail = f"more than {MOST_WRONG} reports cannot be taken; nothing was stored"
+                raise ProblemError(BATCH_WRONG, detail, "reports", more={"failed": wrong})
+            wrong.append(_failure(index, _stated_id(member), checked[-1]))
+    return CheckedBatch(checked, [_stated_id(member) for member in members])
 
 
 def store(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> dict[str, Any]:
-    """Store checked reports; the answer is that of `receive`."""
-    return _store(collector, study_id, reports, [report.id.hex() for report in reports])
+    """Store checked reports; the answer is that of `store_checked`."""
+    return store_checked(collector, study_id, CheckedBatch(reports, [report.id.hex() for report in reports]))
 
 
-def _store(
-    collector: Collector, study_id: str, checked: Sequence[Checked], ids: Sequence[str | None]
-) -> dict[str, Any]:
+def store_checked(collector: Collector, study_id: str, batch: CheckedBatch) -> dict[str, Any]:
+    """Store what can be: {"stored": n, "duplicates": n, "failed": [{"id", "type", "detail", "field"}, ...]}.
+
+    Raises ProblemError where nothing could be stored.
+    """
+    checked, ids = batch
     good = [one for one in checked if isinstance(one, PackedReport)]
     settled = iter(intake.submit(collector, study_id, good))
     outcomes = [next(settled) if isinstance(one, PackedReport) else one for one in checked]
@@ -74,7 +96,7 @@ def _check(collector: Collector, study_id: str, member: Any) -> Checked:
 
 def _stated_id(member: Any) -> str | None:
     report_id = member.get("id") if isinstance(member, dict) else None
-    return report_id if isinstance(report_id, str) else None
+    return report_id[:LONGEST_ID] if isinstance(report_id, str) else None
 
 
 def _failure(index: int, report_id: str | None, problem: ProblemError) -> dict[str, Any]:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 UPLOAD_PATH = re.compile(r"/v1/studies/([^/]+)/reports(?:/([0-9a-f]{32}))?")
 JSON = "application/json"
+# As clients write it; a parameter means nothing, as JSON is UTF-8.
+JSON_TYPES = frozenset(
+    [JSON] + [f"application/json;{space}charset={name}" for space in ("", " ") for name in ("utf-8", "UTF-8")]
+)
 INVITATION = "HTTP_" + intake.INVITATION.upper().replace("-", "_")
 LONGEST_LENGTH = 12
 STATUS = {intake.Receipt.STORED: "201 CREATED", intake.Receipt.DUPLICATE: "200 OK"}
@@ -49,11 +53,11 @@ class FastUploads:
             return self.plain(environ, start_response)
         body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
         study_id, report_id = match.groups()
-        reports = self._read(study_id, report_id, body)
-        if reports is None:
-            environ["wsgi.input"] = BytesIO(body)
-            return self.plain(environ, start_response)
         try:
+            reports = self._read(study_id, report_id, body)
+            if reports is None:
+                environ["wsgi.input"] = BytesIO(body)
+                return self.plain(environ, start_response)
             status, document = self._store(study_id, report_id, reports, environ.get(INVITATION))
         except Exception as error:
             problem = problem_of(error)
@@ -68,7 +72,7 @@ class FastUploads:
         """Whether the body is JSON as it is, of a length that is stated and allowed."""
         length = environ.get("CONTENT_LENGTH", "")
         return (
-            environ.get("CONTENT_TYPE") == JSON
+            environ.get("CONTENT_TYPE") in JSON_TYPES
             and length.isdecimal()
             and len(length) <= LONGEST_LENGTH
             and int(length) <= self._limits.get(environ["REQUEST_METHOD"], -1)
@@ -81,7 +85,8 @@ class FastUploads:
         if rules is None:
             return None
         if report_id is None:
-            return rules.form.read_batch(body)
+            with self._collector.parsing.hold(len(body)):
+                return rules.form.read_batch(body)
         report = rules.form.read(body)
         return [report] if report is not None and report.id.hex() == report_id else None
 

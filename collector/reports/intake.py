@@ -80,10 +80,15 @@ def submit(
     invitation: what came with a single report. Raises ProblemError for a study that is not published,
     and when too many reports come.
     """
-    if reports:
-        collector.limits.take(study_id, len(reports))
     hashed = None if invitation is None else hash_key(invitation)
-    outcomes: Outcomes = collector.writer.upload(Upload(study_id, reports, hashed))
+    upload = Upload(study_id, reports, hashed)
+    outcomes: Outcomes
+    if collector.limits.unlimited or not reports:
+        outcomes = collector.writer.upload(upload)
+        return outcomes
+    with collector.limits.letting_in(study_id, len({report.id for report in reports})) as stored:
+        outcomes = collector.writer.upload(upload)
+        stored.count = outcomes.count(Receipt.STORED)
     return outcomes
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 
 from collector.http.problems import TOO_MANY_REPORTS, ProblemError
 
 BURST_SECONDS = 10.0
+DEBT_SECONDS = 10.0
 
 
 class TokenBucket:
-    """Holds up to BURST_SECONDS of `rate` tokens, and gains `rate` a second.
+    """Holds up to BURST_SECONDS of `rate` tokens, and gains `rate` a second. rate: 0 for no limit.
 
-    A full bucket lets a batch of any size through and owes the rest, so that no batch is refused
-    for ever. rate: 0 for no limit.
+    A token is taken for each report that was stored, once it is: what is refused, or was stored before, keeps
+    nobody out. A full bucket lets a batch of any size in, so that none is refused for ever, and owes
+    DEBT_SECONDS at most (one report, where that is more). Batches that are being written hold back other
+    batches alone.
     """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,26 +28,42 @@ class TokenBucket:
         self._clock = clock
         self._lock = Lock()
         self._most = rate * BURST_SECONDS
+        self._least = -max(1.0, rate * DEBT_SECONDS)
         self._tokens = self._most
+        self._promised = 0
         self._filled = clock()
 
-    def wait_for(self, tokens: int) -> float:
-        """Take the tokens and return 0, or take none and return the seconds until there are enough."""
+    def let_in(self, reports: int) -> float:
+        """0 where so many may come in now, to be settled; else the seconds until they may."""
         if self._rate == 0:
             return 0.0
         with self._lock:
-            now = self._clock()
-            self._tokens = min(self._most, self._tokens + (now - self._filled) * self._rate)
-            self._filled = now
-            missing = min(tokens, self._most) - self._tokens
+            self._fill()
+            promised = self._promised if reports > 1 else 0
+            missing = min(reports, self._most) - (self._tokens - promised)
             if missing <= 0:
-                self._tokens -= tokens
-            return max(0.0, missing / self._rate)
+                self._promised += reports if reports > 1 else 0
+            return max(0.0, min(missing, self._most - self._least) / self._rate)
 
-    def give_back(self, tokens: int) -> None:
-        """Undo the taking of tokens that were not used."""
+    def settle(self, reports: int, stored: int) -> None:
+        """Take the tokens of those that were stored, of so many that were let in."""
+        if self._rate == 0:
+            return
         with self._lock:
-            self._tokens += tokens
+            self._fill()
+            self._promised -= reports if reports > 1 else 0
+            self._tokens = max(self._tokens - stored, self._least)
+
+    def _fill(self) -> None:
+        now = self._clock()
+        self._tokens = min(self._most, self._tokens + (now - self._filled) * self._rate)
+        self._filled = now
+
+
+class Stored:
+    """How many of an upload's reports were stored; its sender counts them."""
+
+    count = 0
 
 
 class UploadLimits:
@@ -52,24 +72,37 @@ class UploadLimits:
     def __init__(
         self, upload_rate: float, study_rate: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.unlimited = not (upload_rate or study_rate)
         self._all = TokenBucket(upload_rate, clock)
         self._study_rate = study_rate
         self._clock = clock
         self._studies: dict[str, TokenBucket] = {}
 
-    def take(self, study_id: str, reports: int) -> None:
-        """Count reports for a published study. Raises ProblemError above a limit."""
+    def require_some(self, study_id: str) -> None:
+        """Raises ProblemError where not even one report would be let in, before anything is spent on it."""
+        study = self._studies.get(study_id)
+        if not self.unlimited and study is not None:
+            _refuse_for(study.let_in(1) or self._all.let_in(1))
+
+    @contextmanager
+    def letting_in(self, study_id: str, reports: int) -> Iterator[Stored]:
+        """Let reports for a published study in, which the block stores. Raises ProblemError above a limit."""
         study = self._studies.get(study_id)
         if study is None:
             study = self._studies.setdefault(study_id, TokenBucket(self._study_rate, self._clock))
-        seconds = study.wait_for(reports) or self._wait_for_all(study, reports)
-        if seconds:
-            retry = {"Retry-After": str(math.ceil(seconds))}
-            raise ProblemError(TOO_MANY_REPORTS, "more reports came than are taken a second", headers=retry)
+        _refuse_for(study.let_in(reports))
+        stored = Stored()
+        try:
+            _refuse_for(self._all.let_in(reports))
+            try:
+                yield stored
+            finally:
+                self._all.settle(reports, stored.count)
+        finally:
+            study.settle(reports, stored.count)
 
-    def _wait_for_all(self, study: TokenBucket, reports: int) -> float:
-        """The seconds until there are enough tokens for all; what others send uses up none of the study's."""
-        seconds = self._all.wait_for(reports)
-        if seconds:
-            study.give_back(reports)
-        return seconds
+
+def _refuse_for(seconds: float) -> None:
+    if seconds:
+        retry = {"Retry-After": str(math.ceil(seconds))}
+        raise ProblemError(TOO_MANY_REPORTS, "more reports came than are taken a second", headers=retry)

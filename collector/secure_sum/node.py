@@ -62,14 +62,14 @@ class Node:
         One version alone: two sums of nearly the same devices would tell them apart. Raises StudyError,
         ProblemError.
         """
-        self._check_size(study)
+        self.check_size(study)
         row = queries.locked_or_new_study(session, study.id)
         if row.version not in (queries.NEVER_PUBLISHED, study.version):
             detail = f"version {row.version} is published, and a secure sum has one version alone"
             raise ProblemError(STUDY_CONFLICT, detail, "version")
         return publishing.publish(session, study)
 
-    def _check_size(self, study: Study) -> None:
+    def check_size(self, study: Study) -> None:
         """Raises StudyError where shares could be taken, and then not be summed, or not even taken."""
         opener = Opener.of(study, self.place(study), self.keys.sealing)
         assert study.route is not None

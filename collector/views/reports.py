@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint, Response, jsonify, request
 
 from collector.bodies.binary import plain_batch, plain_report
-from collector.bodies.reading import CBOR, body_bytes, body_form, parse_body
+from collector.bodies.reading import CBOR, body_form, opened_body, parse_reports
 from collector.context import current_collector
 from collector.http.parameters import report_id_bytes
 from collector.reports import batches, intake
@@ -26,11 +24,13 @@ def put(study_id: str, report_id: str) -> Response:
     """201 once the report is durable, 200 if it was before."""
     collector = current_collector()
     form = body_form()
-    document = parse_body(body_bytes(MAX_BYTES), form, MAX_BYTES)
-    report = Report.from_document(plain_report(document) if form == CBOR else document)
-    if report.id != report_id:
-        raise ReportError("id", "differs from the id in the address")
-    packed = intake.check(collector, study_id, report)
+    collector.limits.require_some(study_id)
+    with opened_body(MAX_BYTES) as body:
+        document = parse_reports(body, form)
+        report = Report.from_document(plain_report(document) if form == CBOR else document)
+        if report.id != report_id:
+            raise ReportError("id", "differs from the id in the address")
+        packed = intake.check(collector, study_id, report)
     receipt = intake.submit_one(collector, study_id, packed, request.headers.get(intake.INVITATION))
     response = jsonify(id=report.id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
@@ -42,9 +42,12 @@ def post(study_id: str) -> Response:
     """200 with counts and the failed ones, once all others are durable."""
     collector = current_collector()
     form = body_form()
-    document: Any = parse_body(body_bytes(), form, collector.settings.body_limit)
-    batch = plain_batch(document) if form == CBOR else document
-    return jsonify(batches.receive(collector, study_id, batch))
+    collector.limits.require_some(study_id)
+    with opened_body() as body:
+        document = parse_reports(body, form)
+        batch = batches.check(collector, study_id, plain_batch(document) if form == CBOR else document)
+        del document
+    return jsonify(batches.store_checked(collector, study_id, batch))
 
 
 @reports.delete("/<report_id>")

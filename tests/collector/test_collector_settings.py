@@ -26,7 +26,7 @@ def run(*arguments):
 
 
 def test_defaults():
-    expected = Settings("sqlite:///ldpkit.sqlite3", None, 16 * 1024 * 1024, 2.0)
+    expected = Settings("sqlite:///ldpkit.sqlite3", None, 1024 * 1024, 2.0)
     assert Settings.from_mapping({}) == expected
     assert Settings.from_environment({}) == expected
 

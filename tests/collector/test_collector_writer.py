@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from collector.http.problems import ProblemError
-from collector.reports.limits import BURST_SECONDS, TokenBucket, UploadLimits
+from collector.reports.limits import BURST_SECONDS, DEBT_SECONDS, TokenBucket, UploadLimits
 from collector.reports.packing import PackedReport
 from collector.reports.writer import Upload, Writer
 
@@ -150,49 +150,90 @@ class Clock:
         return self.now
 
 
+def stored(bucket, reports):
+    """0 once they are let in and stored; else the seconds to wait."""
+    seconds = bucket.let_in(reports)
+    if not seconds:
+        bucket.settle(reports, reports)
+    return seconds
+
+
 def test_a_bucket_holds_a_burst_and_refills():
     clock = Clock()
     bucket = TokenBucket(2.0, clock)
     burst = int(2 * BURST_SECONDS)
-    assert [bucket.wait_for(1) for _ in range(burst)] == [0.0] * burst
-    assert bucket.wait_for(1) == 0.5
+    assert [stored(bucket, 1) for _ in range(burst)] == [0.0] * burst
+    assert stored(bucket, 1) == 0.5
     clock.now = 0.5
-    assert bucket.wait_for(1) == 0.0
+    assert stored(bucket, 1) == 0.0
     clock.now = 1e6
-    assert [bucket.wait_for(1) for _ in range(burst + 1)] == [0.0] * burst + [0.5]
+    assert [stored(bucket, 1) for _ in range(burst + 1)] == [0.0] * burst + [0.5]
 
 
-def test_a_batch_above_the_burst_passes_a_full_bucket_and_owes():
-    clock = Clock()
-    bucket = TokenBucket(1.0, clock)
-    assert bucket.wait_for(100) == 0.0
-    assert bucket.wait_for(1) == 91.0
+def test_a_batch_above_the_burst_passes_a_full_bucket_and_owes_seconds():
+    bucket = TokenBucket(5.0, Clock())
+    assert stored(bucket, 70_000) == 0.0
+    assert stored(bucket, 1) == DEBT_SECONDS + 0.2
+    assert stored(bucket, 70_000) == DEBT_SECONDS + BURST_SECONDS
 
 
 def test_without_a_rate_nothing_is_limited():
     bucket = TokenBucket(0.0)
-    assert bucket.wait_for(10**9) == 0.0
+    assert stored(bucket, 10**9) == 0.0
+
+
+def test_what_is_not_stored_keeps_nobody_out():
+    bucket = TokenBucket(1.0, Clock())
+    for _ in range(100):
+        assert bucket.let_in(70_000) == 0.0
+        assert bucket.let_in(1) == 0.0
+        bucket.settle(1, 0)
+        bucket.settle(70_000, 0)
+    assert stored(bucket, 10) == 0.0
+
+
+def test_a_batch_that_is_being_written_holds_back_batches():
+    bucket = TokenBucket(1.0, Clock())
+    assert bucket.let_in(10) == 0.0
+    assert bucket.let_in(10) == 10.0
+    bucket.settle(10, 0)
+    assert bucket.let_in(10) == 0.0
+
+
+def take(limits, study, reports):
+    with limits.letting_in(study, reports) as taken:
+        taken.count = reports
 
 
 def test_one_study_cannot_use_up_another():
     limits = UploadLimits(0.0, 1.0, Clock())
-    limits.take("a", 10)
+    take(limits, "a", 10)
     with pytest.raises(ProblemError, match="too-many-reports") as caught:
-        limits.take("a", 1)
+        take(limits, "a", 1)
     assert caught.value.response().headers["Retry-After"] == "1"
-    limits.take("b", 10)
+    with pytest.raises(ProblemError, match="too-many-reports"):
+        limits.require_some("a")
+    take(limits, "b", 10)
 
 
 def test_what_others_send_uses_up_nothing_of_a_study():
     clock = Clock()
     limits = UploadLimits(10.0, 1.0, clock)
     for study in "bcdefghijk":
-        limits.take(study, 10)
+        take(limits, study, 10)
     for _ in range(5):
         with pytest.raises(ProblemError, match="too-many-reports"):
-            limits.take("a", 10)
+            take(limits, "a", 10)
     clock.now += 1.0
-    limits.take("a", 10)
+    take(limits, "a", 10)
+
+
+def test_an_upload_that_fails_takes_no_tokens():
+    limits = UploadLimits(1.0, 1.0, Clock())
+    for _ in range(3):
+        with pytest.raises(OSError, match="no disk"), limits.letting_in("a", 10):
+            raise OSError("no disk")
+    take(limits, "a", 10)
 
 
 def test_an_upload_above_the_rate_is_429(make_harness, study, make_report):
@@ -204,4 +245,5 @@ def test_an_upload_above_the_rate_is_429(make_harness, study, make_report):
     assert response.status_code == 429
     assert response.get_json(force=True)["type"] == "urn:ldpkit:problem:too-many-reports"
     assert int(response.headers["Retry-After"]) > 0
-    assert harness.post([]).status_code == 200
+    # Without a look at it.
+    assert harness.post([]).status_code == 429

@@ -1,0 +1,155 @@
+"""Tries to make a collector work or answer much for a short request, and to keep others out with it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import zstandard
+
+from collector.bodies.inflating import MOST_GROWTH, SMALL_BYTES, inflate
+from collector.http.problems import ProblemError
+from collector.reports.batches import MOST_WRONG
+from collector.room import Room
+from tests.collector.cbor_writing import dump_cbor
+from tests.collector.conftest import Harness, build_report, build_study
+
+JSON, CBOR = "application/json", "application/cbor"
+MANY = 100_000
+# Each costs a collector without limits a second of its time, or hundreds of megabytes.
+BODIES = {
+    "empty objects": (JSON, b'{"reports":[' + b"{}," * (MANY - 1) + b"{}]}"),
+    "nested lists": (JSON, b'{"reports":[' + (b"[" * 30 + b"]" * 30 + b",") * (MANY // 30) + b"{}]}"),
+    "one huge string": (JSON, b'{"reports":["' + b"x" * 900_000 + b'"]}'),
+    "huge ids": (JSON, json.dumps({"reports": [{"id": "x" * 9_000}] * 100}).encode()),
+    "huge names": (JSON, json.dumps({"reports": [{"x" * 9_000: 1}] * 100}).encode()),
+    "huge numbers": (JSON, b'{"reports":[' + b"1" * 900_000 + b"]}"),
+    "many keys": (JSON, json.dumps({"reports": [{str(n): n for n in range(60_000)}]}).encode()),
+    "empty maps": (CBOR, b"\xa1\x67reports\x9a" + MANY.to_bytes(4, "big") + b"\xa0" * MANY),
+    "lists of numbers": (CBOR, b"\xa1\x67reports\x9a" + MANY.to_bytes(4, "big") + b"\x81\x01" * MANY),
+    "long lists said": (CBOR, b"\xa1\x67reports\x9a" + (10**6).to_bytes(4, "big") + b"\x01" * MANY),
+}
+COMPRESSIONS = {None: bytes, "gzip": gzip.compress, "zstd": zstandard.compress}
+
+
+@pytest.fixture
+def habits(tmp_path):
+    harness = Harness(f"sqlite:///{tmp_path / 'x.sqlite3'}", upload_rate=1000)
+    harness.publish(build_study())
+    yield harness
+    harness.collector.close()
+
+
+def post(harness, body, form=JSON, encoding=None):
+    headers = {"Content-Encoding": encoding} if encoding else {}
+    path = "/v1/studies/habits/reports"
+    return harness.app.test_client().post(path, data=body, content_type=form, headers=headers)
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("encoding", COMPRESSIONS)
+def test_a_costly_body_is_refused_in_few_words_and_little_memory(habits, name, encoding):
+    form, body = BODIES[name]
+    sent = COMPRESSIONS[encoding](body)
+    post(habits, b'{"reports":[1]}')
+    tracemalloc.start()
+    try:
+        response = post(habits, sent, form, encoding)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert response.status_code in (200, 400, 413, 422)
+    assert len(response.data) < 40_000
+    # Twenty-five times the largest body; the same bodies took a hundred times theirs.
+    assert peak < 25 << 20
+
+
+def test_a_batch_of_wrong_reports_is_given_up_after_a_hundred(habits):
+    good = build_report(build_study()).to_document()
+    wrong = {**good, "digest": "0" * 64}
+    some = post(habits, json.dumps({"reports": [wrong] * MOST_WRONG + [good]}).encode())
+    assert some.get_json()["stored"] == 1
+    assert len(some.get_json()["failed"]) == MOST_WRONG
+    good = build_report(build_study()).to_document()
+    response = post(habits, json.dumps({"reports": [good] + [wrong] * 2 * MOST_WRONG}).encode())
+    problem = response.get_json(force=True)
+    assert (response.status_code, problem["type"]) == (422, "urn:ldpkit:problem:batch-wrong")
+    assert "nothing was stored" in problem["detail"]
+    assert [entry["field"] for entry in problem["failed"]] == [
+        f"reports[{number}].digest" for number in range(1, MOST_WRONG + 1)
+    ]
+    assert good["id"] not in [report.id for report in habits.exported()]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_compressed_body_grows_to_a_multiple_of_itself(encoding):
+    compress = COMPRESSIONS[encoding]
+    small, large = compress(b" " * SMALL_BYTES), compress(b" " * (SMALL_BYTES + 1))
+    assert len(inflate(small, encoding, 1 << 20)) == SMALL_BYTES
+    with pytest.raises(ProblemError, match="body-too-large"):
+        inflate(large, encoding, 1 << 20)
+    # Of one archive in another, only the outer one is undone.
+    assert inflate(compress(large), encoding, 1 << 20) == large
+
+
+def test_real_reports_grow_far_less():
+    reports = [build_report(build_study()).to_document() for _ in range(500)]
+    body = json.dumps({"reports": reports}).encode()
+    assert len(body) < MOST_GROWTH / 4 * len(gzip.compress(body, 9))
+
+
+def test_bodies_wait_for_room_and_are_refused_in_time():
+    room = Room(100, 0.05, "too much is being read")
+    with room.hold(1000), pytest.raises(ProblemError, match="overloaded") as caught:
+        room.take(1)
+    assert caught.value.response().headers["Retry-After"] == "1"
+    room = Room(100, 20.0, "too much is being read")
+    with ThreadPoolExecutor(1) as pool:
+        room.take(60)
+        second = pool.submit(room.take, 60)
+        time.sleep(0.05)
+        assert not second.done()
+        room.give_back(60)
+        second.result(20)
+
+
+def test_a_room_in_which_nothing_moves_refuses_at_once():
+    room = Room(1, 0.3, "stuck")
+    room.take()
+    time.sleep(0.4)
+    start = time.monotonic()
+    with pytest.raises(ProblemError, match="overloaded"):
+        room.take()
+    assert time.monotonic() - start < 0.2
+
+
+def test_the_same_report_again_keeps_nobody_out(habits):
+    """A small body with one report thousands of times, again and again."""
+    report = build_report(build_study()).to_document()
+    body = json.dumps({"reports": [report] * 2_000}).encode()
+    for _ in range(15):
+        assert post(habits, body).status_code == 200
+        assert habits.put(build_report(build_study())).status_code == 201
+
+
+def test_a_flood_of_new_reports_is_forgiven_within_seconds(habits):
+    for _ in range(12):
+        reports = [build_report(build_study()).to_document() for _ in range(2_000)]
+        post(habits, json.dumps({"reports": reports}).encode())
+    response = habits.put(build_report(build_study()))
+    assert response.status_code in (201, 429)
+    assert int(response.headers.get("Retry-After", 0)) <= 11
+
+
+def test_cbor_of_many_small_questions_is_no_bomb():
+    """A batch of reports of a hundred questions with ids of three letters and payloads of a byte."""
+    payloads = {f"q{number:02}": b"\1" for number in range(100)}
+    fields = {"id": bytes(16), "study": "s", "version": 1, "digest": bytes(32), "format": "ldpkit.report/1"}
+    report = {**fields, "payloads": payloads}
+    values = 2 + (12 + 2 * len(payloads)) * 1000
+    body = dump_cbor({"reports": [report] * 1000})
+    assert values < 1000 + len(body) // 3
