@@ -14,6 +14,7 @@ from collector.operator.keys import hash_key
 from collector.operator.overview import Recent, recent_studies
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
+from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Writer
 from collector.room import Room
 from collector.secure_sum.node import Node
@@ -30,7 +31,8 @@ from schemas import Study
 from schemas.errors import InputError, StudyError
 
 EXTENSION = "ldpkit"
-# In bodies of the largest size, of all threads together; a body becomes objects of up to forty times its bytes.
+# In bodies of the largest size, of all threads together; a body becomes objects of up to forty times its
+# bytes.
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
 
@@ -52,6 +54,7 @@ class Collector:
     rules: RuleBook
     writer: Writer
     limits: UploadLimits
+    deletions: Deletions
     metrics: Metrics
     studies: Recent[list[StudyOverview]]
     today: Callable[[], date]
@@ -74,12 +77,13 @@ class Collector:
         metrics = Metrics()
         writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
+        deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
         studies = recent_studies(database)
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
         _check_studies(database, node, settings.body_limit)
-        held = (settings, database, rules, writer, limits, metrics, studies, today, token_hash)
+        held = (settings, database, rules, writer, limits, deletions, metrics, studies, today, token_hash)
         parsing = Room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read")
         return cls(*held, signers, node, parsing)
 
@@ -91,6 +95,7 @@ class Collector:
     def close(self) -> None:
         """Finish what waits to be written and close the database."""
         self.writer.close()
+        self.deletions.close()
         self.database.engine.dispose()
 
 

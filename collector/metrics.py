@@ -46,6 +46,9 @@ class Metrics:
         self._rejected = self._counter(
             REJECTED, "Reports and uploads refused, by type of problem", ["reason"]
         )
+        self._deletions = self._counter(
+            "ldpkit_reports_deleted_total", "Deletions, by who proved the right to them", ["by"]
+        )
         self._commits = Histogram(
             "ldpkit_commit_seconds",
             "Time to write and commit what had gathered",
@@ -67,6 +70,10 @@ class Metrics:
             self._duplicates.inc(duplicates)
         for reason in rejected:
             self._rejected.labels(reason).inc()
+
+    def count_deletion(self, by_device: bool) -> None:
+        """Add one deletion, by the report's device or with an operator's key."""
+        self._deletions.labels("device" if by_device else "operator").inc()
 
     def observe_commit(self, seconds: float, waiting: int) -> None:
         """Add one commit, and how many reports wait now."""

@@ -31,7 +31,8 @@ class Settings:
     and inflated. busy_timeout: how long a write waits for a locked database, in seconds. late_days:
     how many days after a study closes its reports are still taken. queue_reports: how many reports
     may wait to be written in one process. upload_rate, study_rate: reports a second that one process
-    takes in all and for each study, 0 for as many as it can. signing_keys: a file of public keys in
+    takes in all and for each study, 0 for as many as it can. deletion_rate: deletions a second that one
+    process makes, 0 for as many as it can. signing_keys: a file of public keys in
     PEM; a study that one of them signed may be published by anybody. node_key: a key file; with it the
     server is a node of secure sums, and nothing else.
     """
@@ -44,6 +45,7 @@ class Settings:
     queue_reports: int = 100_000
     upload_rate: float = 0.0
     study_rate: float = 0.0
+    deletion_rate: float = 100.0
     signing_keys: str | None = None
     node_key: str | None = None
 
@@ -53,7 +55,7 @@ class Settings:
         for name in ("body_limit", "queue_reports"):
             if getattr(self, name) <= 0:
                 raise InputError(f"setting {name}: must be above 0, is {getattr(self, name)}")
-        for name in ("busy_timeout", "late_days", "upload_rate", "study_rate"):
+        for name in ("busy_timeout", "late_days", "upload_rate", "study_rate", "deletion_rate"):
             value = getattr(self, name)
             if not isfinite(value) or value < 0:
                 raise InputError(f"setting {name}: must be a number and not negative, is {value}")

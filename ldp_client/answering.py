@@ -1,10 +1,8 @@
 """From one set of answers to one report."""
 
-from binascii import hexlify
-
 from ldp_client.core.randomness import uniform_below, urandom
 from schemas.errors import AnswerError
-from schemas.report import ID_BYTES, Report
+from schemas.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +34,9 @@ def perturb_answers(
 ) -> Report:
     """One report with a fresh id. All answers are checked before any noise is drawn. Raises AnswerError.
 
-    Reads `random` in the order of the study's questions, then for the id. A study that asks one question
-    has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is reported, and
-    the report's padding makes its size that of any other.
+    Reads `random` in the order of the study's questions, then for the id's secret. A study that asks one
+    question has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is
+    reported, and the report's padding makes its size that of any other.
     """
     return report_of(study, mechanisms, quantise_answers(study, mechanisms, answers), random)
 
@@ -49,9 +47,10 @@ def report_of(
     """The report of one person's quantised answers."""
     asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
     payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
-    report_id = hexlify(random(ID_BYTES)).decode()
+    secret = random(SECRET_BYTES)
     padding = padding_of(study, mechanisms, payloads)
-    return Report(report_id, study.id, study.version, study.digest, payloads, padding)
+    report_id = report_id_of(secret)
+    return Report(report_id, study.id, study.version, study.digest, payloads, padding, secret)
 
 
 def padding_of(study: "Study", mechanisms: "dict[str, Mechanism]", payloads: "dict[str, bytes]") -> int:

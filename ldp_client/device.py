@@ -143,7 +143,7 @@ class Device:
             from ldp_client.secure_sum.queueing import queued_shares
 
             return queued_shares(terms.study, report, due)
-        return Queued(report.id, self.collector, terms.study.id, report.to_json(), due, invitation)
+        return Queued.of(terms.study, report, self.collector, report.to_json(), due, invitation)
 
     def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
         """Send what is due to this device's collector, byte for byte as it was written, and ask for the

@@ -11,15 +11,25 @@ import sqlite3
 
 from schemas.errors import LedgerError
 
-LAYOUT = 2
+LAYOUT = 3
 
-_TABLES = """
+# secret: hexadecimal, "" of a report that was made before there were secrets. version, document, closes:
+# of the study that was answered, its digest and its last day. publishers: which collector serves a document.
+_REPORTS = """
+CREATE TABLE reports (
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, study TEXT NOT NULL,
+  version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL, state TEXT NOT NULL,
+  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, invitation TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE publishers (
+  document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
+  PRIMARY KEY (document, collector)) WITHOUT ROWID;
+"""
+
+_TABLES = f"""
 CREATE TABLE spent (
   study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL, epsilon TEXT NOT NULL,
   delta TEXT NOT NULL, PRIMARY KEY (study, question)) WITHOUT ROWID;
-CREATE TABLE reports (
-  id TEXT PRIMARY KEY, collector TEXT NOT NULL, study TEXT NOT NULL, state TEXT NOT NULL,
-  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, invitation TEXT NOT NULL) WITHOUT ROWID;
+{_REPORTS}
 CREATE TABLE permanent (
   study TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL, answer BLOB NOT NULL,
   PRIMARY KEY (study, question)) WITHOUT ROWID;
@@ -34,19 +44,38 @@ _FROM_1 = f"""
 ALTER TABLE spent RENAME TO spent_1;
 {_TABLES}
 INSERT INTO spent SELECT study, question, version, epsilon, '0' FROM spent_1;
-INSERT INTO reports SELECT report_id, collector, study, 'trying', 0, sha256(body), body, '' FROM outbox;
+INSERT INTO reports SELECT report_id, '', collector, study, said(body, 'version'), said(body, 'digest'), '',
+  'trying', 0, sha256(body), body, '' FROM outbox;
 INSERT INTO seen SELECT study, MAX(version), '', '' FROM spent_1 GROUP BY study;
 DROP TABLE spent_1;
 DROP TABLE outbox;
 """
 
+_FROM_2 = f"""
+ALTER TABLE reports RENAME TO reports_2;
+{_REPORTS}
+INSERT INTO reports SELECT id, '', collector, study, said(body, 'version'), said(body, 'digest'), '',
+  state, due, digest, body, invitation FROM reports_2;
+DROP TABLE reports_2;
+"""
+_STEPS = {1: _FROM_1, 2: _FROM_2}
+
 # A body has a digest of its own, checked when it is sent, so that the seal costs the same for any outbox.
 _SEALED = (
     "SELECT study, question, version, epsilon, delta FROM spent ORDER BY study, question",
-    "SELECT id, collector, study, state, due, digest, invitation FROM reports ORDER BY id",
+    "SELECT id, secret, collector, study, version, document, closes, state, due, digest, invitation "
+    "FROM reports ORDER BY id",
+    "SELECT document, collector, identity FROM publishers ORDER BY document, collector",
     "SELECT study, question, fingerprint, hex(answer) FROM permanent ORDER BY study, question",
     "SELECT study, version, digest, key FROM seen ORDER BY study",
     "SELECT study, digest, day FROM consents ORDER BY study",
+)
+
+
+_SEALED_2 = (
+    _SEALED[0],
+    "SELECT id, collector, study, state, due, digest, invitation FROM reports ORDER BY id",
+    *_SEALED[3:],
 )
 
 
@@ -66,20 +95,35 @@ def migrate(connection: sqlite3.Connection) -> None:
     found = layout_of(connection)
     if found == LAYOUT:
         return
-    if found != 1:
+    if found not in _STEPS:
         raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
+    if found == 2:  # Layout 1 had no seal.
+        refuse_broken_seal(connection, _SEALED_2)
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.create_function("sha256", 1, digest_of)
-    _run(connection, _FROM_1)
+    connection.create_function("said", 2, _said)
+    _run(connection, _STEPS[found])
 
 
 def _run(connection: sqlite3.Connection, statements: str) -> None:
     connection.execute("BEGIN IMMEDIATE")
     for statement in statements.split(";\n"):
-        connection.execute(statement)
+        if statement.strip():
+            connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {LAYOUT}")
     reseal(connection)
     connection.execute("COMMIT")
+
+
+def _said(body: str, name: str) -> "str | int":
+    """What a report says of its study, "" or 0 for a body that is wiped, or that is shares."""
+    default: "str | int" = 0 if name == "version" else ""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return default
+    found: "str | int" = document.get(name, default) if isinstance(document, dict) else default
+    return found
 
 
 def digest_of(body: str) -> str:
@@ -92,10 +136,10 @@ def reseal(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE seal SET digest = ?", (_seal_of(connection),))
 
 
-def refuse_broken_seal(connection: sqlite3.Connection) -> None:
+def refuse_broken_seal(connection: sqlite3.Connection, sealed: "tuple[str, ...]" = _SEALED) -> None:
     """Raises LedgerError unless every row is as it was written."""
     found = connection.execute("SELECT digest FROM seal").fetchall()
-    if found != [(_seal_of(connection),)]:
+    if found != [(_seal_of(connection, sealed),)]:
         raise LedgerError("the ledger is damaged: its rows are not those that were written")
 
 
@@ -109,7 +153,7 @@ def refuse_damage(connection: sqlite3.Connection) -> None:
     refuse_broken_seal(connection)
 
 
-def _seal_of(connection: sqlite3.Connection) -> str:
-    rows = [connection.execute(query).fetchall() for query in _SEALED]
+def _seal_of(connection: sqlite3.Connection, sealed: "tuple[str, ...]" = _SEALED) -> str:
+    rows = [connection.execute(query).fetchall() for query in sealed]
     # repr for bytes: damage can turn a text into a blob, which is then no text of any row.
     return digest_of(json.dumps(rows, default=repr))

@@ -13,11 +13,16 @@ import time
 from ldp_client.ledger_layout import digest_of
 from schemas.errors import LedgerError, RefusedError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from schemas.report import Report
+    from schemas.study import Study
+
 MOST_PENDING = 500
 MOST_BYTES = 1 << 20
 # Seconds in a week: a later moment than this was not drawn, the clock was moved.
 LONGEST_WINDOW = 7 * 86_400
-_COLUMNS = "SELECT id, collector, study, body, due, invitation, digest FROM reports"
+_SELECTED = "id, collector, study, body, due, invitation, secret, version, document, closes, digest"
 
 
 class Queued:
@@ -25,11 +30,23 @@ class Queued:
 
     collector: base URL, "" where it was not known when the report was made; for a secure sum the
     base URLs of its nodes. due: seconds since 1970, 0 for at once. invitation: for a study that
-    takes invited reports only. A report whose deletion is asked for has no body.
+    takes invited reports only. secret: in hexadecimal digits, what a deletion has to present; "" for a report
+    that was made before there were secrets. version, document, closes: of the study that was answered,
+    its digest and its last day ("" for none). A report whose deletion is asked for has no body.
     """
 
     def __init__(
-        self, report_id: str, collector: str, study: str, body: str, due: int = 0, invitation: str = ""
+        self,
+        report_id: str,
+        collector: str,
+        study: str,
+        body: str,
+        due: int = 0,
+        invitation: str = "",
+        secret: str = "",
+        version: int = 0,
+        document: str = "",
+        closes: str = "",
     ) -> None:
         self.report_id = report_id
         self.collector = collector
@@ -37,6 +54,18 @@ class Queued:
         self.body = body
         self.due = due
         self.invitation = invitation
+        self.secret = secret
+        self.version = version
+        self.document = document
+        self.closes = closes
+
+    @classmethod
+    def of(
+        cls, study: "Study", report: "Report", collector: str, body: str, due: int, invitation: str = ""
+    ) -> "Queued":
+        """A fresh report, as it will leave for this collector, or these nodes."""
+        asked = (study.version, study.digest, study.closes or "")
+        return cls(report.id, collector, study.id, body, due, invitation, report.secret.hex(), *asked)
 
     @property
     def nodes(self) -> "list[str]":
@@ -69,8 +98,10 @@ def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
     if len(report.body) > MOST_BYTES:
         raise RefusedError(f"the report would have {len(report.body)} bytes, {MOST_BYTES} is the most")
     digest = digest_of(report.body)
-    row = (report.report_id, report.collector, report.study, "queued", report.due, digest, report.body)
-    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, report.invitation))
+    whose = (report.report_id, report.secret, report.collector)
+    asked = (report.study, report.version, report.document, report.closes)
+    row = (*whose, *asked, "queued", report.due, digest, report.body, report.invitation)
+    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> None:
@@ -90,10 +121,10 @@ def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
 
 
 def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
-    rows = connection.execute(f"{_COLUMNS} WHERE {which} ORDER BY id").fetchall()
-    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[6] for row in rows]):
+    rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
+    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[10] for row in rows]):
         raise LedgerError("the ledger is damaged: a report is not what was written")
-    return [Queued(*row[:6]) for row in rows]
+    return [Queued(*row[:10]) for row in rows]
 
 
 def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:

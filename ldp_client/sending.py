@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 STILL_WAITS = ("waiting", "paced")
+NO_SECRET = "it was made before reports had secrets: only the collector's operator can delete it now"
 PACED = f"{pacing.MOST_REQUESTS} attempts to send or delete a report a minute are the most"
 
 
@@ -110,7 +111,7 @@ class Sender:
         with self._ledger.reading() as connection:
             reports = outbox.withdrawn(connection)
         for report in reports:
-            obstacle = self._obstacle(report)
+            obstacle = NO_SECRET if not report.secret else self._obstacle(report)
             if obstacle:
                 result.undeleted += 1
                 result.reason = result.reason or obstacle
@@ -155,7 +156,7 @@ class Sender:
         )
 
     def _ask_deletion(self, report: "Queued") -> Outcome:
-        return delete_shares(report) if report.nodes else delete_report(self._url(report))
+        return delete_shares(report) if report.nodes else delete_report(self._url(report), report.secret)
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"

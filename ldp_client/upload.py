@@ -86,9 +86,13 @@ def put_share(url: str, share: bytes) -> Outcome:
     return _ask(urllib.request.Request(url, share, headers, method="PUT"))
 
 
-def delete_report(url: str) -> Outcome:
-    """Ask once for a report's deletion: "sent" when the collector does not have it any more."""
-    outcome = _ask(urllib.request.Request(url, method="DELETE"))
+def delete_report(url: str, secret: str) -> Outcome:
+    """Ask once for a report's deletion: "sent" when the collector does not have it any more.
+
+    secret: what the report's id was made of, in hexadecimal digits; it stands in no address.
+    """
+    headers = {"LDPKit-Withdrawal": secret}
+    outcome = _ask(urllib.request.Request(url, headers=headers, method="DELETE"))
     gone = outcome.reason in ("HTTP status 404", "HTTP status 410")
     return Outcome("sent") if gone else outcome
 

@@ -13,6 +13,20 @@ if TYPE_CHECKING:
 FORMAT = "ldpkit.report/1"
 MAX_BYTES = 8 << 20
 ID_BYTES = 16
+SECRET_BYTES = 16
+# Two purposes never share a hash: what is hashed begins with what it is for.
+ID_PREFIX = b"ldpkit.report-id/1\0"
+
+
+def report_id_of(secret: bytes) -> str:
+    """The id of the report whose device drew this secret: 16 bytes of a SHA-256, in hexadecimal digits.
+
+    Whoever knows the id alone cannot find the secret, which is the right to have the report deleted.
+    """
+    from binascii import hexlify
+    from hashlib import sha256  # when a report is made: a hundredth of the start of a process
+
+    return hexlify(sha256(ID_PREFIX + secret).digest()[:ID_BYTES]).decode()
 
 
 class _Payloads:
@@ -51,13 +65,21 @@ REPORT = Record(
 class Report:
     """One device's noisy answers. `from_json` and `from_document` validate; the constructor does not.
 
-    id: 32 hexadecimal digits drawn by the device. study, version, digest: which document was
-    answered. payloads: {question id: the mechanism's bytes}. padding: spaces behind its text when it
-    leaves the device; whoever reads it drops them.
+    id: 32 hexadecimal digits, `report_id_of` the device's secret. study, version, digest: which document
+    was answered. payloads: {question id: the mechanism's bytes}. padding: spaces behind its text when it
+    leaves the device; whoever reads it drops them. secret: what proves that the report may be deleted;
+    the device keeps it beside the report, no document has it (b"" for one that was read).
     """
 
     def __init__(
-        self, id: str, study: str, version: int, digest: str, payloads: "dict[str, bytes]", padding: int = 0
+        self,
+        id: str,
+        study: str,
+        version: int,
+        digest: str,
+        payloads: "dict[str, bytes]",
+        padding: int = 0,
+        secret: bytes = b"",
     ) -> None:
         self.id = id
         self.study = study
@@ -65,6 +87,7 @@ class Report:
         self.digest = digest
         self.payloads = payloads
         self.padding = padding
+        self.secret = secret
 
     @classmethod
     def from_document(cls, document: "Any") -> "Report":

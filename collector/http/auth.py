@@ -10,12 +10,23 @@ from typing import ParamSpec, TypeVar
 from flask import request
 
 from collector.context import current_collector
-from collector.http.problems import FORBIDDEN, UNAUTHORIZED, ProblemError
+from collector.http.problems import (
+    FORBIDDEN,
+    UNAUTHORIZED,
+    WITHDRAWAL_REFUSED,
+    WITHDRAWAL_UNPROVEN,
+    ProblemError,
+)
 from collector.operator.keys import Role, hash_key, role_of
+from schemas.errors import ReportError
+from schemas.fields import Hex
+from schemas.report import SECRET_BYTES, report_id_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
+WITHDRAWAL = "LDPKit-Withdrawal"
+SECRET = Hex(2 * SECRET_BYTES)
 
 
 def requires(needed: Role) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -46,6 +57,25 @@ def holds(needed: Role) -> bool:
     if "Authorization" not in request.headers:
         return False
     require_role(_bearer_key(), needed)
+    return True
+
+
+def proves_withdrawal(report_id: str) -> bool:
+    """Whether the request has the secret that the report's id was made of; if not, it has an operator's key.
+
+    Raises ProblemError where it has neither: an id is in every export, and no right by itself.
+    """
+    secret = request.headers.get(WITHDRAWAL)
+    if secret is None:
+        if not holds(Role.OPERATE):
+            raise ProblemError(WITHDRAWAL_UNPROVEN, "neither the report's secret nor a key came with this")
+        return False
+    try:
+        matches = report_id_of(bytes.fromhex(SECRET.read(secret, WITHDRAWAL, ReportError))) == report_id
+    except ReportError:
+        matches = False
+    if not matches:
+        raise ProblemError(WITHDRAWAL_REFUSED, "the id was not made of this secret")
     return True
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from collector.exports.formats import FORMATS
 from collector.http import problems
+from collector.http.auth import SECRET, WITHDRAWAL
 from collector.http.problems import Kind
 from collector.reports.batches import MOST_REPORTS
 from collector.reports.intake import INVITATION
@@ -88,7 +89,13 @@ REPORT_ID = {
     "in": "path",
     "required": True,
     "schema": Hex(2 * ID_BYTES).json_schema(),
-    "description": "Drawn by the device; whoever knows it may withdraw the report.",
+    "description": "A hash of a secret that only the device has.",
+}
+WITHDRAWAL_HEADER = {
+    "name": WITHDRAWAL,
+    "in": "header",
+    "schema": SECRET.json_schema(),
+    "description": "What the report's id is made of; without it an operator's key is needed.",
 }
 INVITATION_HEADER = {
     "name": INVITATION,
@@ -110,6 +117,8 @@ ENCODING = {
 EXPORTS = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN)
+# Of a deletion: by the report's secret, or by a key.
+RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
 WRITE = (problems.OVERLOADED, problems.DISK_FULL)
 UPLOAD = (
@@ -153,7 +162,8 @@ class Operation:
             if self.body_note:
                 document["requestBody"]["description"] = self.body_note
         if self.needs_key:
-            document["security"] = [{"key": []}]
+            by_secret: list[Document] = [{}] if problems.WITHDRAWAL_UNPROVEN in self.refusals else []
+            document["security"] = [*by_secret, {"key": []}]
         return document
 
 

@@ -54,6 +54,21 @@ INVITATION_NEEDED = Kind(
     "The study takes invited reports only",
     "Send the report by itself, with an unused invitation in the header LDPKit-Invitation.",
 )
+WITHDRAWAL_UNPROVEN = Kind(
+    "withdrawal-unproven",
+    401,
+    "A deletion needs the report's secret",
+    "Send the secret that the device drew in the header LDPKit-Withdrawal, or the key of an operator.",
+)
+WITHDRAWAL_REFUSED = Kind(
+    "withdrawal-refused",
+    403,
+    "The secret is another report's",
+    "Send the secret that this report's id was made of; without one, an operator's key deletes it.",
+)
+TOO_MANY_DELETIONS = Kind(
+    "too-many-deletions", 429, "Too many deletions at once", "Send the same request again later.", 1
+)
 STUDY_UNSIGNED = Kind(
     "study-unsigned", 404, "The study is not signed", "Publish it signed, or fetch it without signatures."
 )

@@ -1,19 +1,29 @@
-"""Deleting one report for good, by whoever knows its id."""
+"""Deleting one report for good, by the device that made it or by an operator."""
 
 from __future__ import annotations
 
+import logging
+import math
+import time
+from collections.abc import Callable
+from threading import Lock
+
 from sqlalchemy.orm import Session
 
-from collector.http.problems import REPORT_UNKNOWN, ProblemError
+from collector.http.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError
+from collector.metrics import Metrics
+from collector.reports.limits import TokenBucket
 from collector.reports.running_summary import FindRules, take_back_reports
 from collector.storage import queries
 from collector.studies.publishing import unknown_study
+
+LOGGER = logging.getLogger("collector")
 
 
 def withdraw(session: Session, find: FindRules, study_id: str, report_id: bytes) -> None:
     """Delete a report but for its id; doing so again changes nothing.
 
-    The id is the capability: the device alone drew it. Raises ProblemError for an unknown study or report.
+    Raises ProblemError for an unknown study or report.
     """
     study = queries.study_state(session, study_id, keep=True)
     if study is None:
@@ -22,3 +32,55 @@ def withdraw(session: Session, find: FindRules, study_id: str, report_id: bytes)
     if report is None:
         raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
     take_back_reports(session, find, study_id, study.number, [report])
+
+
+class Deletions:
+    """The deletions that one process was asked for by right: limited in rate, counted, and logged as counts.
+
+    rate: a second, 0 for no limit. A log line says how many there were since the last one, and is written
+    for every LINE_EVERY of them, or with the first after LINE_SECONDS: no line dates one deletion.
+    """
+
+    LINE_EVERY = 100
+    LINE_SECONDS = 600.0
+
+    def __init__(self, rate: float, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bucket = TokenBucket(rate, clock)
+        self._metrics = metrics
+        self._clock = clock
+        self._lock = Lock()
+        self._unlogged = {True: 0, False: 0}
+        self._logged = clock()
+
+    def take(self) -> None:
+        """Admit one more. Raises ProblemError above the limit."""
+        seconds = self._bucket.let_in(1)
+        if seconds:
+            retry = {"Retry-After": str(math.ceil(seconds))}
+            raise ProblemError(
+                TOO_MANY_DELETIONS, "more deletions came than are made a second", headers=retry
+            )
+        self._bucket.settle(1, 1)
+
+    def count(self, by_device: bool) -> None:
+        """Add one that is durable. by_device: with the report's secret, else with an operator's key."""
+        self._metrics.count_deletion(by_device)
+        with self._lock:
+            self._unlogged[by_device] += 1
+            waited = self._clock() - self._logged
+            if sum(self._unlogged.values()) >= self.LINE_EVERY or waited >= self.LINE_SECONDS:
+                self._log()
+
+    def close(self) -> None:
+        """Log what is left to be logged."""
+        with self._lock:
+            if any(self._unlogged.values()):
+                self._log()
+
+    def _log(self) -> None:
+        counts = (self._unlogged[True], self._unlogged[False])
+        LOGGER.warning(
+            "deletions since the last such line: %d by their devices, %d with an operator's key", *counts
+        )
+        self._unlogged = {True: 0, False: 0}
+        self._logged = self._clock()

@@ -7,6 +7,7 @@ from flask import Blueprint, Response, jsonify, request
 from collector.bodies.binary import plain_batch, plain_report
 from collector.bodies.reading import CBOR, body_form, opened_body, parse_reports
 from collector.context import current_collector
+from collector.http.auth import proves_withdrawal
 from collector.http.parameters import report_id_bytes
 from collector.reports import batches, intake
 from collector.reports.withdrawing import withdraw
@@ -52,8 +53,11 @@ def post(study_id: str) -> Response:
 
 @reports.delete("/<report_id>")
 def delete(study_id: str, report_id: str) -> Response:
-    """204 once the report is gone for good; whoever knows its id may ask for that."""
+    """204 once the report is gone for good; its device may ask for that, or an operator."""
     identifier = report_id_bytes(report_id, "report_id")
+    by_device = proves_withdrawal(report_id)
     collector = current_collector()
+    collector.deletions.take()
     collector.writer.act(lambda session: withdraw(session, collector.rules.find, study_id, identifier))
+    collector.deletions.count(by_device)
     return Response(status=204)

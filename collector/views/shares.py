@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from collector.bodies.reading import body_bytes, json_body
 from collector.context import current_collector
-from collector.http.auth import requires
+from collector.http.auth import proves_withdrawal, requires
 from collector.http.parameters import report_id_bytes
 from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.operator.keys import Role
@@ -43,7 +43,9 @@ def put(study_id: str, report_id: str) -> Response:
 def delete(study_id: str, report_id: str) -> Response:
     """204 once the share is gone for good. After closing the set is fixed."""
     identifier = report_id_bytes(report_id, "report_id")
+    by_device = proves_withdrawal(report_id)
     collector = current_collector()
+    collector.deletions.take()
 
     def withdraw(session: Session) -> None:
         state = queries.study_state(session, study_id, keep=True)
@@ -52,6 +54,7 @@ def delete(study_id: str, report_id: str) -> Response:
         withdrawing.withdraw(session, collector.rules.find, study_id, identifier)
 
     collector.writer.act(withdraw)
+    collector.deletions.count(by_device)
     return Response(status=204)
 
 

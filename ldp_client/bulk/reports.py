@@ -3,7 +3,7 @@
 from ldp_client.answering import padding_of
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.bulk.randomness import below
-from schemas.report import ID_BYTES, Report
+from schemas.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def reports_of(
         rows = randomise_many(mechanisms[name], [people[row][place][1] for row in chosen], random)
         for row, payload in zip(chosen, rows):
             payloads[row][name] = payload.tobytes()
-    ids = random(ID_BYTES * len(people)).hex()
+    secrets = random(SECRET_BYTES * len(people))
     for row, kept in enumerate(payloads):
-        report_id = ids[2 * ID_BYTES * row : 2 * ID_BYTES * (row + 1)]
+        secret = secrets[SECRET_BYTES * row : SECRET_BYTES * (row + 1)]
         padding = padding_of(study, mechanisms, kept)
-        yield Report(report_id, study.id, study.version, study.digest, kept, padding)
+        yield Report(report_id_of(secret), study.id, study.version, study.digest, kept, padding, secret)

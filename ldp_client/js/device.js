@@ -4,7 +4,7 @@ import { fail } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
 import { nearest, parseDecimal } from "./rational.js";
-import { perturbAnswers } from "./report.js";
+import { drawIdentity, drawPayloads, reportOf } from "./report.js";
 import { costOf, leftOf, recall } from "./spending.js";
 import { pause, put, remove } from "./upload.js";
 
@@ -37,11 +37,14 @@ export async function openDevice({
    */
   async function answer(study, answers, invitation = "") {
     refuseOutsideWindow(study);
+    // Before the transaction, which would not wait for a hash.
+    const identity = await drawIdentity(random);
     return write((memory) => {
       const recalled = recall(study, memory);
       const total = costOf(study, recalled, memory.spent, budget);
       const mechanisms = recalled.map(({ mechanism }) => mechanism);
-      const { id, body, answered } = perturbAnswers(study, answers, random, mechanisms);
+      const drawn = drawPayloads(study, answers, random, mechanisms);
+      const { id, secret, body, answered } = reportOf(study, drawn, identity);
       const origin = { study: study.id, version: study.version, digest: study.digest };
       recalled.forEach(({ asked, spend, isFresh }) => {
         const { epsilon, delta } = study.ask_one ? total : asked.mechanism;
@@ -49,7 +52,7 @@ export async function openDevice({
         if (!spend) memory.spent.push((spend = { question: asked.id }));
         Object.assign(spend, origin, charge);
       });
-      const report = { ...origin, collector, id, body, state: "held", invitation };
+      const report = { ...origin, collector, id, secret, body, state: "held", invitation };
       memory.reports.push(report);
       return report;
     });

@@ -131,15 +131,15 @@ export interface Mechanism {
 export function mechanismFor(question: Question): Mechanism;
 
 /**
- * One report with a fresh id, kept nowhere: a Device is what makes it the only one. answered: the questions
- * that it answers. mechanisms: one for each question, `mechanismFor` if left out.
+ * One report with a fresh id, kept nowhere: a Device is what makes it the only one. secret: 32 hexadecimal digits
+ * that the id is a hash of; whoever presents them may have the report deleted. answered: the questions that it answers. mechanisms: one for each question, `mechanismFor` if left out.
  */
 export function perturbAnswers(
   study: Study,
   answers: Answers,
   random?: RandomSource,
   mechanisms?: readonly Mechanism[],
-): { id: string; body: string; answered: string[] };
+): Promise<{ id: string; secret: string; body: string; answered: string[] }>;
 
 /**
  * held: written, waits for consent. queued: may leave. uninvited: the collector takes it with an unused
@@ -151,6 +151,8 @@ export type ReportState = "held" | "queued" | "uninvited" | "sent" | "refused" |
 
 export interface StoredReport {
   readonly id: string;
+  /** What the id is made of, to be shown to nobody; reports of an older ledger have none, and no withdrawal. */
+  readonly secret?: string;
   readonly study: string;
   readonly version: number;
   /** The study's; reports of an older ledger do not have it. */

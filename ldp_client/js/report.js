@@ -4,14 +4,30 @@ import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { systemRandom, uniformBelow } from "./randomness.js";
 import { checkNames } from "./shapes.js";
-import { hex } from "./study.js";
+import { hex, sha256 } from "./study.js";
 
 /**
- * {id, body, answered}: one report with a fresh id, and the questions that it answers: all, or one that is
- * drawn whatever the answers are; then spaces behind it hide which by its size. All answers are checked
- * before any noise is drawn.
+ * {id, secret, body, answered}: one report with a fresh id, the secret that it is made of, and the questions
+ * that it answers.
  */
-export function perturbAnswers(
+export async function perturbAnswers(study, answers, random, mechanisms) {
+  const drawn = drawPayloads(study, answers, random, mechanisms);
+  return reportOf(study, drawn, await drawIdentity(random));
+}
+
+/** {id, secret}: who knows the secret may have the report deleted; the id, its hash, gives nobody that right. */
+export async function drawIdentity(random = systemRandom) {
+  const bytes = 16;
+  const secret = random(bytes);
+  const prefix = new TextEncoder().encode("ldpkit.report-id/1\0");
+  return { id: (await sha256([...prefix, ...secret])).slice(0, 2 * bytes), secret: hex(secret) };
+}
+
+/**
+ * {payloads, spare}: the noisy payloads of all questions, or of one that is drawn whatever the answers are; then
+ * spaces behind the report hide which by its size. All answers are checked before any noise is drawn.
+ */
+export function drawPayloads(
   study,
   answers,
   random = systemRandom,
@@ -26,12 +42,14 @@ export function perturbAnswers(
   });
   const drawn = study.ask_one ? [ready[uniformBelow(ids.length, random)]] : ready;
   const payloads = Object.fromEntries(drawn.map(({ id, draw }) => [id, draw()]));
-  const idBytes = 16;
-  const id = hex(random(idBytes));
-  const { version, digest } = study;
-  const body = canonicalJson({ format: "ldpkit.report/1", id, study: study.id, version, digest, payloads });
   const spare = study.ask_one ? Math.max(...ready.map(({ size }) => size)) - drawn[0].size : 0;
-  return { id, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
+  return { payloads, spare };
+}
+
+/** The report of drawn payloads, as `perturbAnswers` gives it. */
+export function reportOf({ id: study, version, digest }, { payloads, spare }, { id, secret }) {
+  const body = canonicalJson({ format: "ldpkit.report/1", id, study, version, digest, payloads });
+  return { id, secret, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
 }
 
 const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));

@@ -41,7 +41,7 @@ export async function parseStudy(source) {
     if (asked.model.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
   const canonical = canonicalJson(document);
-  return { ...study, document, canonical, digest: await sha256(canonical) };
+  return { ...study, document, canonical, digest: await sha256(new TextEncoder().encode(canonical)) };
 }
 
 function parse(source) {
@@ -55,7 +55,8 @@ function parse(source) {
   }
 }
 
-const sha256 = async (text) =>
-  hex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+/** In hexadecimal digits. */
+export const sha256 = async (bytes) =>
+  hex(new Uint8Array(await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes))));
 
 export const hex = (bytes) => Array.from(bytes, (byte) => (byte + 256).toString(16).slice(1)).join("");

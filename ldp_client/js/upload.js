@@ -14,8 +14,10 @@ export async function put(url, { body, invitation }) {
 }
 
 /** Ask for a report's deletion: null once the collector does not have it any more. */
-export async function remove(url) {
-  const status = await request(url, { method: "DELETE" });
+export async function remove(url, { secret }) {
+  // A report of an older ledger has none: only the collector's operator can delete it.
+  if (!secret) return "withdrawn";
+  const status = await request(url, { method: "DELETE", headers: { "LDPKit-Withdrawal": secret } });
   // Nothing is left: done, never there, gone.
   return [OK, 404, 410].includes(status) ? null : "withdrawn";
 }

@@ -21,7 +21,7 @@ def put_shares(queued: "Queued") -> Outcome:
 
 def delete_shares(queued: "Queued") -> Outcome:
     """Ask every node once to delete its share."""
-    return _at_all(queued, lambda url, _index: delete_report(url))
+    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret))
 
 
 def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]") -> Outcome:

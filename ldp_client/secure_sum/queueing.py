@@ -17,4 +17,4 @@ def queued_shares(study: "Study", report: "Report", due: int) -> Queued:
     messages = share_messages(study, report)
     body = canonical_json([b2a_base64(message.body).decode().strip() for message in messages])
     nodes = " ".join([message.node for message in messages])
-    return Queued(report.id, nodes, study.id, body, due)
+    return Queued.of(study, report, nodes, body, due)

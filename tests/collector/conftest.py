@@ -20,6 +20,7 @@ from werkzeug.test import TestResponse
 from collector import create_app
 from ldp_client import mechanism_for
 from schemas import Report, Study
+from schemas.report import report_id_of
 from tests.collector.postgresql import Postgresql
 
 TOKEN = "token-of-the-operator"
@@ -79,8 +80,10 @@ def build_report(study: Study, **changes: Any) -> Report:
     payloads = {
         question.id: mechanism_for(question).perturb(ANSWERS[question.id]) for question in study.questions
     }
+    secret = os.urandom(16)
     fields = {
-        "id": os.urandom(16).hex(),
+        "id": report_id_of(secret),
+        "secret": secret,
         "study": study.id,
         "version": study.version,
         "digest": study.digest,
@@ -119,8 +122,10 @@ class Harness:
     def post(self, reports: list[Any], study_id: str = "habits") -> TestResponse:
         return self.client.post(f"/v1/studies/{study_id}/reports", json={"reports": reports})
 
-    def withdraw(self, report_id: str, study_id: str = "habits") -> TestResponse:
-        return self.client.delete(f"/v1/studies/{study_id}/reports/{report_id}")
+    def withdraw(self, report_id: str, study_id: str = "habits", secret: bytes = b"") -> TestResponse:
+        """As the device does that has the secret; without one, as the operator does."""
+        headers = {"LDPKit-Withdrawal": secret.hex()} if secret else self.operator
+        return self.client.delete(f"/v1/studies/{study_id}/reports/{report_id}", headers=headers)
 
     def export(self, **query: str) -> TestResponse:
         return self.client.get("/v1/studies/habits/export", query_string=query, headers=self.operator)

@@ -1,4 +1,4 @@
-"""A report can be withdrawn by whoever knows its id, for good."""
+"""A report can be withdrawn by its device, and deleted by an operator, for good."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_withdrawn_report_leaves_the_export_and_stays_away(habits, study, make
     kept, gone = make_report(study), make_report(study)
     habits.post([kept.to_document(), gone.to_document()])
     for _ in range(2):
-        response = habits.withdraw(gone.id)
+        response = habits.withdraw(gone.id, secret=gone.secret)
         assert (response.status_code, response.data) == (204, b"")
     assert habits.exported() == [kept]
     assert problem(habits.put(gone)) == (410, "report-withdrawn")
@@ -47,7 +47,7 @@ def test_a_closed_study_lets_reports_go(habits, study, make_report):
     report = make_report(study)
     habits.put(report)
     habits.close()
-    assert habits.withdraw(report.id).status_code == 204
+    assert habits.withdraw(report.id, secret=report.secret).status_code == 204
     assert habits.exported() == []
 
 

@@ -1,5 +1,7 @@
 """Ledgers of older versions are taken over whole; those of newer ones are left alone."""
 
+import hashlib
+import json
 import sqlite3
 
 import pytest
@@ -92,6 +94,86 @@ def test_an_interrupted_migration_leaves_layout_1_or_2(old, monkeypatch):
     assert layouts == sorted(layouts)
     assert set(layouts) == {1, LAYOUT}
     assert [queued.body for queued in consenting(old, "4").ledger.queued()] == [BODY]
+
+
+# As version 2 of the ledger was made.
+LAYOUT_2 = """
+CREATE TABLE spent (
+  study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL, epsilon TEXT NOT NULL,
+  delta TEXT NOT NULL, PRIMARY KEY (study, question)) WITHOUT ROWID;
+CREATE TABLE reports (
+  id TEXT PRIMARY KEY, collector TEXT NOT NULL, study TEXT NOT NULL, state TEXT NOT NULL,
+  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, invitation TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE permanent (
+  study TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL, answer BLOB NOT NULL,
+  PRIMARY KEY (study, question)) WITHOUT ROWID;
+CREATE TABLE seen (
+  study TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE consents (study TEXT PRIMARY KEY, digest TEXT NOT NULL, day TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
+PRAGMA user_version = 2;
+"""
+SEALED_2 = (
+    "SELECT study, question, version, epsilon, delta FROM spent ORDER BY study, question",
+    "SELECT id, collector, study, state, due, digest, invitation FROM reports ORDER BY id",
+    "SELECT study, question, fingerprint, hex(answer) FROM permanent ORDER BY study, question",
+    "SELECT study, version, digest, key FROM seen ORDER BY study",
+    "SELECT study, digest, day FROM consents ORDER BY study",
+)
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture
+def second(tmp_path):
+    """A ledger of layout 2 with one report that waits, one that was sent, and one that is shares."""
+    folder = tmp_path / "device"
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "ledger.sqlite3", isolation_level=None)
+    connection.executescript(LAYOUT_2)
+    connection.execute("INSERT INTO spent VALUES ('survey', 'ever', 2, '1', '0')")
+    for report_id, study, state, body in (
+        ("ab" * 16, "survey", "trying", BODY),
+        ("cd" * 16, "older", "sent", ""),
+        ("ef" * 16, "summed", "queued", '["AAAA"]'),
+    ):
+        row = (report_id, "", study, state, 0, sha256(body), body, "")
+        connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    rows = [connection.execute(query).fetchall() for query in SEALED_2]
+    connection.execute("INSERT INTO seal VALUES (1, ?)", (sha256(json.dumps(rows)),))
+    connection.close()
+    return folder
+
+
+def test_nothing_of_layout_2_is_lost_and_only_an_operator_deletes_what_has_no_secret(second):
+    device = consenting(second, "4")
+    kept = {one.report_id: one for one in device.ledger.queued()}
+    assert {report_id: one.body for report_id, one in kept.items()} == {
+        "ab" * 16: BODY,
+        "ef" * 16: '["AAAA"]',
+    }
+    mine, shares = kept["ab" * 16], kept["ef" * 16]
+    assert (mine.secret, mine.version, mine.document) == ("", 2, STUDY.digest)
+    assert (shares.secret, shares.version, shares.document) == ("", 0, "")
+    with Server() as server:
+        assert device.withdraw("older") == 1
+        flushed = consenting(second, "4", server.url).flush(attempts=1)
+        assert (flushed.deleted, flushed.undeleted) == (0, 1)
+        assert "only the collector's operator can delete it" in flushed.reason
+        assert server.asked("DELETE") == []
+
+
+def test_damage_to_layout_2_is_not_sealed_anew(second):
+    connection = sqlite3.connect(second / "ledger.sqlite3")
+    connection.execute("DELETE FROM spent")
+    connection.commit()
+    connection.close()
+    before = (second / "ledger.sqlite3").read_bytes()
+    with pytest.raises(LedgerError, match="damaged"):
+        consenting(second, "4")
+    assert (second / "ledger.sqlite3").read_bytes() == before
 
 
 @pytest.mark.parametrize("layout", [0, LAYOUT + 1, 99])

@@ -37,7 +37,7 @@ def test_statuses(server, status, state):
 )
 def test_statuses_of_a_deletion(server, status, state):
     server.statuses = [status]
-    assert delete_report(f"{server.url}/x").state == state
+    assert delete_report(f"{server.url}/x", "ab" * 16).state == state
 
 
 def test_an_unreachable_collector_is_waited_for():

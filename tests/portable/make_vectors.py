@@ -11,6 +11,7 @@ from typing import Any
 
 from ldp_client import mechanism_for
 from schemas import Study
+from schemas.report import report_id_of
 from tests import studies
 from tests.portable import vector_choices as choices
 from tests.portable import vector_numbers as numbers
@@ -32,6 +33,12 @@ MECHANISM_TEXT = (
 REPORT_TEXT = (
     "The noise of the questions is read in the order of the study, then 16 bytes for the report's id. "
 ) + IN_WORDS
+ID_TEXT = (
+    "A report's id is the first 16 bytes of the SHA-256 digest of `ldpkit.report-id/1`, a zero byte, and the "
+    "16 bytes of its device's secret; both in hexadecimal. In reports.json, which is older, what is drawn "
+    "for the secret stands in the id's place."
+)
+SECRETS = ("00" * 16, "ff" * 16, bytes(range(16)).hex(), bytes(range(240, 256)).hex(), "0123456789abcdef" * 2)
 STUDY_TEXT = (
     'A text is a study with this canonical form and digest, or its field `refused` is wrong (all of it: ""). '
     "needs_strict_json: MicroPython's parser lets duplicate keys and loose syntax pass, and keeps the halves "
@@ -43,6 +50,8 @@ def build() -> dict[str, dict[str, Any]]:
     """{file name: its document}."""
     files = {name: _mechanism_file(questions, draws) for name, questions, draws in _mechanisms()}
     files["reports"] = {"about": REPORT_TEXT, "reports": list(reports())}
+    ids = [{"secret": secret, "id": report_id_of(bytes.fromhex(secret))} for secret in SECRETS]
+    files["report_ids"] = {"about": ID_TEXT, "report_ids": ids}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(study_texts())}
     return files
 

@@ -9,6 +9,7 @@ globalThis.crypto ??= webcrypto;
 
 const [port, folder] = process.argv.slice(2);
 const { mechanismFor, parseStudy, perturbAnswers } = await import(pathToFileURL(port));
+const { drawIdentity } = await import(new URL("report.js", pathToFileURL(port)));
 const load = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
 const hex = (bytes) => Buffer.from(bytes).toString("hex");
 
@@ -75,8 +76,21 @@ async function reportFailures({ reports }) {
   for (const entry of reports) {
     const stream = streamOf(entry);
     const study = await parseStudy(JSON.stringify(entry.study));
-    const { body } = perturbAnswers(study, decoded(entry.answers), stream);
-    if (differs(entry, { report: body, bytes: stream.taken })) failures.push(`${entry.seed}: found ${body}`);
+    const { id, secret, body } = await perturbAnswers(study, decoded(entry.answers), stream);
+    // These vectors are older than secrets: what was drawn stands in the place of the id that is made of it.
+    const report = body.replace(id, secret);
+    if (differs(entry, { report, bytes: stream.taken })) failures.push(`${entry.seed}: found ${body}`);
+    const again = await drawIdentity(() => Buffer.from(secret, "hex"));
+    if (again.id !== id) failures.push(`${entry.seed}: the id ${id} is not made of its secret`);
+  }
+  return failures;
+}
+
+async function idFailures({ report_ids }) {
+  const failures = [];
+  for (const { secret, id } of report_ids) {
+    const found = await drawIdentity(() => Buffer.from(secret, "hex"));
+    if (found.id !== id) failures.push(`${secret}: found ${found.id}`);
   }
   return failures;
 }
@@ -118,5 +132,6 @@ for (const name of [
   found[name] = await mechanismFailures(load(name));
 }
 found.reports = await reportFailures(load("reports"));
+found.report_ids = await idFailures(load("report_ids"));
 found.studies = await studyFailures(load("studies"));
 console.log(JSON.stringify(found));

@@ -1,0 +1,129 @@
+"""Somebody who holds an export, or a `read` key, tries to delete the reports whose ids stand in it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ldp_client.answering import perturb_answers
+from ldp_client.secure_sum.messages import share_messages
+from schemas.report import report_id_of
+from tests.collector.conftest import TOKEN, Harness, build_report, build_study
+from tests.collector.test_collector_withdrawals import problem
+from tests.secure_sum.conftest import Network, Node
+
+
+@pytest.fixture
+def collected(tmp_path):
+    """A collector with ten reports, whose log is told."""
+    harness = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
+    harness.publish(build_study())
+    reports = [build_report(build_study()) for _ in range(10)]
+    harness.post([report.to_document() for report in reports])
+    yield harness, reports
+    harness.collector.close()
+
+
+@pytest.fixture
+def network(tmp_path):
+    nodes = [Node(tmp_path, f"node-{index}") for index in range(3)]
+    yield Network(nodes)
+    for node in nodes:
+        node.stop()
+
+
+def delete(harness, report_id, **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return harness.client.delete(f"/v1/studies/habits/reports/{report_id}", headers=named)
+
+
+def new_key(harness, name, role):
+    from collector.operator.keys import Role, add_key
+
+    with harness.collector.database.write() as session:
+        return add_key(session, name, Role(role))
+
+
+def test_an_export_gives_nobody_the_right_to_delete(collected):
+    harness, _ = collected
+    ids = [report.id for report in harness.exported()]
+    assert len(ids) == 10
+    for report_id in ids:
+        assert problem(delete(harness, report_id)) == (401, "withdrawal-unproven")
+        # An id is not its own secret, nor is another report's id.
+        for guess in (report_id, ids[0], report_id.upper(), "", "00" * 16, "\u00e9" * 32):
+            assert problem(delete(harness, report_id, LDPKit_Withdrawal=guess)) == (403, "withdrawal-refused")
+    assert len(harness.exported()) == 10
+
+
+def test_only_a_key_that_operates_deletes(collected):
+    harness, reports = collected
+    for role in ("read", "publish"):
+        bearer = f"Bearer {new_key(harness, role, role)}"
+        assert problem(delete(harness, reports[0].id, Authorization=bearer)) == (403, "forbidden")
+    assert problem(delete(harness, reports[0].id, Authorization="Bearer wrong")) == (401, "unauthorized")
+    assert len(harness.exported()) == 10
+    assert delete(harness, reports[0].id, Authorization=f"Bearer {TOKEN}").status_code < 300
+    assert len(harness.exported()) == 9
+
+
+def test_the_secret_deletes_its_own_report_and_no_other(collected):
+    harness, (mine, other, *_) = collected
+    assert problem(delete(harness, other.id, LDPKit_Withdrawal=mine.secret.hex()))[0] == 403
+    assert delete(harness, mine.id, LDPKit_Withdrawal=mine.secret.hex()).status_code < 300
+    assert mine.id not in {report.id for report in harness.exported()}
+    assert len(harness.exported()) == 9
+
+
+def test_the_secret_is_in_no_document_log_or_address(collected, caplog):
+    harness, (mine, *_) = collected
+    caplog.set_level(logging.DEBUG)
+    delete(harness, mine.id, LDPKit_Withdrawal=mine.secret.hex())
+    delete(harness, mine.id, LDPKit_Withdrawal="11" * 16)
+    harness.collector.close()
+    assert mine.secret.hex() not in mine.to_json() + repr(mine)
+    assert mine.secret.hex() not in caplog.text
+    assert mine.secret not in harness.path.read_bytes()
+    assert report_id_of(mine.secret) == mine.id
+    assert mine.id not in caplog.text
+
+
+def test_deletions_are_counted_logged_as_counts_and_limited(tmp_path, caplog):
+    harness = Harness(f"sqlite:///{tmp_path / 'limited.sqlite3'}", deletion_rate="0.5")
+    harness.publish(build_study())
+    reports = [build_report(build_study()) for _ in range(8)]
+    harness.post([report.to_document() for report in reports])
+    answers = [harness.withdraw(report.id, secret=report.secret) for report in reports]
+    assert [answer.status_code < 300 for answer in answers] == [True] * 5 + [False] * 3
+    assert problem(answers[-1]) == (429, "too-many-deletions")
+    assert int(answers[-1].headers["Retry-After"]) >= 1
+    assert len(harness.exported()) == 3
+    metrics = harness.client.get("/metrics", headers=harness.operator).text
+    assert 'ldpkit_reports_deleted_total{by="device"} 5.0' in metrics
+    harness.collector.close()
+    assert "5 by their devices, 0 with an operator's key" in caplog.text
+
+
+def test_a_node_cannot_delete_a_share_at_another_node(network):
+    study = network.publish("ever")
+    report = perturb_answers(study, network.mechanisms, {"ever": True})
+    messages = share_messages(study, report)
+    for node, message in zip(network.nodes, messages):
+        assert node.put(message).status_code == 201
+    for node, message in zip(network.nodes, messages):
+        client = node.app.test_client()
+        assert problem(client.delete(message.path)) == (401, "withdrawal-unproven")
+        wrong = {"LDPKit-Withdrawal": report.id}
+        assert problem(client.delete(message.path, headers=wrong)) == (403, "withdrawal-refused")
+        right = {"LDPKit-Withdrawal": report.secret.hex()}
+        assert client.delete(message.path, headers=right).status_code < 300
+
+
+def test_no_share_says_the_secret(network):
+    """Neither its bytes nor its path."""
+    study = network.publish("ever")
+    report = perturb_answers(study, network.mechanisms, {"ever": True})
+    for message in share_messages(study, report):
+        assert report.secret not in message.body
+        assert report.secret.hex() not in message.path
