@@ -37,7 +37,7 @@ from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.summing import Opener, add_seeds, add_shares
 from collector.storage import queries
 from collector.storage.database import Database
-from collector.storage.migrating import migrate
+from collector.storage.migrating import make
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.secure_sum.messages import share_messages
@@ -122,7 +122,7 @@ def store(folder: Path, keys: NodeKeys, study: Study, clients: int) -> Stored:
     """Seal and store the shares of so many clients, for the node that has these keys."""
     file = folder / f"{keys.fragment[:16]}.sqlite3"
     database = Database(f"sqlite:///{file}", 5.0)
-    migrate(database)
+    make(database)
     node = Node(keys, database)
     database.act(lambda session: node.publish(session, study))
     opener = node.opener("grid")

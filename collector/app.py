@@ -26,7 +26,7 @@ from collector.views.summary import summary
 def create_app(
     config: Settings | Mapping[str, object] | None = None, *, today: Callable[[], date] = utc_today
 ) -> Flask:
-    """A collector as a WSGI application; its tables exist when this returns.
+    """A collector as a WSGI application, on a database that `ldpkit init` made.
 
     config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
     today: the clock, for tests. Raises InputError for wrong settings or an unusable database.

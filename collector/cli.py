@@ -1,4 +1,4 @@
-"""The subcommands `ldpkit serve`, `export`, `posteriors`, `backup`, `admin` and `secure-sum`."""
+"""The subcommands `ldpkit init`, `serve`, `export`, `posteriors`, `backup`, `admin` and `secure-sum`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from collector.operator.admin_cli import add_admin, add_backup
+from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, settings_with
@@ -19,12 +20,13 @@ from ldp_client.commands import add_command
 from ldp_client.counting import counted
 from schemas.errors import InputError
 
-TOKEN_BYTES = 32
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register them."""
+    text = "make a place for a collector: database, token, settings"
+    add_init(add_command(subparsers, "init", text, "init"))
     _add_serve(add_command(subparsers, "serve", "run the collector", "serve --port 8000"))
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
@@ -39,6 +41,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
+    parser.add_argument("--new", action="store_true", help="make the database, where there is none")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default 8000)")
     parser.add_argument(
@@ -125,6 +128,8 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
         raise InputError("a node needs both --role node and its keys, --node-key FILE")
     if settings.node_key is not None and arguments.posteriors:
         raise InputError("--posteriors is for collectors: a node has none; fit the total of a closed study")
+    if arguments.new:
+        make_database(settings)
     return _with_token(settings) if settings.token is None else settings
 
 
@@ -141,9 +146,9 @@ def _with_token(settings: Settings) -> Settings:
 def _has_keys(settings: Settings) -> bool:
     """Whether some key may operate."""
     from collector.operator.keys import Role, list_keys
-    from collector.storage.migrating import migrated
+    from collector.storage.migrating import opened
 
-    with migrated(settings.database, settings.busy_timeout) as database, database.read() as session:
+    with opened(settings.database, settings.busy_timeout) as database, database.read() as session:
         return any(role is Role.OPERATE for _, role in list_keys(session))
 
 

@@ -22,7 +22,7 @@ from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
 from collector.storage import queries
 from collector.storage.database import Database
-from collector.storage.migrating import migrate
+from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
 from collector.studies.rules import RuleBook, Rules
 from collector.studies.signed import load_keys
@@ -65,12 +65,13 @@ class Collector:
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
-        """Open the database and make its tables.
+        """Open the database.
 
-        Raises InputError when that fails, and when its open studies are not for this kind of server.
+        Raises InputError unless it is there with this release's tables, and when its open studies are not
+        for this kind of server.
         """
         database = Database(settings.database, settings.busy_timeout)
-        migrate(database)
+        check(database)
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
         rules = RuleBook(database)
         store = partial(intake.store, database, rules.find, calendar)

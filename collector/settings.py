@@ -19,6 +19,8 @@ PREFIX = "LDPKIT_"
 _PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))
 # prometheus_client's own name: the folder where the counts of several processes meet.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+# What `ldpkit init` writes, and every command reads that is started in its folder.
+FILE_NAME = "ldpkit.toml"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
 
 
@@ -75,8 +77,11 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
-        """Settings from LDPKIT_ and a setting's name in capitals, above those of the file LDPKIT_CONFIG."""
-        file = environment.get(PREFIX + "CONFIG")
+        """Settings from LDPKIT_ and a setting's name in capitals, above those of a file.
+
+        That is the one which LDPKIT_CONFIG names, or else ldpkit.toml in the current folder if there is one.
+        """
+        file = environment.get(PREFIX + "CONFIG") or (FILE_NAME if os.path.exists(FILE_NAME) else None)
         values: dict[str, object] = {} if file is None else _read_file(Path(file))
         for field in fields(cls):
             found = environment.get(PREFIX + field.name.upper())

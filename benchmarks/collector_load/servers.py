@@ -9,9 +9,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.collector_load.bodies import load_study
+from collector.storage.database import Database
+from collector.storage.migrating import make
+from schemas.errors import InputError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOKEN = "token-of-the-benchmark"
@@ -36,6 +40,7 @@ class Server:
     """A collector that listens on loopback, with the study of the benchmarks published."""
 
     def __init__(self, folder: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        _make_database(command)
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
         self.folder = folder
@@ -104,6 +109,14 @@ class Server:
     def _stats(self) -> list[list[str]]:
         group = str(self.process.pid)
         return [fields[1:] for fields in _all_stats() if fields[3] == group]
+
+
+def _make_database(command: Sequence[str]) -> None:
+    """Make the database that a collector's command names, unless it is there."""
+    if "--database" in command:
+        database = Database(command[command.index("--database") + 1], 10)
+        with suppress(InputError):
+            make(database)
 
 
 def _all_stats() -> list[list[str]]:

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.settings import Settings, settings_with
+from collector.settings import FILE_NAME, Settings, settings_with
 from ldp_client.commands import add_command
 from ldp_client.counting import counted
 from schemas.errors import InputError
@@ -23,6 +23,10 @@ ROLES = ("publish", "read", "operate")
 def add_admin(parser: argparse.ArgumentParser) -> None:
     """Register the subcommands of admin."""
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    text = "show the operator's token that ldpkit init made"
+    add_command(subparsers, "token", text, "admin token").set_defaults(run=run_token)
+    text = "bring an earlier release's database to this one; no server may run on it"
+    _add_command(subparsers, "migrate", text, "migrate", run_migrate)
     _add_keys(add_command(subparsers, "keys", "say who may publish, read and operate"))
     text = "make invitations; from then on only they let a report in"
     invite = _add_command(subparsers, "invite", text, "invite habits --count 500", run_invite)
@@ -38,9 +42,14 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("study", metavar="STUDY_ID")
     delete.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
     text = "delete a study's reports that came before a day"
-    expire = _add_command(subparsers, "expire", text, "expire habits --before 2026-06-01", run_expire)
+    expire = _add_command(subparsers, "expire", text, "expire habits --before 2026-06-01 --yes", run_expire)
     expire.add_argument("study", metavar="STUDY_ID")
     expire.add_argument("--before", required=True, metavar="YYYY-MM-DD", help="in UTC; this day's are kept")
+    sure = expire.add_mutually_exclusive_group()
+    sure.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
+    sure.add_argument("--dry-run", action="store_true", help="only say how many there are")
+    text = "count every stored report again, for the running summaries"
+    _add_command(subparsers, "recount", text, "recount", run_recount)
 
 
 def add_backup(parser: argparse.ArgumentParser) -> None:
@@ -81,10 +90,31 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def _opened(arguments: argparse.Namespace) -> AbstractContextManager[Database]:
-    from collector.storage.migrating import migrated
+    from collector.storage.migrating import opened
 
     settings = settings_with(database=arguments.database)
-    return migrated(settings.database, settings.busy_timeout)
+    return opened(settings.database, settings.busy_timeout)
+
+
+def run_token(_arguments: argparse.Namespace) -> int:
+    """ldpkit admin token"""
+    token = settings_with().token
+    if token is None:
+        raise InputError(f"no token is set: start in the folder that has {FILE_NAME}")
+    print(token)
+    return 0
+
+
+def run_migrate(arguments: argparse.Namespace) -> int:
+    """ldpkit admin migrate"""
+    from collector.storage.database import Database
+    from collector.storage.migrating import migrate
+
+    settings = settings_with(database=arguments.database)
+    database = Database(settings.database, settings.busy_timeout)
+    migrate(database)
+    print(f"{database.shown} is this release's")
+    return 0
 
 
 def run_add_key(arguments: argparse.Namespace) -> int:
@@ -152,15 +182,34 @@ def run_delete(arguments: argparse.Namespace) -> int:
 
 
 def run_expire(arguments: argparse.Namespace) -> int:
-    """ldpkit admin expire STUDY_ID --before YYYY-MM-DD"""
-    from collector.storage.retention import delete_reports
+    """ldpkit admin expire STUDY_ID --before YYYY-MM-DD (--yes | --dry-run)"""
+    from collector.storage.retention import count_reports, delete_reports
 
     try:
         before = date.fromisoformat(arguments.before)
     except ValueError:
         raise InputError(f"--before {arguments.before}: must be a day, YYYY-MM-DD") from None
     with _opened(arguments) as database:
+        found = counted(count_reports(database, arguments.study, before), "report")
+        if arguments.dry_run:
+            print(f"{found} would be deleted")
+            return 0
+        if not arguments.yes:
+            raise InputError(f"{found} of {arguments.study} came before {before}: deleting them needs --yes")
         print(f"{counted(delete_reports(database, arguments.study, before), 'report')} deleted")
+    return 0
+
+
+def run_recount(arguments: argparse.Namespace) -> int:
+    """ldpkit admin recount"""
+    from collector.reports.running_summary import recount
+
+    with _opened(arguments) as database, database.write() as session:
+        wrong = recount(session)
+    for study, version in wrong:
+        print(f"{study}\tversion {version}\tthe summary was wrong, and is right now")
+    if not wrong:
+        print("every summary was right")
     return 0
 
 

@@ -32,12 +32,12 @@ def run_posteriors(arguments: argparse.Namespace) -> int:
     from collector.exports.exporting import Opened
     from collector.operator.fitting import Fitter
     from collector.storage.database import Database
-    from collector.storage.migrating import migrate
+    from collector.storage.migrating import check
     from collector.studies.rules import RuleBook
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.busy_timeout)
-    migrate(database)
+    check(database)
     os.nice(LOWEST_PRIORITY)
     fitter = Fitter(Opened(database, RuleBook(database)))
     fitter.fit_all() if arguments.once else fitter.watch(arguments.beside or os.getppid())

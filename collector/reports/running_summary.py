@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -65,14 +65,41 @@ def build_sums(session: Session) -> None:
     """Count every stored report anew, in this transaction."""
     forget_sums(session)
     for study_id, number in queries.study_numbers(session):
-        _build_sums_of(session, study_id, number)
+        _build_sums_of(session, study_id, number, _rules_of(session, study_id))
 
 
-def _build_sums_of(session: Session, study_id: str, number: int) -> None:
-    rules = {}
+def recount(session: Session) -> list[tuple[str, int]]:
+    """Like `build_sums`, with uploads kept out until the transaction ends; the versions that were wrong."""
+    studies = queries.study_numbers(session)
+    for study_id, _ in studies:
+        queries.locked_study(session, study_id)
+    before = {study_id: _all_sums(session, study_id, number) for study_id, number in studies}
+    build_sums(session)
+    after = {study_id: _all_sums(session, study_id, number) for study_id, number in studies}
+    return [
+        (study_id, version)
+        for study_id, sums in after.items()
+        for version, held in sums.items()
+        if not np.array_equal(held, before[study_id][version])
+    ]
+
+
+def _all_sums(session: Session, study_id: str, number: int) -> dict[int, Sums]:
+    rules = _rules_of(session, study_id)
+    kept = {version: one.tally for version, one in rules.items() if one.tally.is_kept}
+    return {version: read_sums(session, number, version, tally.size) for version, tally in kept.items()}
+
+
+def _rules_of(session: Session, study_id: str) -> dict[int, Rules]:
+    """Every version's rules."""
+    found = {}
     for version in queries.published_versions(session, study_id):
         canonical = queries.canonical_bytes(session, study_id, version)
-        rules[version] = Rules.of(Study.from_json(canonical or b""))
+        found[version] = Rules.of(Study.from_json(canonical or b""))
+    return found
+
+
+def _build_sums_of(session: Session, study_id: str, number: int, rules: Mapping[int, Rules]) -> None:
     after, limit = b"", page_limit(rules.values())
     while page := queries.report_page(session, number, max(rules), after, None, limit):
         add_reports(session, lambda _, version: rules[version], study_id, number, page)

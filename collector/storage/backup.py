@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import URL
 
 from collector.storage.database import Database, one_line
+from collector.storage.migrating import check
 from schemas.errors import InputError
 
 
@@ -23,6 +24,9 @@ def back_up(database: Database, path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: no such folder")
+    if path.exists():
+        raise InputError(f"{path} is there already: a backup never takes the place of another")
+    check(database)
     copy = _copy_sqlite if database.engine.dialect.name == "sqlite" else _dump_postgresql
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
         made = Path(folder) / path.name
@@ -34,8 +38,6 @@ def back_up(database: Database, path: Path) -> None:
 
 def _copy_sqlite(url: URL, path: Path) -> None:
     source = Path(str(url.database))
-    if not source.is_file():
-        raise InputError(f"there is no database {source}")
     try:
         with closing(sqlite3.connect(source)) as connection:
             # Reads one snapshot, however long it takes, and leaves deleted contents behind.

@@ -13,12 +13,16 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
+from ldp_client.files import write_new
 from schemas.errors import InputError
 
 T = TypeVar("T")
 WRITES = "ldpkit_writes"
 WAL_PAGES = 20_000
 SILENCE_SECONDS = 10
+OWNER_ONLY = 0o600
+# Options of a PostgreSQL URL that no message may show.
+SECRETS = ("password", "sslpassword")
 POSTGRESQL_DISK_FULL = "53100"
 SUPPORTED = ("sqlite", "postgresql")
 
@@ -31,9 +35,32 @@ class Database:
 
     def __init__(self, url: str, busy_timeout: float) -> None:
         self.url = _parse_url(url)
+        self.busy_timeout = busy_timeout
         self.engine = _create_engine(self.url, busy_timeout)
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
+
+    @property
+    def shown(self) -> str:
+        """Where it is, as messages say it: a whole path, or a URL without its password."""
+        file = self._file
+        open_url = self.url.difference_update_query(SECRETS).render_as_string()
+        return f"database {open_url if file is None else file.absolute()}"
+
+    @property
+    def _file(self) -> Path | None:
+        return Path(str(self.url.database)) if self.url.get_backend_name() == "sqlite" else None
+
+    def require_file(self) -> None:
+        """Raises InputError where an SQLite file would have to be made."""
+        if self._file is not None and not self._file.is_file():
+            wanted = "start in the folder that `ldpkit init` made, or name its --database"
+            raise InputError(f"there is no {self.shown}: {wanted}; `ldpkit init` makes a new one")
+
+    def make_file(self) -> None:
+        """Make SQLite's file, for its owner alone, unless there is one. Raises InputError."""
+        if self._file is not None and not self._file.exists():
+            write_new(self._file, "", OWNER_ONLY)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -136,6 +163,13 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
         "secure_delete = ON",
         "foreign_keys = ON",
     )
+
+    @event.listens_for(engine, "do_connect")
+    def never_make(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> None:
+        # A file that was moved away must not come back empty.
+        if not options.get("uri"):
+            arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
+            options["uri"] = True
 
     @event.listens_for(engine, "connect")
     def set_pragmas(connection: Any, _record: object) -> None:

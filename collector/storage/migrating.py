@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -17,34 +17,75 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from collector.storage.database import Database, one_line
 from schemas.errors import InputError
 
-LOGGER = logging.getLogger("collector")
 SCRIPTS = "collector.storage:migrations"
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
+# The newest of the migrations: they are numbered.
+REVISION = max(
+    file.name[:4] for file in (Path(__file__).parent / "migrations" / "versions").glob("[0-9]*.py")
+)
+WHERE_ELSE = (
+    "start in the folder that `ldpkit init` made, name its --database, or make a new one: ldpkit init"
+)
+CONNECTED = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+
+
+def make(database: Database) -> None:
+    """Make the tables where nothing is, and an SQLite file if need be, in one transaction.
+
+    Raises InputError where there are tables already.
+    """
+    database.make_file()
+    with _exclusive(database) as connection:
+        if set(inspect(connection).get_table_names()) - {"alembic_version"}:
+            raise InputError(f"{database.shown} has tables already: there is nothing to make")
+        command.upgrade(_config(connection), "head")
+
+
+def check(database: Database) -> None:
+    """Raises InputError unless the tables are there and this release's; never makes anything."""
+    database.require_file()
+    try:
+        with database.engine.connect() as connection:
+            now = MigrationContext.configure(connection).get_current_revision()
+            is_empty = now is None and not inspect(connection).has_table("studies")
+    except SQLAlchemyError as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise _refused(database, one_line(cause)) from error
+    finally:
+        # A connection must not cross the fork that starts a worker.
+        database.engine.dispose()
+    if is_empty:
+        raise InputError(f"{database.shown} is empty: {WHERE_ELSE}")
+    if now != REVISION:
+        raise InputError(f"{database.shown} {_other_release(now)}")
 
 
 def migrate(database: Database) -> None:
-    """Make the tables this release's, in one transaction; nothing is left of a failed attempt.
+    """Bring an earlier release's tables to this one's, in one transaction or not at all.
 
-    Several processes may do so at once. Raises InputError when the database cannot be opened, or
-    belongs to a later release.
+    Raises InputError where there are none, where they belong to a later release, and while anything else
+    is connected: a server of the earlier release would go on as if nothing had changed.
     """
+    database.require_file()
+    # Its own connections are not others'.
+    database.engine.dispose()
+    _require_alone(database)
     with _exclusive(database) as connection:
-        config = _config(connection)
-        now = MigrationContext.configure(connection).get_current_revision()
-        if now is None and not inspect(connection).has_table("studies"):
-            # Devices drop reports for studies that are unknown: a wrong folder or name must be noticed.
-            LOGGER.warning("the database %s is new and has no studies", database.url.render_as_string())
-        if now != ScriptDirectory.from_config(config).get_current_head():
-            command.upgrade(config, "head")
+        if not inspect(connection).has_table("studies"):
+            raise InputError(f"{database.shown} is empty: {WHERE_ELSE}")
+        command.upgrade(_config(connection), "head")
 
 
 @contextmanager
-def migrated(url: str, busy_timeout: float) -> Iterator[Database]:
+def opened(url: str, busy_timeout: float) -> Iterator[Database]:
     """A database for a command beside the server. Raises InputError for all that the database refuses."""
     database = Database(url, busy_timeout)
+    check(database)
     try:
-        migrate(database)
         yield database
     except SQLAlchemyError as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
@@ -75,6 +116,39 @@ def _exclusive(database: Database) -> Iterator[Connection]:
         database.engine.dispose()
 
 
+def _require_alone(database: Database) -> None:
+    if database.engine.dialect.name == "sqlite":
+        others = _is_shared(str(database.url.database), database.busy_timeout)
+    else:
+        with _exclusive(database) as connection:
+            others = connection.execute(text(CONNECTED)).scalar_one() > 0
+    if others:
+        raise InputError(f"{database.shown} is in use: stop every server and command that is connected to it")
+
+
+def _is_shared(path: str, busy_timeout: float) -> bool:
+    """Whether another connection to an SQLite file is open: only the last one may take its log away."""
+    with closing(
+        sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", busy_timeout, uri=True)
+    ) as connection:
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                return True
+            raise InputError(f"database {path}: {one_line(error)}") from None
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"database {path}: {one_line(error)}") from None
+    return False
+
+
+def _other_release(revision: str | None) -> str:
+    if revision is not None and revision > REVISION:
+        return f"is of a later release ({revision}, this one's is {REVISION}): start that release"
+    advice = "stop every server that uses it, make a backup, and run `ldpkit admin migrate`"
+    return f"is of an earlier release ({revision or 'the first'}, this one's is {REVISION}): {advice}"
+
+
 def _wait_for_others(connection: Connection) -> None:
     """On SQLite the write transaction alone keeps others out."""
     if connection.dialect.name == "postgresql":
@@ -89,4 +163,4 @@ def _config(connection: Connection) -> Config:
 
 
 def _refused(database: Database, reason: str) -> InputError:
-    return InputError(f"database {database.url.render_as_string()}: {reason}")
+    return InputError(f"{database.shown}: {reason}")

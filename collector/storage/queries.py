@@ -213,15 +213,30 @@ def withdraw_report(session: Session, study: int, report_id: bytes) -> PackedRep
     return PackedReport(*row)
 
 
-def delete_reports(session: Session, study: int, before: date | None, most: int) -> list[PackedReport]:
-    """Delete up to `most` reports of a study that came before a day, or any; returns what they were."""
-    chosen = select(REPORTS.c.id).where(REPORTS.c.study == study).limit(most)
-    if before is not None:
-        chosen = chosen.where(REPORTS.c.day < before)
+def delete_reports(
+    session: Session, study: int, before: date | None, after: bytes, most: int
+) -> list[PackedReport]:
+    """Delete the next `most` reports of a study, by id, that came before a day, or any; what they were.
+
+    after: the id to go on from, so that those which stay are not looked at again.
+    """
+    chosen = select(REPORTS.c.id).where(*_before(study, before), REPORTS.c.id > after)
+    chosen = chosen.order_by(REPORTS.c.id).limit(most)
     statement = delete(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id.in_(chosen))
     columns = (REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)
     deleted = session.connection().execute(statement.returning(*columns))
     return list(map(PackedReport._make, deleted.all()))
+
+
+def count_reports(session: Session, study: int, before: date | None) -> int:
+    """How many `delete_reports` would delete in all."""
+    counted = select(func.count()).select_from(REPORTS).where(*_before(study, before))
+    return int(session.connection().execute(counted).scalar_one())
+
+
+def _before(study: int, before: date | None) -> list[ColumnElement[bool]]:
+    here = [REPORTS.c.study == study]
+    return here if before is None else [*here, REPORTS.c.day < before]
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:

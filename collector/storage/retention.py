@@ -29,17 +29,25 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
     with database.read() as session:
         versions = queries.published_versions(session, study_id)
     most = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
-    total = 0
+    total, after = 0, b""
     while True:
         with database.write() as session:
             # Keeps uploads out: one that found a report here must not miss it before it ends.
             queries.locked_study(session, study_id)
-            deleted = queries.delete_reports(session, number, before, most)
+            deleted = queries.delete_reports(session, number, before, after, most)
             take_back_reports(session, book.find, study_id, number, deleted)
             if not deleted:
                 forget_fitted(session, number)
                 return total
         total += len(deleted)
+        after = max(report.id for report in deleted)
+
+
+def count_reports(database: Database, study_id: str, before: date) -> int:
+    """How many reports `delete_reports` would delete. Raises InputError for an unknown study."""
+    number = _number(database, study_id)
+    with database.read() as session:
+        return queries.count_reports(session, number, before)
 
 
 def delete_study(database: Database, study_id: str) -> int:

@@ -56,7 +56,7 @@ def running_collector(folder: Path) -> Iterator[Collector]:
     token = secrets.token_urlsafe(32)
     ready = folder / "url"
     database = f"sqlite:///{folder / 'collector.sqlite3'}"
-    command = [*LDPKIT, "serve", "--port", "0", "--database", database, "--ready-file", str(ready)]
+    command = [*LDPKIT, "serve", "--new", "--port", "0", "--database", database, "--ready-file", str(ready)]
     with (folder / "collector.log").open("wb") as log:
         server = subprocess.Popen(command, env=_environment(token), stdout=log, stderr=log)
         try:

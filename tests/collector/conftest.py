@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ import pytest
 from werkzeug.test import TestResponse
 
 from collector import create_app
+from collector.storage.database import Database
+from collector.storage.migrating import make
 from ldp_client import mechanism_for
 from schemas import Report, Study
+from schemas.errors import InputError
 from schemas.report import report_id_of
 from tests.collector.postgresql import Postgresql
 
@@ -93,12 +97,21 @@ def build_report(study: Study, **changes: Any) -> Report:
     return Report(**fields)
 
 
+def ensure_database(url: str) -> str:
+    """A database with this release's tables, made unless it is there."""
+    database = Database(url, 10)
+    with suppress(InputError):
+        make(database)
+    database.engine.dispose()
+    return url
+
+
 class Harness:
     """A collector on one database, with a clock that tests can set, and shorthand for its routes."""
 
     def __init__(self, database: str, **settings: Any) -> None:
         self.day = TODAY
-        config = {"database": database, "token": TOKEN, "busy_timeout": 0.2, **settings}
+        config = {"database": ensure_database(database), "token": TOKEN, "busy_timeout": 0.2, **settings}
         self.app = create_app(config, today=lambda: self.day)
         self.collector = self.app.extensions["ldpkit"]
         self.client = self.app.test_client()
@@ -149,7 +162,7 @@ class Server:
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
         arguments = ["serve", "--database", f"sqlite:///{self.database}", "--port", "0", *options]
-        arguments += ["--ready-file", str(ready)]
+        arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN_COMMAND, *arguments],

@@ -14,6 +14,7 @@ from collector import create_app
 from collector.cli import add_commands
 from collector.settings import Settings
 from schemas.errors import InputError
+from tests.collector.conftest import ensure_database
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -56,9 +57,8 @@ def test_a_file_gives_settings_and_the_environment_overrides_them(tmp_path):
 
 
 def test_create_app_reads_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("LDPKIT_DATABASE", f"sqlite:///{tmp_path / 'env.sqlite3'}")
+    monkeypatch.setenv("LDPKIT_DATABASE", ensure_database(f"sqlite:///{tmp_path / 'env.sqlite3'}"))
     assert create_app().test_client().get("/readyz").status_code == 200
-    assert (tmp_path / "env.sqlite3").exists()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
         ({"database": "mysql://localhost/x"}, "mysql"),
         ({"database": "sqlite://"}, "memory"),
         ({"database": "sqlite:///:memory:"}, "memory"),
-        ({"database": "sqlite:////nosuch/folder/x.sqlite3"}, "unable to open"),
+        ({"database": "sqlite:////nosuch/folder/x.sqlite3"}, "there is no database /nosuch/folder/x.sqlite3"),
     ],
 )
 def test_wrong_settings_are_one_clear_line(values, message):
@@ -98,13 +98,14 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
 
 
 def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
+    database = ensure_database(f"sqlite:///{tmp_path / 'x'}")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(InputError, match="cannot listen"):
-            run("serve", "--database", f"sqlite:///{tmp_path / 'x'}", "--port", port, "--token", "t")
+            run("serve", "--database", database, "--port", port, "--token", "t")
     with pytest.raises(InputError, match="cannot listen"):
         run("serve", "--port", "99999", "--token", "t")
-    with pytest.raises(InputError, match="unable to open"):
+    with pytest.raises(InputError, match="there is no database"):
         run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "t")
 
 

@@ -35,7 +35,8 @@ class Collector:
         ready = self.folder / "url"
         ready.unlink(missing_ok=True)
         command = [*LDPKIT, "serve", "--port", self.port, "--ready-file", str(ready)]
-        database = f"sqlite:///{self.folder / 'collector.sqlite3'}"
+        file = self.folder / "collector.sqlite3"
+        command += ["--database", f"sqlite:///{file}", *([] if file.exists() else ["--new"])]
         environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
         self.process = None
         deadline = time.monotonic() + 60
@@ -43,9 +44,7 @@ class Collector:
             assert time.monotonic() < deadline
             # After a kill its port may be a passing connection's, and a collector that cannot have it ends.
             if self.process is None or (self.port != "0" and self.process.poll() == PORT_TAKEN):
-                self.process = subprocess.Popen(
-                    [*command, "--database", database], env=environment, stderr=subprocess.DEVNULL
-                )
+                self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
             assert self.process.poll() in (None, PORT_TAKEN)
             time.sleep(0.02)
         self.url = ready.read_text().strip()

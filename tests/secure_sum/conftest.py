@@ -18,6 +18,7 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.secure_sum.messages import Message, share_messages
 from schemas import Study
+from tests.collector.conftest import ensure_database
 
 TOKEN = "token-of-the-operators"
 NODES = 3
@@ -88,7 +89,8 @@ class Node:
 
     def start(self) -> None:
         """Start, also again on the same port after `stop`."""
-        settings = {"database": f"sqlite:///{self.database}", "token": TOKEN, "node_key": str(self.key_file)}
+        database = ensure_database(f"sqlite:///{self.database}")
+        settings = {"database": database, "token": TOKEN, "node_key": str(self.key_file)}
         self.app = create_app(settings)
         self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
         self._port = self._server.server_port

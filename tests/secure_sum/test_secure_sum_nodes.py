@@ -21,6 +21,7 @@ from collector.secure_sum.summing import Opener
 from schemas import Study
 from schemas.errors import InputError, StatementError
 from tests.collector.conftest import build_study as ordinary_study
+from tests.collector.conftest import ensure_database
 from tests.collector.contract import run_cases
 from tests.secure_sum.conftest import build_study
 
@@ -157,7 +158,7 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
 
 
 def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
-    settings = {"database": f"sqlite:///{tmp_path / 'plain.sqlite3'}", "token": "t"}
+    settings = {"database": ensure_database(f"sqlite:///{tmp_path / 'plain.sqlite3'}"), "token": "t"}
     app = create_app(settings)
     app.test_client().post(
         "/v1/studies", json=ordinary_study().document, headers={"Authorization": "Bearer t"}
@@ -186,7 +187,7 @@ def test_shares_have_no_running_summary(network):
 
 
 def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
-    app = create_app({"database": f"sqlite:///{tmp_path / 'plain.sqlite3'}", "token": "t"})
+    app = create_app({"database": ensure_database(f"sqlite:///{tmp_path / 'plain.sqlite3'}"), "token": "t"})
     study = network.publish("ever")
     response = app.test_client().post(
         "/v1/studies", json=study.document, headers={"Authorization": "Bearer t"}

@@ -1,0 +1,70 @@
+"""The subcommand `ldpkit init`: a place for a collector, which `ldpkit serve` then starts from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+from pathlib import Path
+
+from collector.settings import FILE_NAME, Settings
+from ldp_client.files import write_new
+from schemas.errors import InputError
+
+DATABASE_NAME = "ldpkit.sqlite3"
+TOKEN_BYTES = 32
+OWNER_ONLY = 0o600
+SETTINGS = """\
+# Settings of a collector: see docs/operating.md. Keep them to yourself: the token may do everything.
+database = {database}
+token = {token}
+"""
+NEXT = """\
+made {settings} and {database}
+next, in {folder}:
+  ldpkit serve                                   # start it; in another terminal of this folder:
+  export LDPKIT_TOKEN="$(ldpkit admin token)"    # the operator's token, to publish and export with
+"""
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    """Register init's arguments."""
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="default: here"
+    )
+    parser.add_argument(
+        "--database", metavar="URL", help=f"an empty one; default FOLDER/{DATABASE_NAME}, new"
+    )
+    parser.set_defaults(run=run_init)
+
+
+def run_init(arguments: argparse.Namespace) -> int:
+    """ldpkit init [FOLDER] [--database URL]"""
+    folder = arguments.folder.absolute()
+    if not folder.parent.is_dir():
+        raise InputError(f"cannot make {folder}: there is no folder {folder.parent}")
+    settings = folder / FILE_NAME
+    if settings.exists():
+        raise InputError(
+            f"{settings} is there: this is a collector's place already; start it with ldpkit serve"
+        )
+    folder.mkdir(mode=0o700, exist_ok=True)
+    database = arguments.database or f"sqlite:///{folder / DATABASE_NAME}"
+    shown = make_database(Settings(database=database))
+    values = {"database": database, "token": secrets.token_urlsafe(TOKEN_BYTES)}
+    write_new(
+        settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
+    )
+    print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
+    return 0
+
+
+def make_database(settings: Settings) -> str:
+    """Make the database that settings name; where it is, in words. Raises InputError where there is one."""
+    from collector.storage.database import Database
+    from collector.storage.migrating import make
+
+    database = Database(settings.database, settings.busy_timeout)
+    make(database)
+    return database.shown

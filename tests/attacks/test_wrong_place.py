@@ -1,0 +1,130 @@
+"""Start a collector or an operator's command where its database is not: devices would drop their reports."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+import tomllib
+from sqlalchemy import text
+
+from collector import create_app
+from collector.storage.database import Database
+from collector.storage.migrating import REVISION, downgrade
+from ldp_client.cli import main
+from schemas.errors import InputError
+from tests.collector.conftest import ensure_database
+
+COMMANDS = [
+    ["serve", "--port", "0", "--token", "t"],
+    ["serve", "--port", "0"],
+    ["admin", "keys", "list"],
+    ["admin", "studies"],
+    ["admin", "invite", "habits", "--count", "1"],
+    ["admin", "expire", "habits", "--before", "2026-01-01", "--yes"],
+    ["admin", "delete-study", "habits", "--yes"],
+    ["admin", "migrate"],
+    ["admin", "recount"],
+    ["backup", "--out", "copy"],
+    ["posteriors", "--once"],
+]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """The current folder is empty, and nothing in the environment names another."""
+    folder = tmp_path / "wrong"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name in ("LDPKIT_DATABASE", "LDPKIT_CONFIG", "LDPKIT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_no_command_makes_a_database(arguments, elsewhere, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert f"there is no database {elsewhere}/ldpkit.sqlite3" in error
+    assert "ldpkit init" in error
+    assert error.count("\n") == 1
+    assert os.listdir(elsewhere) == []
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
+    """A wrong URL, or a disk that was not mounted: a file or a database is there, without tables."""
+    if database_url.startswith("sqlite"):
+        open(database_url.removeprefix("sqlite:///"), "w").close()
+    assert main([*arguments, "--database", database_url]) == 2
+    error = capsys.readouterr().err
+    assert "is empty" in error
+    assert error.count("\n") == 1
+    database = Database(database_url, 1)
+    with database.engine.connect() as connection:
+        assert database.engine.dialect.get_table_names(connection) == []
+    database.engine.dispose()
+
+
+def test_a_file_that_is_moved_away_does_not_come_back_empty(habits):
+    habits.collector.database.engine.dispose()
+    habits.path.rename(habits.path.with_suffix(".moved"))
+    assert habits.client.get("/readyz").status_code == 503
+    assert not habits.path.exists()
+
+
+@pytest.mark.parametrize("arguments", [["serve", "--port", "0", "--token", "t"], ["admin", "studies"]])
+def test_an_earlier_release_is_not_migrated_on_the_way(arguments, database_url, capsys):
+    database = Database(ensure_database(database_url), 10)
+    downgrade(database, "0006")
+    assert main([*arguments, "--database", database_url]) == 2
+    assert "`ldpkit admin migrate`" in capsys.readouterr().err
+    with database.engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0006"
+    database.engine.dispose()
+    assert main(["admin", "migrate", "--database", database_url]) == 0
+    assert main(["admin", "studies", "--database", database_url]) == 0
+
+
+def test_nothing_migrates_under_a_server(database_url, make_harness, capsys):
+    harness = make_harness(database=database_url)
+    assert harness.client.get("/readyz").status_code == 200
+    with harness.collector.database.writing_connection() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0007'"))
+    assert main(["admin", "migrate", "--database", database_url]) == 2
+    assert "is in use" in capsys.readouterr().err
+
+
+def test_init_makes_a_place_once(elsewhere, capsys):
+    assert main(["init"]) == 0
+    settings = elsewhere / "ldpkit.toml"
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o600
+    assert stat.S_IMODE((elsewhere / "ldpkit.sqlite3").stat().st_mode) == 0o600
+    said = capsys.readouterr()
+    token = tomllib.loads(settings.read_text())["token"]
+    assert "ldpkit serve" in said.err
+    assert token not in said.out + said.err
+    assert main(["admin", "token"]) == 0
+    assert capsys.readouterr().out == f"{token}\n"
+    for again in (["init"], ["serve", "--new", "--port", "0"]):
+        before = settings.read_bytes()
+        assert main(again) == 2
+        assert "already" in capsys.readouterr().err
+        assert settings.read_bytes() == before
+    assert create_app().test_client().get("/readyz").status_code == 200
+
+
+def test_init_leaves_nothing_where_the_database_cannot_be_made(elsewhere, capsys):
+    (elsewhere / "ldpkit.sqlite3").write_text("not a database, only a long enough text " * 100)
+    assert main(["init"]) == 2
+    assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
+    assert main(["init", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 2
+    assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
+    capsys.readouterr()
+
+
+def test_revisions_are_read_from_the_files():
+    assert REVISION.isdecimal()
+    with pytest.raises(InputError, match="there is no database"):
+        create_app({"database": "sqlite:///nosuch.sqlite3"})
