@@ -9,7 +9,7 @@ ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(p
 ABSENT += $(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql)
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 
-.PHONY: demo test lint types schemas clean
+.PHONY: demo test lint types schemas page clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/ldpkit demo --out demo
@@ -33,6 +33,10 @@ types: $(VENV)/dev.installed
 
 schemas: $(VENV)/dev.installed
 	$(BIN)/python -m schemas.json_schema
+
+# The participant's page loads one script, page.js: participant.js with all that it imports.
+page: $(NPM_PACKAGES)
+	cd tests/portable && npm run --silent page -- --outfile=../../collector/assets/page.js
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -24,6 +24,7 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
+from collector.studies.current import CurrentStudies
 from collector.studies.rules import RuleBook, Rules
 from collector.studies.signed import load_keys
 from ldp_client.core.public_keys import PublicKey
@@ -57,6 +58,7 @@ class Collector:
     deletions: Deletions
     metrics: Metrics
     studies: Recent[list[StudyOverview]]
+    current: CurrentStudies
     today: Callable[[], date]
     token_hash: bytes | None
     signers: tuple[PublicKey, ...]
@@ -84,8 +86,10 @@ class Collector:
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
         _check_studies(database, node, settings.body_limit)
-        held = (settings, database, rules, writer, limits, deletions, metrics, studies, today, token_hash)
+        current = CurrentStudies(database)
+        counted = (limits, deletions, metrics, studies, current)
         parsing = Room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read")
+        held = (settings, database, rules, writer, *counted, today, token_hash)
         return cls(*held, signers, node, parsing)
 
     def node_part(self) -> Node:

@@ -1,6 +1,6 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
-import { openDevice, parseStudy } from "./ldpkit/index.js";
+import { openDevice, parseStudy } from "../../ldp_client/js/index.js";
 import { inWords } from "./words.js";
 
 const PROBLEMS = {
@@ -27,6 +27,8 @@ async function step(work) {
     console.error(error.code ?? error);
     find("problem").textContent = PROBLEMS[error.code] ?? `This did not work: ${error.message}`;
     find("problem").hidden = false;
+    // On a phone the button that was pressed is screens below.
+    find("problem").focus();
   }
 }
 
@@ -97,9 +99,12 @@ async function start() {
   await flush({ attempts: 1 });
 }
 
-/** The invitation that the person was given: what they typed last, else what the page's address carries. */
+/**
+ * The invitation that the person was given: what they typed last, else what the address carries behind its #,
+ * which browsers never send and servers never log.
+ */
 function invitation() {
-  const carried = new URLSearchParams(location.search).get("invitation") ?? "";
+  const carried = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
   const typed = [...document.querySelectorAll(".invitation")].map(({ value }) => value);
   // Without the quotes and blanks of the letter that it was copied from: a header could not hold them.
   return [carried, ...typed].map((code) => code.replace(/[^!-~]/g, "")).findLast(Boolean) ?? "";

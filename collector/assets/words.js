@@ -1,6 +1,6 @@
 /** What the payloads of a report say, in plain words. */
 
-import { mechanismFor } from "./ldpkit/index.js";
+import { mechanismFor } from "../../ldp_client/js/index.js";
 
 const READERS = {
   laplace: number,

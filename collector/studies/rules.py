@@ -18,7 +18,7 @@ class UnknownVersionError(LdpkitError):
     """No such version of a study is published."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rules:
     """One version of a study with its mechanisms, ready to check, pack, count and write reports."""
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+from datetime import date
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from flask import (
@@ -16,17 +20,23 @@ from flask import (
     url_for,
 )
 
+import ldp_client
 from collector.context import current_collector
-from collector.port import MODULES, PORT, modules_for
-from collector.storage import queries
+from collector.reports.intake import EARLY
+from collector.storage.queries import StudyState
+from collector.studies.rules import Rules
 from ldp_client.policy import LOOPBACK
 from ldp_client.wording import odds_of
 
 participant = Blueprint("participant", __name__)
 
+PORT = Path(ldp_client.__file__).parent / "js"
+MODULES = frozenset(file.relative_to(PORT).as_posix() for file in PORT.rglob("*.js"))
 ASSET_FOLDER = Path(__file__).parents[1] / "assets"
 SCRIPT = "text/javascript"
-ASSETS = {"participant.css": "text/css", "participant.js": SCRIPT, "words.js": SCRIPT}
+# page.js is participant.js with all that it imports, as `make page` bundles it.
+ASSETS = {"participant.css": "text/css", "page.js": SCRIPT}
+FOR_EVER = "public, max-age=31536000, immutable"
 # What one browser may spend on all studies of this collector, in nats.
 BUDGET = "10"
 # More choices than this are a menu instead of a list of buttons.
@@ -37,35 +47,66 @@ CONTENT_SECURITY_POLICY = (
 )
 
 
+class Asset(NamedTuple):
+    """A file of the page, and a name for its content: under that name browsers may keep it for ever."""
+
+    content: bytes
+    version: str
+
+
+@cache
+def _asset(name: str) -> Asset:
+    content = (ASSET_FOLDER / name).read_bytes()
+    return Asset(content, hashlib.sha256(content).hexdigest()[:16])
+
+
 @participant.get("/s/<study_id>")
 def page(study_id: str) -> Response:
-    """The study in plain words, with a form whose answers never leave the browser without noise."""
+    """Show the study in plain words, with a form whose answers never leave the browser without noise."""
     collector = current_collector()
-    with collector.database.read() as session:
-        document = queries.find_document(session, study_id)
-        state = queries.study_state(session, study_id)
-    if document is None or state is None:
-        return _secured(make_response(render_template("missing.html"), 404))
-    rules = collector.rules.find(study_id, document.version)
-    text = render_template(
-        "holder.html" if rules.study.unit == "holder" else "participant.html",
-        study=rules.study,
+    published = collector.current.find(study_id)
+    if published is None:
+        return _secured(make_response(render_template("missing.html", asset=_address_of), 404))
+    rules = collector.rules.find(study_id, published.version)
+    season = _season(published.state, collector.today())
+    text = _rendered(rules, published.state.invited, season, _address(study_id))
+    response = _secured(make_response(text))
+    response.headers["Cache-Control"] = "no-cache"
+    response.set_etag(hashlib.sha256(text).hexdigest())
+    response.make_conditional(request)
+    return response
+
+
+def _season(state: StudyState, today: date) -> str:
+    """Whether the study is "open", "over", or "early": a device answers on the study's own days only."""
+    if state.closed or (state.closes is not None and today > state.closes):
+        return "over"
+    return "early" if state.opens is not None and today + EARLY < state.opens else "open"
+
+
+@lru_cache(maxsize=256)
+def _rendered(rules: Rules, invited: bool, season: str, address: str) -> bytes:
+    """The page's bytes: the same for everybody who asks on a day."""
+    study = rules.study
+    return render_template(
+        "holder.html" if study.unit == "holder" else "participant.html",
+        study=study,
         mechanisms=rules.mechanisms,
-        over=state.closed,
-        invited=state.invited,
-        repeated=sum(asked.repeats for asked in rules.study.questions),
-        odds=lambda privacy: odds_of(rules.study, float(privacy.epsilon), float(privacy.delta)),
-        modules=modules_for(rules.study),
+        over=season == "over",
+        early=season == "early",
+        invited=invited,
+        repeated=sum(asked.repeats for asked in study.questions),
+        odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta)),
+        asset=_address_of,
         budget=BUDGET,
-        address=_address(study_id),
+        address=address,
         most_buttons=MOST_BUTTONS,
-    )
-    return _secured(make_response(text))
+    ).encode()
 
 
 @participant.get("/assets/ldpkit/<path:name>")
 def module(name: str) -> Response:
-    """One module of the browser port."""
+    """One module of the browser port, for pages of one's own."""
     if name not in MODULES:
         abort(404)
     return send_from_directory(PORT, name, mimetype=SCRIPT)
@@ -73,10 +114,19 @@ def module(name: str) -> Response:
 
 @participant.get("/assets/<name>")
 def asset(name: str) -> Response:
-    """The page's own scripts and style."""
+    """The page's own script and style."""
     if name not in ASSETS:
         abort(404)
-    return send_from_directory(ASSET_FOLDER, name, mimetype=ASSETS[name])
+    found = _asset(name)
+    response = make_response(found.content)
+    response.mimetype = ASSETS[name]
+    if request.args.get("v") == found.version:
+        response.headers["Cache-Control"] = FOR_EVER
+    return response
+
+
+def _address_of(name: str) -> str:
+    return url_for("participant.asset", name=name, v=_asset(name).version)
 
 
 def _address(study_id: str) -> str:

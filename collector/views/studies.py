@@ -11,7 +11,9 @@ from collector.http.parameters import whole_parameter
 from collector.http.problems import BODY_TOO_LARGE, ProblemError
 from collector.operator.keys import Role
 from collector.storage import queries
+from collector.storage.models import DocumentRow
 from collector.studies import publishing
+from collector.studies.current import Published
 from collector.studies.rules import Rules
 from collector.studies.signed import fetch_signed, is_signed, publish_signed, signed_by
 from schemas import Study
@@ -46,6 +48,7 @@ def publish() -> Response:
         _check_taken(study, size, min(MAX_REPORT_BYTES, collector.settings.body_limit))
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     is_new = collector.writer.act(lambda session: publish_signed(session, signed, publish_here))
+    collector.current.forget(study.id)
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
@@ -77,8 +80,11 @@ def _read_study() -> SignedStudy:
 def fetch(study_id: str) -> Response:
     """A version's canonical bytes, the current one's unless `version` says otherwise; ETag: its digest."""
     version = whole_parameter("version")
-    with current_collector().database.read() as session:
-        document = queries.find_document(session, study_id, version)
+    collector = current_collector()
+    document: Published | DocumentRow | None = collector.current.find(study_id)
+    if document is not None and version not in (None, document.version):
+        with collector.database.read() as session:
+            document = queries.find_document(session, study_id, version)
     if document is None:
         raise publishing.unknown_study(study_id)
     response = make_response(document.canonical)
@@ -107,5 +113,7 @@ def fetch_signed_study(study_id: str) -> Response:
 @requires(Role.PUBLISH)
 def close(study_id: str) -> Response:
     """End the study for good."""
-    version = current_collector().writer.act(lambda session: publishing.close(session, study_id))
+    collector = current_collector()
+    version = collector.writer.act(lambda session: publishing.close(session, study_id))
+    collector.current.forget(study_id)
     return jsonify(id=study_id, version=version, closed=True)

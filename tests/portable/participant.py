@@ -46,8 +46,10 @@ class Participant:
         self.browser = browser
         self.server = server
         self.study = study
-        query = f"?invitation={invitation}" if invitation else ""
-        browser.get(f"{server.url}/s/{study.id}{query}")
+        fragment = f"#invitation={invitation}" if invitation else ""
+        # From another page: what differs behind the # alone is not loaded again.
+        browser.get("about:blank")
+        browser.get(f"{server.url}/s/{study.id}{fragment}")
         self.until("ask")
 
     def duplicate(self) -> str:

@@ -41,6 +41,13 @@ def test_all_of_it_is_small():
     assert bundle_size([]) < bundle_size([*MECHANISMS, "priors"]) <= MOST_BYTES_IN_ALL
 
 
+def test_the_participants_page_loads_the_modules_as_they_are():
+    """`make page` writes collector/assets/page.js."""
+    command = ["npm", "run", "--silent", "page"]
+    bundled = subprocess.run(command, cwd=npm.FOLDER, check=True, capture_output=True)
+    assert bundled.stdout == (npm.FOLDER.parents[1] / "collector" / "assets" / "page.js").read_bytes()
+
+
 REFUSED = """
 const {{ parseStudy }} = await import("{port}");
 const study = JSON.parse({text});

@@ -1,7 +1,10 @@
 """The participant's page with long lists, kept answers, questions drawn by chance, and invitations."""
 
+import time
+
 import pytest
 
+from collector.studies.current import LIFETIME
 from ldp_client import mechanism_for
 from ldp_client.cli import main
 from ldp_client.wording import odds
@@ -154,6 +157,7 @@ def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
     person.until("report")
     assert first not in person.body
     person.send()
+    assert not [url for _, url in person.requests() if first in url]
     person.until_says("This was sent")
     assert len(person.stored()) == 1
     forget = {"origin": person.server.url, "storageTypes": "all"}
@@ -172,6 +176,7 @@ def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
 def test_an_invitation_can_be_typed_with_the_answers(meet, invitations):
     person = meet()
     (code,) = invitations(person.study.id, 1)
+    time.sleep(LIFETIME)
     person.browser.refresh()
     person.until("ask")
     person.find("#answers .invitation").send_keys(code)

@@ -141,6 +141,22 @@ def test_a_study_beyond_the_budget_is_not_answered(meet):
     assert person.ledger() == ([], [])
 
 
+def test_on_a_phone_a_problem_is_seen_from_the_end_of_a_long_page(meet):
+    many = [{**studies.with_epsilon(studies.NUMBER, "2"), "id": f"hours{number}"} for number in range(9)]
+    person = meet(studies.document(*many))
+    size = {"width": chromium.PHONE[0], "height": chromium.PHONE[1], "deviceScaleFactor": 1, "mobile": True}
+    person.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        person.answer(**{question["id"]: "3" for question in many})
+        person.until_says("This browser has shared as much as it may")
+        box = person.find("#problem").rect
+        scrolled = person.browser.execute_script("return scrollY")
+        assert scrolled <= box["y"] < box["y"] + box["height"] <= scrolled + chromium.PHONE[1]
+        assert person.browser.switch_to.active_element.get_attribute("id") == "problem"
+    finally:
+        person.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_without_a_ledger_nothing_is_asked(meet):
     person = meet()
     script = """
