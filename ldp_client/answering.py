@@ -1,6 +1,6 @@
 """From one set of answers to one report."""
 
-from ldp_client.core.randomness import uniform_below, urandom
+from ldp_client.core.randomness import read, uniform_below, urandom
 from schemas.errors import AnswerError
 from schemas.report import SECRET_BYTES, Report, report_id_of
 
@@ -47,7 +47,7 @@ def report_of(
     """The report of one person's quantised answers."""
     asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
     payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
-    secret = random(SECRET_BYTES)
+    secret = read(random, SECRET_BYTES)
     padding = padding_of(study, mechanisms, payloads)
     report_id = report_id_of(secret)
     return Report(report_id, study.id, study.version, study.digest, payloads, padding, secret)

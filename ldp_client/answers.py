@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 
     from schemas.study import Question, Study
 
-YES = ("yes", "true", "1", "1.0")
 MAX_LINE = 1 << 20
-NO = ("no", "false", "0", "0.0")
+YES_OR_NO = {
+    "yes": True,
+    "true": True,
+    "1": True,
+    "1.0": True,
+    "no": False,
+    "false": False,
+    "0": False,
+    "0.0": False,
+}
 
 
 def read_answers(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
@@ -115,9 +123,9 @@ def _plain_answer(question: "Question", text: str) -> "Any":
 def _field_answer(yes_no: bool, text: str, column: str) -> "Optional[float | bool]":
     word = text.strip().lower()
     if yes_no:
-        if word not in YES + NO:
+        if word not in YES_OR_NO:
             raise AnswerError(column, "must be yes or no")
-        return word in YES
+        return YES_OR_NO[word]
     if not word:
         return None
     try:

@@ -12,6 +12,7 @@ LdpkitError
 │   └── AlreadyAnsweredError
 ├── LedgerError           the device's ledger cannot be read or written
 ├── TransferError         a server could not be reached or said no
+├── RandomnessError       random bytes are missing or their source is broken
 ├── InputError            a file, option or setting given by a person is wrong
 └── MissingExtraError     an optional part of ldpkit is not installed
 """
@@ -87,6 +88,10 @@ class LedgerError(LdpkitError):
 
 class TransferError(LdpkitError):
     """A server could not be reached or refused a request."""
+
+
+class RandomnessError(LdpkitError):
+    """The source of random bytes is missing, broken or no source of secrets: nothing was answered with it."""
 
 
 class InputError(LdpkitError):

@@ -200,6 +200,9 @@ class Decimal:
         return schema
 
 
+INFINITY = float("inf")
+
+
 class Bounds:
     """Two decimals, the lower one first."""
 
@@ -210,7 +213,11 @@ class Bounds:
         high = Decimal().read(value[1], f"{path}[1]", error)
         if not low < high:
             raise error(path, f"low {value[0]} must be below high {value[1]}")
-        if not float(low) < float(high):
+        # As the floats of this platform, in which answers are compared with them: some boards have 32 bits.
+        first, last = float(low), float(high)
+        if not (-INFINITY < first < INFINITY and last - first < INFINITY):
+            raise error(path, "low, high and what is between them must be numbers that this device has")
+        if not (first < last and last - first > 0):
             raise error(path, "low and high are too close to tell apart")
         return low, high
 

@@ -2,6 +2,8 @@
 
 import hashlib
 
+from ldp_client.core.randomness import NotForRealAnswers
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -9,12 +11,13 @@ if TYPE_CHECKING:
     from ldp_client.mechanisms import Mechanism
 
 
-class Stream:
+class Stream(NotForRealAnswers):
     """A source of bytes fixed by its seed (SHAKE-256 in blocks); `taken` counts the bytes read."""
 
     BLOCK = 512
 
     def __init__(self, seed: int) -> None:
+        super().__init__(self)
         self.seed = seed
         self.taken = 0
         self._rest = b""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ldp_client.bulk.randomness import below, biased_bits, big_endian, truth_or_other, words
+from ldp_client.core.randomness import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def randomized_response(mechanism: "Any", indices: "Any", random: "Source") -> "
 def oue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
     """Noisy bits for all choices, then a fair coin in the true place."""
     noisy, rows, places, masks = _noisy_bits(mechanism, indices, random)
-    coins = np.frombuffer(random(len(rows)), np.uint8)
+    coins = np.frombuffer(read(random, len(rows)), np.uint8)
     noisy[rows, places] = (noisy[rows, places] & ~masks) | (coins & masks)
     return noisy
 

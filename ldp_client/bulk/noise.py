@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 
+from ldp_client.core.randomness import read
 from ldp_client.core.strips import (
     CELL_BITS,
     COLUMN_BITS,
@@ -69,7 +70,7 @@ class BulkStrips:
 
     def draw(self, count: int, random: "Source") -> "Integers":
         """What table.draw(count, random) returns, as an array."""
-        buffer = random(DRAW_BYTES * count)
+        buffer = read(random, DRAW_BYTES * count)
         words = np.frombuffer(buffer, "<u8", count)
         points = np.frombuffer(buffer, "<u4", count, 8 * count).astype(np.int64)
         strips, heights = self._place(words)
@@ -81,7 +82,7 @@ class BulkStrips:
         for index, rejected in zip(open_[~under].tolist(), over[~under].tolist()):
             word, point = int(words[index]), int(points[index])
             if rejected:
-                word, point = struct.unpack("<QI", random(DRAW_BYTES))
+                word, point = struct.unpack("<QI", read(random, DRAW_BYTES))
             values[index] = self.table.draw_from(word, point, random)
         return values
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ldp_client.core.calibration import CHOICE_BITS
+from ldp_client.core.randomness import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ WORD = 1 << 32
 
 def words(count: int, random: "Source") -> "Integers":
     """`count` uniform integers below 2**32, as random_bits(32, …) reads each."""
-    return np.frombuffer(random(4 * count), ">u4").astype(np.int64)
+    return np.frombuffer(read(random, 4 * count), ">u4").astype(np.int64)
 
 
 def below(limits: "int | Integers", count: int, random: "Source") -> "Integers":
@@ -74,7 +75,7 @@ def _digits_below(threshold: int, digits: int, size: int, random: "Source") -> "
     smaller = np.zeros(padded // 8, np.uint64)
     equal = ~smaller
     for digit in range(digits):
-        fresh = np.frombuffer(random(padded), np.uint64)
+        fresh = np.frombuffer(read(random, padded), np.uint64)
         if threshold >> digit & 1:
             smaller |= fresh
             equal &= ~fresh

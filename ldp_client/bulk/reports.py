@@ -3,6 +3,7 @@
 from ldp_client.answering import padding_of
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.bulk.randomness import below
+from ldp_client.core.randomness import read
 from schemas.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ def reports_of(
         rows = randomise_many(mechanisms[name], [people[row][place][1] for row in chosen], random)
         for row, payload in zip(chosen, rows):
             payloads[row][name] = payload.tobytes()
-    secrets = random(SECRET_BYTES * len(people))
+    secrets = read(random, SECRET_BYTES * len(people))
     for row, kept in enumerate(payloads):
         secret = secrets[SECRET_BYTES * row : SECRET_BYTES * (row + 1)]
         padding = padding_of(study, mechanisms, kept)

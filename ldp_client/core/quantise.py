@@ -32,7 +32,8 @@ def position(value: "Any", bounds: "Bounds", field: str) -> float:
     share = min(max((number - low) / (high - low), 0.0), 1.0)
     beyond = 1.0 if number >= high else share
     inside = 0.0 if number <= low else beyond
-    return inside if number == number else 0.5
+    # Not a number, whatever made it so, is no error: silence would tell of it.
+    return inside if inside == inside else 0.5
 
 
 def _as_float(value: "Any", field: str) -> float:

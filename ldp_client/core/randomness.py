@@ -1,30 +1,155 @@
-"""Uniform integers from a source of random bytes, without bias.
+"""Uniform integers from a source of random bytes, without bias; and what a source must stand to be used.
 
-A source is a function n -> n random bytes: os.urandom, or anything as good that is passed in.
+A source is a function n -> n random bytes: the operating system's, or one that is passed in. `read` is the
+only place that calls one. It refuses an answer of another length or kind, which would be noise that is too
+small; and it holds what was passed in against the health tests of NIST SP 800-90B, 4.4, with bytes as
+samples of 8 bits of entropy each. Cutoffs are for false alarms below 2**-64: the repetition count test
+refuses 9 equal bytes in a row, the adaptive proportion test the 27th occurrence of the first byte of 512.
+Both are made on all that is read, and before anything is used on 1024 bytes that are thrown away: two reads,
+which must differ, and in which no other byte either may come 27 times (false alarms below 2**-56).
+
+They find a source that is broken or stuck, not one that can be predicted: no test of its bytes could.
 """
 
 import os
 
-from schemas.errors import LdpkitError
+from schemas.errors import RandomnessError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Any, Callable
 
     Source = Callable[[int], bytes]
 
+REPETITION_CUTOFF = 9
+PROPORTION_CUTOFF = 27
+WINDOW = 512
+SIMULATORS = ("getrandbits", "randbytes", "random", "randint", "uniform")
+
+
+class NotForRealAnswers:
+    """Lets a source past the health tests: recorded bytes in tests, seeded ones in simulations.
+
+    Whoever knows the bytes takes the noise off again. Lengths are checked all the same.
+    """
+
+    def __init__(self, source: "Source") -> None:
+        self.source = source
+
+    def __call__(self, size: int) -> bytes:
+        return self.source(size)
+
 
 def urandom(size: int) -> bytes:
-    """The operating system's random bytes. Raises LdpkitError where there are none."""
+    """The operating system's random bytes. Raises RandomnessError where there are none."""
     try:
         return os.urandom(size)
     except AttributeError:  # some microcontroller builds
-        raise LdpkitError("this platform has no os.urandom: pass random=, a function n -> n bytes") from None
+        raise RandomnessError(
+            "this platform has no os.urandom: pass random=, a function n -> n bytes"
+        ) from None
+
+
+def read(random: "Source", size: int) -> bytes:
+    """`size` bytes of a source. Raises RandomnessError where it is broken or no source of secrets at all."""
+    if random is urandom or isinstance(random, NotForRealAnswers) or random is getattr(os, "urandom", None):
+        return _exactly(random, size)
+    return _health_of(random).read(size)
+
+
+def _exactly(random: "Source", size: int) -> bytes:
+    fresh = random(size)
+    if not isinstance(fresh, (bytes, bytearray)) or len(fresh) != size:
+        raise RandomnessError(f"the source of random bytes must give {size} bytes, and gave something else")
+    return fresh
+
+
+class Health:
+    """The health tests of one source. Once it has failed, it stays refused."""
+
+    def __init__(self, source: "Source") -> None:
+        _refuse_simulators(source)
+        self.source = source
+        self._last = b""
+        self._window = b""
+        self._problem = ""
+        first, second = self.read(WINDOW), self.read(WINDOW)
+        if first == second:
+            self._fail("gives the same bytes again")
+        for window in (first, second):
+            if max([window.count(bytes([value])) for value in range(256)]) >= PROPORTION_CUTOFF:
+                self._fail(f"gives one byte {PROPORTION_CUTOFF} times in {WINDOW}")
+
+    def read(self, size: int) -> bytes:
+        """`size` bytes that have stood the tests."""
+        if self._problem:
+            self._fail(self._problem)
+        fresh = _exactly(self.source, size)
+        self._count_repetitions(fresh)
+        self._count_first(fresh)
+        return fresh
+
+    def _fail(self, problem: str) -> None:
+        self._problem = problem
+        raise RandomnessError(f"the source of random bytes is broken, do not answer with it: it {problem}")
+
+    def _count_repetitions(self, fresh: bytes) -> None:
+        """So many equal bytes in a row have two at places i, i + 4 that 4 divides."""
+        together = self._last + fresh
+        for place in range(0, len(together) - 4, 4):
+            if together[place] == together[place + 4]:
+                run = together[place : place + 1] * REPETITION_CUTOFF
+                around = together[max(0, place - REPETITION_CUTOFF) : place + 2 * REPETITION_CUTOFF]
+                if around.find(run) >= 0:
+                    self._fail(f"repeats one byte {REPETITION_CUTOFF} times")
+        self._last = together[-(REPETITION_CUTOFF - 1) :]
+
+    def _count_first(self, fresh: bytes) -> None:
+        """In each window, also one that is not full yet, the bytes that equal its first."""
+        together = self._window + fresh
+        window = b""
+        for start in range(0, len(together), WINDOW):
+            window = together[start : start + WINDOW]
+            if window.count(window[:1]) >= PROPORTION_CUTOFF:
+                self._fail(f"gives one byte {PROPORTION_CUTOFF} times in {WINDOW}")
+        self._window = window if len(window) < WINDOW else b""
+
+
+def _refuse_simulators(source: "Any") -> None:
+    """Raises RandomnessError for the generators of `random` and `numpy.random`, SystemRandom's aside.
+
+    From some of what they gave all the rest follows, what came before it too.
+    """
+    import random
+
+    inner = getattr(source, "func", source)
+    owner = getattr(inner, "__self__", None)
+    classes = getattr(type(owner), "__mro__", ())
+    names = [f"{getattr(kind, '__module__', '')}.{kind.__name__}" for kind in classes]
+    known = "random.SystemRandom" in names
+    simulated = any([name.startswith("numpy.random.") or name == "random.Random" for name in names])
+    # Where functions do not know what they belong to, as on MicroPython.
+    simulated = simulated or any([inner is getattr(random, name, None) for name in SIMULATORS])
+    if simulated and not known:
+        raise RandomnessError(
+            "random= must be a source of secrets: the generators of `random` and `numpy.random` are for "
+            "simulations, and noise from them can be taken off again; leave random= out, or pass os.urandom"
+        )
+
+
+_latest: "list[Health]" = []
+
+
+def _health_of(source: "Source") -> Health:
+    """What is known of a source: of the one that was used last, so that it starts up once."""
+    if not (_latest and _latest[0].source == source):
+        _latest[:] = [Health(source)]
+    return _latest[0]
 
 
 def random_bits(bits: int, random: "Source") -> int:
     """A uniform integer below 2**bits, bits a multiple of 8."""
-    return int.from_bytes(random(bits // 8), "big")
+    return int.from_bytes(read(random, bits // 8), "big")
 
 
 def truth_or_other(truth: int, count: int, threshold: int, random: "Source") -> int:

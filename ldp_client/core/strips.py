@@ -13,7 +13,7 @@ import struct
 
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.integers import exp_bounds
-from ldp_client.core.randomness import random_bits
+from ldp_client.core.randomness import random_bits, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Strips:
 
     def draw(self, count: int, random: "Source") -> "list[int]":
         """`count` independent signed integers round(2**NOISE_BITS × X)."""
-        words = struct.unpack(f"<{count}Q{count}I", random(DRAW_BYTES * count))
+        words = struct.unpack(f"<{count}Q{count}I", read(random, DRAW_BYTES * count))
         return [self.draw_from(words[i], words[count + i], random) for i in range(count)]
 
     def draw_from(self, word: int, point: int, random: "Source") -> int:
@@ -120,7 +120,7 @@ class Strips:
                     magnitude = base + (strip << CELL_BITS) + offset
                     return -magnitude if point & 1 else magnitude
                 base += strip << CELL_BITS
-            word, point = struct.unpack("<QI", random(DRAW_BYTES))
+            word, point = struct.unpack("<QI", read(random, DRAW_BYTES))
 
     def _under_curve(self, strip: int, point: int, height: int, random: "Source") -> bool:
         """Whether height + [0, 1) lies under M·f at strip + point, drawing more digits until certain."""

@@ -124,7 +124,7 @@ export async function openDevice({
 
 function limit(text, field) {
   const number = parseDecimal(text);
-  return number?.[0] > 0n ? number : fail("input", "must be a decimal above 0", field);
+  return number?.[0] > 0n ? number : fail("input", "must be above 0", field);
 }
 
 /**

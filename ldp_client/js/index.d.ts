@@ -108,8 +108,11 @@ export type RecordAnswer = { readonly [field: string]: NumberAnswer | YesNoAnswe
 export type Answer = NumberAnswer | YesNoAnswer | string | RecordAnswer;
 export type Answers = { readonly [question: string]: Answer };
 
-/** size → that many random bytes, as good as crypto.getRandomValues. */
-export type RandomSource = (size: number) => Uint8Array;
+/**
+ * size → that many bytes. Only tests pass one, which says so: what answers are protected with is
+ * crypto.getRandomValues, and any other source is refused with LdpkitError "input".
+ */
+export type RandomSource = ((size: number) => Uint8Array) & { readonly forTests?: true };
 
 export interface Mechanism {
   readonly name: MechanismName;

@@ -11,27 +11,25 @@ import { viewOf } from "./randomness.js";
 export const UNIT_BITS = 20;
 const LARGEST = 2 ** 31 - 1;
 
-/** Where a number lies between its bounds: 0 at low, 1 at high, clamped; the middle when missing. */
-function position(value, [[, , low], [, , high]], field) {
+/** The nearest of the grid points 0..levels, from low to high; the middle when missing. */
+export function gridIndex(value, [[, , low], [, , high]], levels, field) {
   const number = value ?? NaN;
   if (typeof number !== "number") fail("answer", "must be a number", field);
-  const share = Math.min(Math.max((number - low) / (high - low), 0), 1);
-  return isNaN(share) ? 0.5 : share;
+  const share = clamp((number - low) / (high - low), 0, 1);
+  return Math.floor((isNaN(share) ? 0.5 : share) * levels + 0.5);
 }
 
-/** The nearest of the grid points 0..levels. */
-export const gridIndex = (value, bounds, levels, field) =>
-  Math.min(Math.floor(position(value, bounds, field) * levels + 0.5), levels);
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 /** The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size, 0 when missing. */
 export const signedUnits = (value, bounds, size, field) =>
-  Math.floor(position(value, bounds, field) * (2 * size) + 0.5) - size;
+  gridIndex(value, bounds, 2 * size, field) - size;
 
 /** Signed 32-bit big-endian integers; beyond their range they saturate (post-processing). */
 export function packSigned(values) {
-  const view = viewOf(new Uint8Array(4 * values.length));
-  values.forEach((value, index) => view.setInt32(4 * index, Math.min(Math.max(value, -LARGEST), LARGEST)));
-  return new Uint8Array(view.buffer);
+  const bytes = new Uint8Array(4 * values.length);
+  values.forEach((value, index) => viewOf(bytes).setInt32(4 * index, clamp(value, -LARGEST, LARGEST)));
+  return bytes;
 }
 
 /** The vector of BigInts shrunk, if it is longer than radius, so that its L2 norm is at most radius. Exact. */

@@ -1,5 +1,7 @@
 /** Uniform integers from a source of random bytes: a function size → Uint8Array. */
 
+import { fail } from "./errors.js";
+
 const MOST_AT_ONCE = 65536;
 
 /** The browser's cryptographic random bytes. */
@@ -11,11 +13,21 @@ export function systemRandom(size) {
   return bytes;
 }
 
-export const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/** Of bytes that have their buffer to themselves. */
+export const viewOf = ({ buffer }) => new DataView(buffer);
 
-export const randomUint32 = (random) => viewOf(random(4)).getUint32(0);
+/**
+ * `size` bytes of a source: the only place that calls one. It is the browser's own, as no other can be trusted that
+ * far, or says of itself that it is `forTests` only. Throws LdpkitError "input".
+ */
+export function take(random, size) {
+  const bytes = (random === systemRandom || random.forTests) && random(size);
+  return bytes.length === size ? bytes : fail("input", "random: not secret");
+}
 
-export const randomUint64 = (random) => viewOf(random(8)).getBigUint64(0);
+export const randomUint32 = (random) => viewOf(take(random, 4)).getUint32(0);
+
+export const randomUint64 = (random) => viewOf(take(random, 8)).getBigUint64(0);
 
 /** `truth` with probability threshold / 2**32, else another of 0..count−1. Draws both whether needed or not. */
 export function truthOrOther(truth, count, threshold, random) {

@@ -1,6 +1,6 @@
 /** Exact fractions [numerator, denominator] of BigInts, and the decimals that documents write. */
 
-const DECIMAL = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const MAX_LENGTH = 40;
 const MAX_EXPONENT = 60;
 

@@ -2,7 +2,7 @@
 
 import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
-import { systemRandom, uniformBelow } from "./randomness.js";
+import { systemRandom, take, uniformBelow } from "./randomness.js";
 import { checkNames } from "./shapes.js";
 import { hex, sha256 } from "./study.js";
 
@@ -18,7 +18,7 @@ export async function perturbAnswers(study, answers, random, mechanisms) {
 /** {id, secret}: who knows the secret may have the report deleted; the id, its hash, gives nobody that right. */
 export async function drawIdentity(random = systemRandom) {
   const bytes = 16;
-  const secret = random(bytes);
+  const secret = take(random, bytes);
   const prefix = new TextEncoder().encode("ldpkit.report-id/1\0");
   return { id: (await sha256([...prefix, ...secret])).slice(0, 2 * bytes), secret: hex(secret) };
 }

@@ -47,7 +47,7 @@ export function text(longest) {
 }
 
 export const identifier = plain(
-  (value) => typeof value === "string" && /^[a-z0-9][a-z0-9._-]{0,63}$/.test(value),
+  (value) => typeof value === "string" && /^[a-z\d][a-z\d._-]{0,63}$/.test(value),
 );
 
 export function oneOf(...values) {

@@ -5,7 +5,7 @@
 
 import { NOISE_BITS } from "./calibration.js";
 import { expBounds } from "./integers.js";
-import { randomUint64, viewOf } from "./randomness.js";
+import { randomUint64, take, viewOf } from "./randomness.js";
 
 const STRIP_BITS = 5n;
 const STRIPS = 512;
@@ -57,7 +57,7 @@ function strips(curve, hasTail) {
         }
         base += strip << CELL_BITS;
       }
-      [word, point] = digits(random(DRAW_BYTES), 1, 0);
+      [word, point] = digits(take(random, DRAW_BYTES), 1, 0);
     }
   }
 
@@ -78,7 +78,7 @@ function strips(curve, hasTail) {
   }
 
   return (count, random) => {
-    const bytes = random(DRAW_BYTES * count);
+    const bytes = take(random, DRAW_BYTES * count);
     return Array.from({ length: count }, (_, index) => draw(digits(bytes, count, index), random));
   };
 }

@@ -4,6 +4,8 @@ A report stands for a set S of choices, and P(report | x) is c·e^ε if x is in 
 same for every x (METHODS 3.2b). Subclasses say how S is drawn and written.
 """
 
+import hashlib
+
 from ldp_client.core.calibration import CHOICE_BITS, log_ratio
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from schemas.errors import AnswerError, StudyError
@@ -11,9 +13,52 @@ from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from schemas.study import Question
+
+
+MOST_DIGITS = 7
+# A label has at most 200 characters.
+LABEL_BYTES = 4 * 200
+
+
+class Places:
+    """Finds a label among many in the same steps whichever it is.
+
+    A list is walked longer for a later label, and a dictionary's collisions can be arranged by who writes the
+    labels. This looks the digest up among sorted digests, in so many halvings as their number needs.
+    """
+
+    def __init__(self, labels: "Sequence[Any]") -> None:
+        digests = sorted([(_digest(label), index) for index, label in enumerate(labels)])
+        self._digests = [digest for digest, _ in digests]
+        self._indices = [index for _, index in digests]
+        self._half = 1
+        while 2 * self._half < len(digests):
+            self._half *= 2
+        self._digests.extend([b"\xff" * 32] * (2 * self._half - len(digests)))
+
+    def of(self, label: str) -> int:
+        """The label's place, or −1."""
+        digest = _digest(label)
+        at, step = 0, self._half
+        while step:
+            at += step * (self._digests[at + step] <= digest)
+            step >>= 1
+        return self._indices[at] if self._digests[at] == digest else -1
+
+
+def _digest(label: str) -> bytes:
+    """Of the label at a fixed length."""
+    try:
+        text = label.encode()
+    except UnicodeError:  # half of a surrogate pair: no label has one
+        text = b""
+    return hashlib.sha256(
+        len(text).to_bytes(4, "big") + text + bytes(max(LABEL_BYTES - len(text), 0))
+    ).digest()
 
 
 class ChoiceMechanism(Mechanism):
@@ -33,8 +78,7 @@ class ChoiceMechanism(Mechanism):
         self.labels = question.choices
         self.choices = len(question.choices)
         self.numbered = question.numbered
-        labels = () if self.numbered else question.choices
-        self._index = {label: index for index, label in enumerate(labels)}
+        self._places = None if self.numbered else Places(question.choices)
         self.boolean = question.ask == "yes_no"
 
     def quantise(self, answer: "Any") -> int:
@@ -44,15 +88,18 @@ class ChoiceMechanism(Mechanism):
         """
         if self.boolean and isinstance(answer, bool):
             return int(answer)
-        if self.numbered:
+        if self._places is None:
             return self._number(answer)
-        if not isinstance(answer, str) or answer not in self._index:
+        index = self._places.of(answer) if isinstance(answer, str) else -1
+        if index < 0:
             raise AnswerError(self.field, f"must be one of its {self.choices} choices")
-        return self._index[answer]
+        return index
 
     def _number(self, answer: "Any") -> int:
-        if isinstance(answer, str) and 0 < len(answer) <= 7 and all([c in "0123456789" for c in answer]):
-            answer = int(answer)
+        if isinstance(answer, str) and 0 < len(answer) <= MOST_DIGITS:
+            digits = "0" * (MOST_DIGITS - len(answer)) + answer
+            if all([c in "0123456789" for c in digits]):
+                answer = int(digits)
         if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < self.choices:
             raise AnswerError(self.field, f"must be a whole number from 0 to {self.choices - 1}")
         return answer

@@ -26,9 +26,11 @@ class Oue(UnaryMechanism):
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """The noisy bits, with a fair coin in the true place. The time does not depend on the answer."""
         parts = read_parts(self.bits + 1, self.payload_size, random)
-        noisy = bits_below(self.threshold, parts)
-        coin = int.from_bytes(parts[-1], "little")
-        return self.pack(noisy ^ ((noisy ^ coin) & (1 << quantised)))
+        noisy = bytearray(self.pack(bits_below(self.threshold, parts)))
+        # Within one byte: the time of a long integer's arithmetic would tell where its highest bit is.
+        place, own = quantised >> 3, 1 << (quantised & 7)
+        noisy[place] = (noisy[place] & ~own) | (parts[-1][place] & own)
+        return bytes(noisy)
 
     def in_words(self) -> str:
         """The two bit probabilities."""

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from schemas.study import Question
 
 
+SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}
+
+
 class RecordMechanism(Mechanism):
     """features and response: the fields that are asked. binary: whether the response is a yes/no."""
 
@@ -48,8 +51,7 @@ class RecordMechanism(Mechanism):
         name = f"{self.field}.{self.response.id}"
         if self.response.bounds is not None:
             return signed_units(value, self.response.bounds, weight, name)
-        if value in ("yes", "no") and isinstance(value, str):
-            value = value == "yes"
-        if not isinstance(value, bool):
+        sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
+        if sign is None:
             raise AnswerError(name, "must be yes or no")
-        return weight if value else -weight
+        return sign * weight

@@ -3,7 +3,7 @@
 import struct
 
 from ldp_client.core.calibration import subset_size, truth_threshold_of_weights
-from ldp_client.core.randomness import random_bits, uniform_below
+from ldp_client.core.randomness import random_bits, read, uniform_below
 from ldp_client.mechanisms.unary import UnaryMechanism
 from schemas.rational import Rational
 
@@ -54,7 +54,7 @@ class SubsetSelection(UnaryMechanism):
     def _draw_others(self, random: "Source") -> "list[int]":
         """`size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early."""
         deck = list(range(self.choices - 1))
-        words = struct.unpack(f"<{self.size}I", random(4 * self.size))
+        words = struct.unpack(f"<{self.size}I", read(random, 4 * self.size))
         for place, word in enumerate(words):
             left = len(deck) - place
             chosen = place + (word % left if word < self._ceilings[place] else uniform_below(left, random))

@@ -29,7 +29,9 @@ class Sue(UnaryMechanism):
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """The true choice's bits xor the flips. The time does not depend on the answer."""
-        return self.pack((1 << quantised) ^ biased_bits(self.threshold, self.payload_size, random))
+        flips = bytearray(self.pack(biased_bits(self.threshold, self.payload_size, random)))
+        flips[quantised >> 3] ^= 1 << (quantised & 7)
+        return bytes(flips)
 
     def in_words(self) -> str:
         """The two bit probabilities."""

@@ -3,6 +3,7 @@
 import struct
 
 from ldp_client.core.calibration import CHOICE_BITS
+from ldp_client.core.randomness import read
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas.errors import StudyError
 
@@ -56,7 +57,7 @@ def biased_bits(threshold: int, size: int, random: "Source") -> int:
 
 def read_parts(count: int, size: int, random: "Source") -> "tuple[bytes, ...]":
     """So many random strings of `size` bytes, in one read."""
-    return struct.unpack(f"{size}s" * count, random(size * count))
+    return struct.unpack(f"{size}s" * count, read(random, size * count))
 
 
 def bits_below(threshold: int, parts: "tuple[bytes, ...]") -> int:

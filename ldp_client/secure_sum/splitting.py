@@ -2,7 +2,7 @@
 
 import struct
 
-from ldp_client.core.randomness import urandom
+from ldp_client.core.randomness import read, urandom
 from ldp_client.mechanisms.summed import MODULUS, WORD_BYTES
 from ldp_client.secure_sum.expansion import SEED_BYTES, expand
 
@@ -18,7 +18,7 @@ def split(vector: bytes, shares: int, expansion: str, random: "Source" = urandom
     """
     layout = f"<{len(vector) // WORD_BYTES}Q"
     left = list(struct.unpack(layout, vector))
-    seeds = [random(SEED_BYTES) for _ in range(shares - 1)]
+    seeds = [read(random, SEED_BYTES) for _ in range(shares - 1)]
     for seed in seeds:
         mask = struct.unpack(layout, expand(expansion, seed, len(vector)))
         left = [(word - part) % MODULUS for word, part in zip(left, mask)]

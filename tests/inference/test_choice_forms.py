@@ -18,6 +18,7 @@ from inference.models.small_samples import MOST_BITS, SmallSamples
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Report, Study
 from summaries import QuestionSummary, summarize
 from summaries.reductions import REDUCTIONS
@@ -167,7 +168,11 @@ def test_replicates_are_what_the_mechanism_sends(name: str) -> None:
     sums = []
     for _ in range(300):
         answers = random.choice(16, size=n, p=shares)
-        sums.append(REDUCTIONS[name].reduce(mechanism, mechanism.perturb_many(answers, random.bytes))[:size])
+        sums.append(
+            REDUCTIONS[name].reduce(
+                mechanism, mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
+            )[:size]
+        )
     found = supports(mechanism, np.zeros(16), n)
     drawn = np.stack([found.draw({"p": shares}, random) for _ in range(300)])
     away = (drawn.mean(axis=0) - np.mean(sums, axis=0)) / (np.std(sums, axis=0) * (2 / 300) ** 0.5)

@@ -14,6 +14,7 @@ from inference.sampling import sample
 from inference.simulated.answers import Truth, draw_answers
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from schemas.errors import InputError, SummaryError
 from summaries import QuestionSummary, Summary
@@ -96,7 +97,7 @@ def test_replicated_records_are_what_devices_send():
     }
     own = {name: float(value) for name, value in Scale(question).parameters(sites).items()}
     answers = draw_answers(question, Truth(own, sites), 40_000, random)
-    sent = mechanism.perturb_many(answers, random.bytes)
+    sent = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
     found = records(mechanism, np.column_stack(record_rows(mechanism, sent)))
     drawn = found.draw(sites, random)
     away = (found.observed - drawn) / np.sqrt(found.observed + drawn + 1)

@@ -15,6 +15,7 @@ from inference.simulated.totals import among, exact_total, noisy_total
 from ldp_client import mechanism_for
 from ldp_client.cli import main
 from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.strips import normal
 from ldp_client.mechanisms.summed_gaussian import SummedChoice
 from schemas import Study
@@ -25,8 +26,7 @@ PEOPLE = 200
 NORMAL_95 = 1.6449
 
 
-def zeros(size):
-    return bytes(size)
+zeros = NotForRealAnswers(bytes)
 
 
 def of_each(answers):

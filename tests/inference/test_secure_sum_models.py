@@ -16,6 +16,7 @@ from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
 from inference.models import marginals, model_for, summed
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary
 from tests.inference.simulation import (
@@ -130,7 +131,7 @@ def total_of(mechanism, answers, random):
         counted[repr(answer)] = (answer, counted.get(repr(answer), (answer, 0))[1] + 1)
     total = np.zeros(mechanism.size)
     for answer, times in counted.values():
-        words = mechanism.perturb(answer, lambda size: bytes(size))
+        words = mechanism.perturb(answer, NotForRealAnswers(bytes))
         total += times * np.frombuffer(words, dtype="<i8")
     noise = random.normal(0, 2.0**NOISE_BITS * np.sqrt(len(answers)), mechanism.size)
     return QuestionSummary(len(answers), np.rint(total + noise).astype(np.int64))

@@ -12,6 +12,7 @@ from ldp_client.bulk import noise, numbers, perturbing
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Study
 from schemas.errors import AnswerError
@@ -85,7 +86,7 @@ def spelled(word):
     """Random bytes that make every fraction `word`, 8 digits at a time from the highest."""
     digits = [word >> (8 * part + place) & 1 for part in (3, 2, 1, 0) for place in range(8)]
     stream = iter([1 - digit for digit in digits])
-    return lambda size: bytes([255 * next(stream)]) * size
+    return NotForRealAnswers(lambda size: bytes([255 * next(stream)]) * size)
 
 
 @pytest.mark.parametrize("threshold", [1, 255, 256, 1155094610, 1 << 31, WORD - 256, WORD - 1])

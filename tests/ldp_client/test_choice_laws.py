@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms import hadamard, olh
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
@@ -164,7 +165,8 @@ def test_time_and_bytes_do_not_depend_on_the_answer(name):
         for index in range(m.choices):
             random = np.random.default_rng(seed)
             sizes = []
-            m.randomise(index, lambda size: (sizes.append(size), random.bytes(size))[1])  # noqa: B023
+            noted = lambda size: (sizes.append(size), random.bytes(size))[1]  # noqa: B023, E731
+            m.randomise(index, NotForRealAnswers(noted))
             taken.add(tuple(sizes))
         assert len(taken) == 1
 
@@ -200,7 +202,7 @@ def test_hash_functions_are_drawn_below_the_prime():
     m = mechanism("olh", {"count": 100}, "1")
     drawn = [b"\xff\xff\xff\xff", b"\x00\x00\x00\x03", b"\x00\x00\x00\x04", b"\x00\x00\x00\x06"]
     stream = iter([*drawn, bytes(4), bytes(4)])
-    payload = m.perturb(9, lambda _size: next(stream))
+    payload = m.perturb(9, NotForRealAnswers(lambda _size: next(stream)))
     assert payload == bytes([0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, (81 + 2 * 9 + 3) % m.hashes])
 
 
@@ -232,7 +234,7 @@ def test_randomized_response_flips_exactly_at_its_threshold():
 
     def report(draw):
         stream = iter([draw.to_bytes(4, "big"), bytes(4)])
-        return m.perturb("teacher", lambda _size: next(stream))
+        return m.perturb("teacher", NotForRealAnswers(lambda _size: next(stream)))
 
     assert report(m.threshold - 1) == b"\x02"
     assert report(m.threshold) == b"\x00"
@@ -245,7 +247,7 @@ def test_unary_bits_compare_exactly_with_their_threshold(name):
 
     def bit_of_first_choice(fraction_value):
         digits = bytes([1 - (fraction_value >> place & 1) for place in range(32)])
-        return m.perturb("teacher", lambda size: digits + bytes(size - 32))[0] & 1
+        return m.perturb("teacher", NotForRealAnswers(lambda size: digits + bytes(size - 32)))[0] & 1
 
     assert bit_of_first_choice(m.threshold - 1) == 1
     assert bit_of_first_choice(m.threshold) == 0

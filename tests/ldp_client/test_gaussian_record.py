@@ -7,6 +7,7 @@ from scipy.special import ndtr
 
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import gaussian_radius
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
 from schemas.errors import ReportError, StudyError
@@ -148,7 +149,8 @@ def test_bytes_read_do_not_depend_on_the_answer_and_outputs_differ_by_the_shift(
         noisy, taken = [], []
         for answer in (low, high):
             random, sizes = np.random.default_rng(seed), []
-            payload = m.perturb(answer, lambda size: (sizes.append(size), random.bytes(size))[1])  # noqa: B023
+            noted = lambda size: (sizes.append(size), random.bytes(size))[1]  # noqa: B023, E731
+            payload = m.perturb(answer, NotForRealAnswers(noted))
             noisy.append(unpack_signed(payload[:end]))
             taken.append(sizes)
         assert taken[0] == taken[1]

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from ldp_client import mechanism_for
 from ldp_client.core.quantise import signed_units
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms import MECHANISMS
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
@@ -108,10 +109,11 @@ def test_noise_does_not_depend_on_the_answer():
             assert np.array_equal(np.subtract(*noisy), shift)
 
 
-class Replay:
+class Replay(NotForRealAnswers):
     """A repeatable byte stream; with seed None it makes noise of 0."""
 
     def __init__(self, seed):
+        super().__init__(self)
         self.random = np.random.default_rng(seed) if seed is not None else None
         self.used = 0
 

@@ -7,7 +7,7 @@ import mpmath
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.core.randomness import urandom
+from ldp_client.core.randomness import NotForRealAnswers, urandom
 from schemas import Study
 from tests import studies
 from tests.ldp_client.exact_laws import WHOLE, coin, faults, fraction, law_of, uniform, worst_ratio
@@ -97,7 +97,7 @@ class _Again:
 @pytest.mark.parametrize("question", [studies.MEMOIZED, studies.MEMOIZED_BITS])
 def test_reports_of_one_permanent_answer_scatter_around_it(question):
     m = mechanism_for(Study(studies.document(question)).questions[0])
-    state = m.permanent(1, lambda size: bytes([255]) * size)
+    state = m.permanent(1, NotForRealAnswers(lambda size: bytes([255]) * size))
     law = law_of(_Again(m), state, stages(m)[1])
     seen = Counter(m.instantaneous(state, urandom) for _ in range(SAMPLES))
     assert follows([seen[payload] for payload in law], [float(chance) for chance in law.values()])

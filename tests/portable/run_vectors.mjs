@@ -28,6 +28,7 @@ function streamOf({ head = "", seed }) {
     return taken;
   };
   stream.taken = 0;
+  stream.forTests = true;
   return stream;
 }
 

@@ -7,6 +7,7 @@ import json
 from binascii import hexlify, unhexlify
 
 from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms import mechanism_for
 from schemas.errors import AnswerError, StudyError
 from schemas.report import report_id_of
@@ -53,7 +54,7 @@ def outcome(mechanism, draw):
     """What one draw gives: payload and bytes read, or the field of the answer that was refused."""
     stream = stream_of(draw)
     try:
-        payload = mechanism.perturb(decoded(draw["answer"]), stream.read)
+        payload = mechanism.perturb(decoded(draw["answer"]), NotForRealAnswers(stream.read))
     except AnswerError as error:
         return {"refused": error.field, "bytes": stream.taken}
     return {"payload": hexlify(payload).decode(), "bytes": stream.taken}
@@ -65,7 +66,7 @@ def report_outcome(entry):
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     stream = stream_of(entry)
     answers = {name: decoded(entry["answers"][name]) for name in entry["answers"]}
-    report = perturb_answers(study, mechanisms, answers, stream.read)
+    report = perturb_answers(study, mechanisms, answers, NotForRealAnswers(stream.read))
     assert report.id == report_id_of(report.secret)
     # These vectors are older than secrets: what was drawn stands in the place of the id that is made of it.
     report.id = hexlify(report.secret).decode()

@@ -16,6 +16,7 @@ from collector.secure_sum import node_client
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from summaries import Summary
@@ -37,7 +38,7 @@ def exact_sums(network, devices):
     """What the statistics of so many equal devices sum to, without any noise."""
     sums = {}
     for name, mechanism in network.mechanisms.items():
-        words = np.frombuffer(mechanism.perturb(ANSWERS[name], lambda size: bytes(size)), dtype="<i8")
+        words = np.frombuffer(mechanism.perturb(ANSWERS[name], NotForRealAnswers(bytes)), dtype="<i8")
         sums[name] = words.astype(float) * devices
     return sums
 

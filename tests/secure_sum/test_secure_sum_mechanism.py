@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms.summed import summed_distance
 from schemas import Study
 from schemas.errors import AnswerError, ReportError, StudyError
@@ -30,7 +31,7 @@ WORST_ANSWERS = {
 
 def exact_vector(mechanism, answer):
     """The integers without noise: a source of zero bytes gives the same noise to every answer."""
-    words = mechanism.perturb(answer, lambda size: bytes(size))
+    words = mechanism.perturb(answer, NotForRealAnswers(bytes))
     return np.frombuffer(words, dtype="<i8").astype(object)
 
 

@@ -19,16 +19,15 @@ export const mechanism = {
 };
 
 function build(question) {
-  const { features, norm, response, mechanism: { epsilon: [top, bottom], delta, response_share } } = question;
-  const [part, whole] = response_share;
-  const isNumber = response.bounds ? 1 : 0;
+  const { features, norm, response: { bounds }, mechanism: stated } = question;
+  const { epsilon: [top, bottom], delta, response_share: [part, whole] } = stated;
+  const isNumber = bounds ? 1 : 0;
   const entries = features.length + isNumber;
   // The response's share is one of ε, or of the square of the distance that the noise hides.
   const epsilonOf = (share) => [top * share, bottom * whole];
   const distance = gaussianRadius(epsilonOf(isNumber ? whole : whole - part), delta, entries);
-  const square = distance * distance;
-  const ofResponse = isNumber ? (square * part) / whole : 0n;
-  const radius = isqrt(square - ofResponse) / 2n;
+  const ofResponse = isNumber && (distance * distance * part) / whole;
+  const radius = isqrt(distance * distance - BigInt(ofResponse)) / 2n;
   const grid = (radius * norm[1]) / norm[0];
   const size = isNumber ? Number(isqrt(ofResponse) / 2n) : 1;
   const threshold = truthThreshold(epsilonOf(part), 2);
@@ -42,11 +41,11 @@ function build(question) {
   }
 
   function randomise(quantised, random) {
-    const noisy = normal(entries, random).map((noise, index) => quantised[index] + noise);
-    const coin = isNumber ? [] : [truthOrOther(Number(quantised.at(-1) > 0), 2, threshold, random)];
-    return Uint8Array.of(...packSigned(noisy), ...coin);
+    const noisy = packSigned(normal(entries, random).map((noise, index) => quantised[index] + noise));
+    if (isNumber) return noisy;
+    return Uint8Array.of(...noisy, truthOrOther(Number(quantised.at(-1) > 0), 2, threshold, random));
   }
 
-  const payloadSize = 4 * entries + 1 - isNumber;
-  return { integers: { distance, radius, grid }, payloadSize, quantise, randomise };
+  const integers = { distance, radius, grid };
+  return { integers, payloadSize: 4 * entries + 1 - isNumber, quantise, randomise };
 }

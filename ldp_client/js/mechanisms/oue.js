@@ -1,6 +1,7 @@
 /** Optimized unary encoding (Wang et al. 2017): one noisy bit for each choice. */
 
 import { CHOICE_BITS, unaryThreshold } from "../calibration.js";
+import { take } from "../randomness.js";
 import { checkOdds, choice, choiceIndex } from "./choice.js";
 import { biasedBits, oneHot, trimmed, unarySize } from "./unary.js";
 
@@ -14,7 +15,7 @@ function build(question) {
 
   function randomise(quantised, random) {
     const bits = biasedBits(threshold, payloadSize, random);
-    const coins = random(payloadSize);
+    const coins = take(random, payloadSize);
     const places = oneHot(bits, quantised);
     const kept = bits.map((byte, index) => (byte & ~places[index]) | (coins[index] & places[index]));
     return trimmed(kept, question.choices.length);

@@ -8,6 +8,7 @@ import {
 
 const NUMBER_FIELD = object({ id: identifier, bounds });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
+const SIGNS = new Map([["no", -1], [false, -1], ["yes", 1], [true, 1]]);
 const LINEAR = "linear_regression";
 const LOGISTIC = "logistic_regression";
 
@@ -22,7 +23,7 @@ export const record = {
 };
 
 export function checkRecord({ features, response: { id, bounds }, model, path }) {
-  check(!features.some((feature) => feature.id === id), `${path}.response.id`);
+  check(features.every((feature) => feature.id !== id), `${path}.response.id`);
   oneOf(bounds ? LINEAR : LOGISTIC)(model.name, `${path}.model.name`);
 }
 
@@ -31,15 +32,11 @@ export function checkRecord({ features, response: { id, bounds }, model, path })
  * −weight..weight (a yes/no at the ends). Throws LdpkitError "answer".
  */
 export function fieldsOf({ id, features, response }, answer, size, weight) {
-  const fields = [...features, response];
-  checkNames(answer, fields.map((field) => field.id), id);
-  const units = fields.map(({ id: name, bounds }, index) => {
+  checkNames(answer, [...features, response].map((field) => field.id), id);
+  const unitsOf = (most) => ({ id: name, bounds }) => {
     const path = `${id}.${name}`;
-    const most = index < features.length ? size : weight;
     if (bounds) return signedUnits(answer[name], bounds, most, path);
-    const place = ["no", false, "yes", true].indexOf(answer[name]);
-    if (place < 0) fail("answer", "must be yes or no", path);
-    return place < 2 ? -most : most;
-  });
-  return [units.slice(0, -1).map(BigInt), units.at(-1)];
+    return most * (SIGNS.get(answer[name]) ?? fail("answer", "must be yes or no", path));
+  };
+  return [features.map(unitsOf(size)).map(BigInt), unitsOf(weight)(response)];
 }

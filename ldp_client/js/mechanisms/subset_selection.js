@@ -1,7 +1,7 @@
 /** Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set of choices, the true one likely in it. */
 
 import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThresholdOfWeights } from "../calibration.js";
-import { randomUint32, uniformBelow, viewOf } from "../randomness.js";
+import { randomUint32, take, uniformBelow, viewOf } from "../randomness.js";
 import { checkOdds, choice, choiceIndex } from "./choice.js";
 import { unarySize } from "./unary.js";
 
@@ -40,7 +40,7 @@ function subsetSize(epsilon, choices) {
 /** `size` distinct numbers below count in uniformly random order: a shuffle that stops early. */
 function drawOthers(count, size, random) {
   const deck = Array.from({ length: count }, (_, index) => index);
-  const words = viewOf(random(4 * size));
+  const words = viewOf(take(random, 4 * size));
   for (let place = 0; place < size; place++) {
     const left = count - place;
     const word = words.getUint32(4 * place, true);

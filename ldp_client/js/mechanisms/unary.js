@@ -1,6 +1,7 @@
 /** What mechanisms that send one bit for each choice share. */
 
 import { CHOICE_BITS } from "../calibration.js";
+import { take } from "../randomness.js";
 import { check } from "../shapes.js";
 
 const MOST_CHOICES = 65536;
@@ -13,7 +14,7 @@ export function unarySize({ choices, path }) {
 
 /** 8 × size bits, each 1 with probability threshold / 2**32. Bit-sliced: lowest digit first. */
 export function biasedBits(threshold, size, random) {
-  const buffer = random(size * Number(CHOICE_BITS));
+  const buffer = take(random, size * Number(CHOICE_BITS));
   const bits = new Uint8Array(size);
   for (let digit = 0; digit < CHOICE_BITS; digit++) {
     const isOne = (threshold >> BigInt(digit)) & 1n;

@@ -1,0 +1,78 @@
+"""Tries to learn an answer from a board with 32-bit floats by bounds that overflow: an error is a bit."""
+
+import struct
+
+import pytest
+
+from ldp_client.core.quantise import position
+from ldp_client.mechanisms import mechanism_for
+from schemas import Study
+from schemas.errors import StudyError
+from schemas.rational import Rational
+from tests import studies
+
+
+def single(value):
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+class Single(float):
+    """A float of 32 bits, as far as bounds and positions calculate with them."""
+
+    def __new__(cls, value):
+        return super().__new__(cls, single(value))
+
+    def __sub__(self, other):
+        return Single(float(self) - float(other))
+
+    def __rsub__(self, other):
+        return Single(float(other) - float(self))
+
+
+BOUNDS = [
+    ["-1e60", "0"],
+    ["0", "1e39"],
+    ["-3e38", "3e38"],
+    ["16777216", "16777216.5"],
+    ["1e-50", "2e-50"],
+    ["-1e60", "1e60"],
+]
+QUESTIONS = [
+    lambda bounds: {**studies.NUMBER, "bounds": bounds},
+    lambda bounds: {**studies.LINEAR, "features": [{"id": "age", "bounds": bounds}]},
+    lambda bounds: {**studies.LINEAR, "response": {"id": "rate", "bounds": bounds}},
+]
+
+
+@pytest.fixture
+def small_board(monkeypatch):
+    """float() gives a plain float in CPython, so what the bounds are read as is replaced."""
+    exact = Rational.__float__
+    monkeypatch.setattr(Rational, "__float__", lambda self: single(exact(self)))
+    monkeypatch.setattr("schemas.fields.float", Single, raising=False)
+
+
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_the_board_cannot_represent_is_refused_before_an_answer_is_looked_at(
+    small_board, bounds, question
+):
+    del small_board
+    with pytest.raises(StudyError, match="bounds"):
+        Study(studies.document(question(bounds)))
+
+
+@pytest.mark.parametrize("bounds", [["-1e60", "0"], ["0", "1e39"], ["16777216", "16777216.5"]], ids=str)
+def test_other_devices_answer_it(bounds):
+    asked = Study(studies.document({**studies.NUMBER, "bounds": bounds})).questions[0]
+    for answer in (-1e300, -1.0, 0.0, 5, 1e300, float("inf")):
+        assert len(mechanism_for(asked).perturb(answer)) == 4
+
+
+@pytest.mark.parametrize("low", [float("-inf"), float("nan"), -1e308])
+@pytest.mark.parametrize("answer", [float("-inf"), -5.0, 0.0, 1e308, float("inf")])
+def test_no_position_is_an_error(low, answer):
+    assert 0.0 <= position(answer, (low, 1e308), "hours") <= 1.0

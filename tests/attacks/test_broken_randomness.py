@@ -1,0 +1,181 @@
+"""Tries to get an answer through with a source of random bytes that is short, stuck, biased or a simulator's.
+
+The device must refuse all of these before it makes a report, in Python, in bulk and in JavaScript.
+"""
+
+import functools
+import hashlib
+import itertools
+import json
+import math
+import os
+import random
+import secrets
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ldp_client.answering import perturb_answers
+from ldp_client.core import randomness
+from ldp_client.core.randomness import PROPORTION_CUTOFF, REPETITION_CUTOFF, WINDOW, NotForRealAnswers
+from ldp_client.mechanisms import mechanism_for
+from ldp_client.secure_sum.splitting import split
+from schemas import Study
+from schemas.errors import RandomnessError
+from tests import studies
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+
+STUDY = Study(studies.document(*studies.ALL, *studies.NEWER))
+ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
+MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
+
+
+def mostly_seven(size):
+    return bytes(7 if byte < 64 else byte for byte in os.urandom(size))
+
+
+class Breaking:
+    """Sound for a while, then stuck."""
+
+    def __init__(self):
+        self.left = 5000
+
+    def __call__(self, size):
+        self.left -= size
+        return os.urandom(size) if self.left > 0 else bytes(size)
+
+
+BROKEN = {
+    "short": lambda size: os.urandom(size)[:-1],
+    "none": lambda _size: b"",
+    "long": lambda size: os.urandom(size + 1),
+    "text": lambda size: "x" * size,
+    "list": lambda size: list(os.urandom(size)),
+    "zeros": bytes,
+    "ones": lambda size: b"\xff" * size,
+    "biased": mostly_seven,
+    "restarted": lambda size: hashlib.shake_128(b"seed").digest(size),
+    "getrandbits": random.getrandbits,
+    "randbytes": random.randbytes,
+    "seeded": random.Random(3).randbytes,
+    "partial": functools.partial(random.Random(3).randbytes),
+    "random": random.random,
+    "numpy": np.random.default_rng(1).bytes,
+    "numpy's old": np.random.RandomState(1).bytes,
+    "numpy's own": np.random.bytes,
+}
+
+
+def ways(source):
+    """Every way in for a source, as a function without arguments."""
+    for name, m in MECHANISMS.items():
+        yield lambda m=m, name=name: m.perturb(ANSWERS[name], source)
+        yield lambda m=m, name=name: m.randomise(m.quantise(ANSWERS[name]), source)
+        yield lambda m=m, name=name: m.perturb_many([ANSWERS[name]] * 3, source)
+    yield lambda: perturb_answers(STUDY, MECHANISMS, ANSWERS, source)
+    yield lambda: split(bytes(16), 2, "chacha20", source)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_source_makes_no_report(name):
+    for way in ways(BROKEN[name]):
+        with pytest.raises(RandomnessError):
+            way()
+
+
+def test_a_source_that_breaks_later_makes_no_report_from_then_on():
+    source, m = Breaking(), MECHANISMS["hours"]
+    for _ in range((5000 - 2 * WINDOW) // 12 - 10):
+        m.perturb(3, source)
+    source.left = 0
+    with pytest.raises(RandomnessError):
+        m.perturb(3, source)
+    source.left = 10**6
+    with pytest.raises(RandomnessError):
+        m.perturb(3, source)
+
+
+@pytest.mark.parametrize("source", [os.urandom, secrets.token_bytes, random.SystemRandom().randbytes])
+def test_sound_sources_pass(source):
+    for _ in range(300):
+        perturb_answers(STUDY, MECHANISMS, ANSWERS, source)
+
+
+def test_recorded_bytes_are_let_in_by_name_alone_and_their_length_is_checked():
+    m = MECHANISMS["hours"]
+    assert m.words(m.perturb(12, NotForRealAnswers(bytes))) == [m.levels]
+    with pytest.raises(RandomnessError):
+        m.perturb(12, NotForRealAnswers(lambda size: bytes(size - 1)))
+
+
+def test_the_cutoffs_have_the_false_alarm_rate_that_is_stated():
+    assert 256.0 ** -(REPETITION_CUTOFF - 1) <= 2.0**-64
+    counts = range(PROPORTION_CUTOFF - 2, WINDOW)
+
+    def chance(least):
+        ways = sum(math.comb(WINDOW - 1, n) * 255 ** (WINDOW - 1 - n) for n in range(least, WINDOW))
+        return Fraction(ways, 256 ** (WINDOW - 1))
+
+    assert chance(counts[1]) <= 2.0**-64 < chance(counts[0])
+
+
+@pytest.mark.parametrize("step", [1, 3, 12, 700, 1500])
+@pytest.mark.parametrize("start", range(0, 40, 7))
+def test_the_cutoffs_are_exact_however_the_bytes_are_read(step, start):
+    """A run of one byte less than the cutoff passes, one at the cutoff does not; the same for counts."""
+    ground = bytes(itertools.islice(itertools.cycle(range(256)), 4096))
+
+    def verdict(content):
+        health = randomness.Health.__new__(randomness.Health)
+        health._last, health._window, health._problem = b"", b"", ""
+        places = iter(range(0, len(content), step))
+        health.source = lambda _size: content[(at := next(places)) : at + step]
+        try:
+            for _ in range(len(content) // step):
+                health.read(step)
+        except RandomnessError:
+            return False
+        return True
+
+    for length, passes in ((REPETITION_CUTOFF - 1, True), (REPETITION_CUTOFF, False)):
+        place = 1000 + start
+        run = bytes([ground[place - 1] ^ 128]) * length
+        assert verdict(ground[:place] + run + ground[place + length :]) == passes
+    for count, passes in ((PROPORTION_CUTOFF - 1, True), (PROPORTION_CUTOFF, False)):
+        window = bytearray(byte or 1 for byte in ground[:WINDOW])
+        window[0 : 2 * count : 2] = bytes(count)
+        assert verdict(bytes(window) + ground) == passes
+
+
+JAVASCRIPT_ATTACK = """
+const {{ mechanismFor, parseStudy, perturbAnswers }} = await import("{port}");
+globalThis.crypto ??= (await import("node:crypto")).webcrypto;
+const study = await parseStudy({text});
+const answers = {answers};
+const sources = [
+  () => Math.random(),
+  Math.random,
+  (size) => Uint8Array.from({{ length: size }}, () => 256 * Math.random()),
+  (size) => new Uint8Array(size),
+  (size) => new Uint8Array(size - 1),
+  Object.assign((size) => new Uint8Array(size - 1), {{ forTests: true }}),
+  null,
+];
+let made = 0;
+for (const source of sources) {{
+  for (const asked of study.questions) {{
+    try {{ mechanismFor(asked).perturb(answers[asked.id], source); made++; }} catch {{}}
+  }}
+  try {{ perturbAnswers(study, answers, source); made++; }} catch {{}}
+}}
+perturbAnswers(study, answers);
+console.log(made);
+"""
+
+
+def test_javascript_takes_no_source_but_the_browsers_own():
+    text = json.dumps(STUDY.to_json())
+    script = JAVASCRIPT_ATTACK.format(port=JAVASCRIPT / "index.js", text=text, answers=json.dumps(ANSWERS))
+    assert npm.node("--input-type=module", "-e", script).strip() == "0"
