@@ -22,7 +22,7 @@ export const viewOf = ({ buffer }) => new DataView(buffer);
  */
 export function take(random, size) {
   const bytes = (random === systemRandom || random.forTests) && random(size);
-  return bytes.length === size ? bytes : fail("input", "random: not secret");
+  return bytes?.length === size ? bytes : fail("input", "random: not secret");
 }
 
 export const randomUint32 = (random) => viewOf(take(random, 4)).getUint32(0);

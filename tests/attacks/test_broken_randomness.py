@@ -168,9 +168,9 @@ for (const source of sources) {{
   for (const asked of study.questions) {{
     try {{ mechanismFor(asked).perturb(answers[asked.id], source); made++; }} catch {{}}
   }}
-  try {{ perturbAnswers(study, answers, source); made++; }} catch {{}}
+  try {{ await perturbAnswers(study, answers, source); made++; }} catch {{}}
 }}
-perturbAnswers(study, answers);
+await perturbAnswers(study, answers);
 console.log(made);
 """
 
