@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 
 from flask import Blueprint, Flask
 
@@ -37,7 +38,7 @@ def create_app(
     app.extensions[EXTENSION] = collector
     handling.install(app)
     app.url_value_preprocessor(check_study_id)
-    app.after_request(harden)
+    app.after_request(partial(harden, defaults=collector.headers))
     if collector.node is not None:
         _register(app, studies, shares, health)
     else:

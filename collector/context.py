@@ -9,6 +9,7 @@ from functools import partial
 
 from flask import current_app
 
+from collector.http.headers import Headers, default_headers
 from collector.metrics import Metrics
 from collector.operator.keys import hash_key
 from collector.operator.overview import Recent, recent_studies
@@ -63,6 +64,7 @@ class Collector:
     token_hash: bytes | None
     signers: tuple[PublicKey, ...]
     node: Node | None
+    headers: Headers
     parsing: Room
 
     @classmethod
@@ -74,6 +76,8 @@ class Collector:
         """
         database = Database(settings.database, settings.busy_timeout)
         check(database)
+        with database.read() as session:
+            headers = default_headers(queries.identity(session))
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
         rules = RuleBook(database)
         store = partial(intake.store, database, rules.find, calendar)
@@ -90,7 +94,7 @@ class Collector:
         counted = (limits, deletions, metrics, studies, current)
         parsing = Room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read")
         held = (settings, database, rules, writer, *counted, today, token_hash)
-        return cls(*held, signers, node, parsing)
+        return cls(*held, signers, node, headers, parsing)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""

@@ -128,7 +128,7 @@ REPORTS = (
         "/v1/studies/{study_id}/reports/{report_id}",
         "withdrawReport",
         "Delete a report for good; only its id is kept, so that no late copy brings it back.",
-        {204: ("Withdrawn", {})},
+        {200: ("Withdrawn", _json("Withdrawal"))},
         (*RIGHT, problems.STUDY_UNKNOWN, problems.REPORT_UNKNOWN, problems.PARAMETER_INVALID, *WRITE),
         (STUDY_ID, REPORT_ID, WITHDRAWAL_HEADER),
     ),

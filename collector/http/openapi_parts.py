@@ -48,6 +48,7 @@ SCHEMAS: Document = {
     "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
     "Closed": object_of({"id": TEXT, "version": COUNT, "closed": {"const": True}}),
     "Receipt": object_of({"id": TEXT, "result": {"enum": ["stored", "duplicate"]}}),
+    "Withdrawal": object_of({"id": TEXT, "result": {"const": "withdrawn"}}),
     "BatchResult": object_of(
         {"stored": COUNT, "duplicates": COUNT, "failed": {"type": "array", "items": reference("Failure")}}
     ),
@@ -59,10 +60,11 @@ SCHEMAS: Document = {
             "status": COUNT,
             "detail": TEXT,
             "advice": TEXT,
+            "digest": TEXT,
             "field": TEXT,
             "failed": {"type": "array", "items": reference("Failure")},
         },
-        optional=("advice", "field", "failed"),
+        optional=("advice", "digest", "field", "failed"),
     ),
     "Summary": object_of(
         {

@@ -55,7 +55,7 @@ SHARES = (
         "/v1/studies/{study_id}/shares/{report_id}",
         "withdrawShare",
         "Delete a share for good, while the study is open.",
-        {204: ("Withdrawn", {})},
+        {200: ("Withdrawn", {JSON: reference("Withdrawal")})},
         (
             *RIGHT,
             problems.STUDY_UNKNOWN,

@@ -1,7 +1,8 @@
 """Every way a request can fail, and the problem document (RFC 9457) that says so.
 
 A type never changes meaning. 4xx is only for what can never succeed as sent (425 and 429 aside,
-which say when to come back): devices drop a report on 4xx and send it again on 5xx.
+which say when to come back). Devices drop a report at a refusal of a few types, if it names the digest of
+the study that they answered and comes from the collector that published it; they keep it at any other.
 """
 
 from __future__ import annotations
@@ -190,6 +191,15 @@ class ProblemError(LdpkitError):
         self.field = field
         self.headers = headers or {}
         self.more = more or {}
+
+    def naming(self, digest: str) -> ProblemError:
+        """The same refusal of a report, with the digest of the study as it is published here.
+
+        A new one, as several requests may share what was raised. What time can heal names nothing.
+        """
+        if self.kind.retry_after is not None:
+            return self
+        return ProblemError(self.kind, self.detail, self.field, self.headers, {**self.more, "digest": digest})
 
     def document(self) -> dict[str, object]:
         """The members of the problem document."""

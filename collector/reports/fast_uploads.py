@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from collector.http.handling import problem_of
-from collector.http.headers import DEFAULTS, harden
+from collector.http.headers import harden
 from collector.reports import batches, intake
 from collector.reports.canonical_form import digest_of
 from collector.reports.packing import PackedReport
@@ -61,10 +61,12 @@ class FastUploads:
             status, document = self._store(study_id, report_id, reports, environ.get(INVITATION))
         except Exception as error:
             problem = problem_of(error)
+            if report_id is not None:
+                problem = problem.naming(digest_of(body).decode("ascii", "replace"))
             self._collector.metrics.count(0, 0, [problem.kind.name])
-            return harden(problem.response())(environ, start_response)
+            return harden(problem.response(), self._collector.headers)(environ, start_response)
         answer = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-        headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *DEFAULTS]
+        headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *self._collector.headers]
         start_response(status, headers)
         return [answer]
 

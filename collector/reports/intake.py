@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, timedelta
 from enum import Enum
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple, Union
 
+from collector.http.handling import problem_of
 from collector.http.problems import (
     INVITATION_NEEDED,
     REPORT_CONFLICT,
@@ -70,6 +72,19 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
         _require_study(collector, study_id)
         raise ReportError("version", f"the study has no version {report.version}") from None
     return rules.pack(report)
+
+
+@contextmanager
+def naming_study(collector: Collector, study_id: str, version: int) -> Iterator[None]:
+    """Have what is refused within name the study's digest, as it is published here."""
+    try:
+        yield
+    except Exception as error:
+        try:
+            digest = collector.rules.find(study_id, version).study.digest
+        except UnknownVersionError:
+            raise error from None
+        raise problem_of(error).naming(digest) from error
 
 
 def submit(

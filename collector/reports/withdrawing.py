@@ -7,45 +7,74 @@ import math
 import time
 from collections.abc import Callable
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
 from collector.http.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError
 from collector.metrics import Metrics
 from collector.reports.limits import TokenBucket
-from collector.reports.running_summary import FindRules, take_back_reports
+from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
 from collector.studies.publishing import unknown_study
 
+if TYPE_CHECKING:
+    from collector.context import Collector
+
+WITHDRAWN = "withdrawn"
 LOGGER = logging.getLogger("collector")
 
 
-def withdraw(session: Session, find: FindRules, study_id: str, report_id: bytes) -> None:
-    """Delete a report but for its id; doing so again changes nothing.
+def withdraw(
+    collector: Collector,
+    study_id: str,
+    report_id: bytes,
+    by_device: bool,
+    refuse: Callable[[queries.StudyState], None] = lambda _study: None,
+) -> None:
+    """Delete a report but for its id, durable on return; doing so again changes nothing.
 
-    Raises ProblemError for an unknown study or report.
+    by_device: as its device asked, who gets its way also before the report has come. refuse: raises where the
+    study lets no report go. Raises ProblemError for an unknown study, for an unknown report that no device
+    asks for, and above the limits.
     """
-    study = queries.study_state(session, study_id, keep=True)
-    if study is None:
-        raise unknown_study(study_id)
-    report = queries.withdraw_report(session, study.number, report_id)
-    if report is None:
-        raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
-    take_back_reports(session, find, study_id, study.number, [report])
+
+    def act(session: Session) -> None:
+        study = queries.study_state(session, study_id, keep=True)
+        if study is None:
+            raise unknown_study(study_id)
+        refuse(study)
+        report = queries.withdraw_report(session, study.number, report_id)
+        if report is None and not by_device:
+            raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
+        if report is None and not study.closed:
+            collector.deletions.take_unknown()
+            if not queries.insert_withdrawn(session, study.number, collector.today(), report_id):
+                # It came meanwhile.
+                report = queries.withdraw_report(session, study.number, report_id)
+        if report is not None:
+            take_back_reports(session, collector.rules.find, study_id, study.number, [report])
+
+    collector.deletions.take()
+    collector.writer.act(act)
+    collector.deletions.count(by_device)
 
 
 class Deletions:
     """The deletions that one process was asked for by right: limited in rate, counted, and logged as counts.
 
-    rate: a second, 0 for no limit. A log line says how many there were since the last one, and is written
-    for every LINE_EVERY of them, or with the first after LINE_SECONDS: no line dates one deletion.
+    rate: a second, 0 for no limit; of reports that are not held UNKNOWN_SHARE of it, as anybody can draw a
+    secret, and each is a row that stays. A log line says how many there were since the last one, and is
+    written for every LINE_EVERY of them, or with the first after LINE_SECONDS: no line dates one deletion.
     """
 
+    UNKNOWN_SHARE = 0.1
     LINE_EVERY = 100
     LINE_SECONDS = 600.0
 
     def __init__(self, rate: float, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._bucket = TokenBucket(rate, clock)
+        self._unknown = TokenBucket(self.UNKNOWN_SHARE * rate, clock)
         self._metrics = metrics
         self._clock = clock
         self._lock = Lock()
@@ -54,13 +83,11 @@ class Deletions:
 
     def take(self) -> None:
         """Admit one more. Raises ProblemError above the limit."""
-        seconds = self._bucket.let_in(1)
-        if seconds:
-            retry = {"Retry-After": str(math.ceil(seconds))}
-            raise ProblemError(
-                TOO_MANY_DELETIONS, "more deletions came than are made a second", headers=retry
-            )
-        self._bucket.settle(1, 1)
+        _take(self._bucket)
+
+    def take_unknown(self) -> None:
+        """Admit one more of a report that is not held. Raises ProblemError above the limit."""
+        _take(self._unknown)
 
     def count(self, by_device: bool) -> None:
         """Add one that is durable. by_device: with the report's secret, else with an operator's key."""
@@ -84,3 +111,11 @@ class Deletions:
         )
         self._unlogged = {True: 0, False: 0}
         self._logged = self._clock()
+
+
+def _take(bucket: TokenBucket) -> None:
+    seconds = bucket.let_in(1)
+    if seconds:
+        retry = {"Retry-After": str(math.ceil(seconds))}
+        raise ProblemError(TOO_MANY_DELETIONS, "more deletions came than are made a second", headers=retry)
+    bucket.settle(1, 1)

@@ -29,6 +29,15 @@ class StudyRow(Base):
     invited: Mapped[bool] = mapped_column(server_default=false())
 
 
+class CollectorRow(Base):
+    """The one row that says which collector this database is: drawn when the database is made, public."""
+
+    __tablename__ = "collector"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    identity: Mapped[bytes] = mapped_column(LargeBinary(16))
+
+
 class DocumentRow(Base):
     """One published version of a study; never changed."""
 

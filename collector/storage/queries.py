@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from collector.reports.packing import PackedReport
-from collector.storage.models import DocumentRow, ReportRow, SignatureRow, StudyRow
+from collector.storage.models import CollectorRow, DocumentRow, ReportRow, SignatureRow, StudyRow
 from schemas.signed import MOST_SIGNATURES, Signature
 
 SIGNATURES = cast(Table, SignatureRow.__table__)
@@ -93,6 +93,11 @@ def study_overviews(session: Session) -> list[StudyOverview]:
 def ping(session: Session) -> None:
     """Read from a table of ours, so that a wrong or unreachable database is noticed."""
     session.execute(select(StudyRow.number).limit(1)).first()
+
+
+def identity(session: Session) -> bytes:
+    """Which collector this database is."""
+    return session.scalars(select(CollectorRow.identity)).one()
 
 
 def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:
@@ -211,6 +216,12 @@ def withdraw_report(session: Session, study: int, report_id: bytes) -> PackedRep
         return None
     session.connection().execute(update(REPORTS).where(*here).values(payloads=b""))
     return PackedReport(*row)
+
+
+def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) -> bool:
+    """Keep the id of a report that has not come, so that it is not taken when it comes; False if it has."""
+    version = session.scalars(select(StudyRow.version).where(StudyRow.number == study)).one()
+    return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
 
 
 def delete_reports(

@@ -10,7 +10,7 @@ from collector.context import current_collector
 from collector.http.auth import proves_withdrawal
 from collector.http.parameters import report_id_bytes
 from collector.reports import batches, intake
-from collector.reports.withdrawing import withdraw
+from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.views.refusing import refuse_upload
 from schemas import Report
 from schemas.errors import ReportError
@@ -31,8 +31,10 @@ def put(study_id: str, report_id: str) -> Response:
         report = Report.from_document(plain_report(document) if form == CBOR else document)
         if report.id != report_id:
             raise ReportError("id", "differs from the id in the address")
-        packed = intake.check(collector, study_id, report)
-    receipt = intake.submit_one(collector, study_id, packed, request.headers.get(intake.INVITATION))
+        with intake.naming_study(collector, study_id, report.version):
+            packed = intake.check(collector, study_id, report)
+    with intake.naming_study(collector, study_id, report.version):
+        receipt = intake.submit_one(collector, study_id, packed, request.headers.get(intake.INVITATION))
     response = jsonify(id=report.id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response
@@ -53,11 +55,12 @@ def post(study_id: str) -> Response:
 
 @reports.delete("/<report_id>")
 def delete(study_id: str, report_id: str) -> Response:
-    """204 once the report is gone for good; its device may ask for that, or an operator."""
+    """A receipt once the report is gone for good; its device may ask for that, or an operator.
+
+    Where it has not come yet its device gets the receipt as well, and the report is refused when it comes.
+    """
     identifier = report_id_bytes(report_id, "report_id")
     by_device = proves_withdrawal(report_id)
     collector = current_collector()
-    collector.deletions.take()
-    collector.writer.act(lambda session: withdraw(session, collector.rules.find, study_id, identifier))
-    collector.deletions.count(by_device)
-    return Response(status=204)
+    withdraw(collector, study_id, identifier, by_device)
+    return jsonify(id=report_id, result=WITHDRAWN)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64encode
 
 from flask import Blueprint, Response, jsonify, make_response, request
-from sqlalchemy.orm import Session
 
 from collector.bodies.reading import body_bytes, json_body
 from collector.context import current_collector
@@ -13,7 +12,8 @@ from collector.http.auth import proves_withdrawal, requires
 from collector.http.parameters import report_id_bytes
 from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.operator.keys import Role
-from collector.reports import intake, withdrawing
+from collector.reports import intake
+from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.secure_sum.statements import split_ids
 from collector.storage import queries
 from collector.views.refusing import refuse_upload
@@ -32,8 +32,10 @@ def put(study_id: str, report_id: str) -> Response:
     """201 once the sealed share is durable, 200 if it was before."""
     collector = current_collector()
     report_id_bytes(report_id, "report_id")
-    share = collector.node_part().take(study_id, report_id, _binary_body())
-    receipt = intake.submit_one(collector, study_id, share)
+    study = collector.node_part().opener(study_id).study
+    with intake.naming_study(collector, study_id, study.version):
+        share = collector.node_part().take(study_id, report_id, _binary_body())
+        receipt = intake.submit_one(collector, study_id, share)
     response = jsonify(id=report_id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response
@@ -41,21 +43,12 @@ def put(study_id: str, report_id: str) -> Response:
 
 @shares.delete("/shares/<report_id>")
 def delete(study_id: str, report_id: str) -> Response:
-    """204 once the share is gone for good. After closing the set is fixed."""
+    """A receipt once the share is gone for good, or will be refused. After closing the set is fixed."""
     identifier = report_id_bytes(report_id, "report_id")
     by_device = proves_withdrawal(report_id)
     collector = current_collector()
-    collector.deletions.take()
-
-    def withdraw(session: Session) -> None:
-        state = queries.study_state(session, study_id, keep=True)
-        if state is not None and state.closed:
-            raise ProblemError(SUM_FIXED, "the study was closed")
-        withdrawing.withdraw(session, collector.rules.find, study_id, identifier)
-
-    collector.writer.act(withdraw)
-    collector.deletions.count(by_device)
-    return Response(status=204)
+    withdraw(collector, study_id, identifier, by_device, refuse=_refuse_fixed)
+    return jsonify(id=report_id, result=WITHDRAWN)
 
 
 @shares.get("/shares/count")
@@ -93,6 +86,11 @@ def total(study_id: str) -> Response:
     statement, words = collector.node_part().total(study_id, wanted["set"])
     collector.writer.act(lambda session: collector.node_part().keep(session, study_id, words))
     return jsonify(statement=statement.to_document(), total=b64encode(words).decode())
+
+
+def _refuse_fixed(study: queries.StudyState) -> None:
+    if study.closed:
+        raise ProblemError(SUM_FIXED, "the study was closed")
 
 
 def _binary_body() -> bytes:

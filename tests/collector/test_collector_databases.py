@@ -44,7 +44,7 @@ def test_the_life_of_a_study(either, study, make_study, make_report):
     assert problem(either.publish(make_study(title="Other"))) == (409, "study-conflict")
     changed = make_report(study, id=first.id, payloads={**first.payloads, "hours": b"\1\2\3\4"})
     assert problem(either.put(changed)) == (409, "report-conflict")
-    assert either.withdraw(gone.id).status_code == 204
+    assert either.withdraw(gone.id).status_code == 200
     assert problem(either.put(gone)) == (410, "report-withdrawn")
     either.day += timedelta(1)
     late = make_report(study)
@@ -197,3 +197,11 @@ def test_two_batches_deadlock_no_one(elephant, study, make_report):
     orders = [sorted(documents, key=lambda _document: os.urandom(4)) for _ in range(16)]
     with ThreadPoolExecutor(8) as pool:
         assert {response.status_code for response in pool.map(elephant.post, orders)} == {200}
+
+
+def test_what_comes_after_its_withdrawal_is_refused(either, study, make_report):
+    late = make_report(study)
+    for _ in range(2):
+        assert either.withdraw(late.id, secret=late.secret).status_code == 200
+    assert problem(either.put(late)) == (410, "report-withdrawn")
+    assert either.exported() == []

@@ -43,6 +43,8 @@ class Pair:
         answers = []
         for client in self.clients:
             response = client.open(path, method=method, data=body, content_type=content_type, **options)
+            # Two databases, two identities.
+            assert len(response.headers.pop("LDPKit-Collector")) == 32
             answers.append((response.status, sorted(response.headers.to_wsgi_list()), response.data))
         assert answers[0] == answers[1]
         return answers[0]

@@ -209,7 +209,7 @@ def test_shares_are_counted_before_and_after_the_close(network):
     network.publish("ever")
     sent = network.answer(16)
     node = network.nodes[0]
-    assert node.app.test_client().delete(sent[0][0].path).status_code == 204
+    assert node.app.test_client().delete(sent[0][0].path, headers=node.operator).status_code == 200
     assert node.get("/shares/count").get_json() == {"shares": 15}
     node.post("/close")
     assert node.get("/shares/count").get_json() == {"shares": 15}
@@ -236,14 +236,14 @@ def test_late_shares_and_late_withdrawals_are_refused(network):
     node.post("/close")
     assert kind(node.put(late)) == (410, "study-closed")
     assert node.put(sent[0][0]).status_code == 200
-    assert kind(node.app.test_client().delete(sent[0][0].path)) == (409, "sum-fixed")
+    assert kind(node.app.test_client().delete(sent[0][0].path, headers=node.operator)) == (409, "sum-fixed")
 
 
 def test_a_withdrawn_share_is_gone_and_stays_gone(network):
     network.publish("ever")
     sent = network.answer(15)[0][0]
     node = network.nodes[0]
-    assert node.app.test_client().delete(sent.path).status_code == 204
+    assert node.app.test_client().delete(sent.path, headers=node.operator).status_code == 200
     assert kind(node.put(sent)) == (410, "report-withdrawn")
     node.post("/close")
     assert len(node.get("/shares").data) == 14 * 16

@@ -1,0 +1,54 @@
+"""A report that was withdrawn comes afterwards: its upload was on the way, or somebody kept it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from schemas.report import report_id_of
+from tests.collector.conftest import Harness, build_report, build_study
+from tests.collector.test_collector_withdrawals import problem
+
+
+@pytest.fixture
+def collecting(tmp_path):
+    harness = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}", deletion_rate="5")
+    harness.publish(build_study())
+    yield harness
+    harness.collector.close()
+
+
+def test_what_comes_after_its_withdrawal_is_refused(collecting):
+    late = build_report(build_study())
+    for _ in range(2):
+        answer = collecting.withdraw(late.id, secret=late.secret)
+        assert (answer.status_code, answer.json) == (200, {"id": late.id, "result": "withdrawn"})
+    assert problem(collecting.put(late)) == (410, "report-withdrawn")
+    assert collecting.exported() == []
+    other = build_report(build_study())
+    assert collecting.put(other).status_code == 201
+    assert collecting.exported() == [other]
+    assert collecting.summary().json["questions"]["ever"]["n"] == 1
+
+
+def test_a_key_makes_no_promise_about_what_never_came(collecting):
+    report_id = build_report(build_study()).id
+    assert problem(collecting.withdraw(report_id)) == (404, "report-unknown")
+
+
+def test_promises_about_what_never_came_are_limited(collecting):
+    """Anybody can draw secrets, and each promise is a row that stays."""
+    secrets = [os.urandom(16) for _ in range(7)]
+    answers = [collecting.withdraw(report_id_of(secret), secret=secret) for secret in secrets]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
+    mine = build_report(build_study())
+    collecting.put(mine)
+    assert collecting.withdraw(mine.id, secret=mine.secret).status_code == 200
+
+
+def test_a_closed_study_needs_no_promise(collecting):
+    collecting.close()
+    late = build_report(build_study())
+    assert collecting.withdraw(late.id, secret=late.secret).status_code == 200
+    assert problem(collecting.put(late)) == (410, "study-closed")
