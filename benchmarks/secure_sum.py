@@ -39,9 +39,9 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import make
 from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.secure_sum.messages import share_messages
 from ldp_client.secure_sum.sealing import context, seal
+from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Study
 
 NODES = 10
@@ -79,7 +79,7 @@ def build_study(measured: Sequence[NodeKeys], d: int, clients: int) -> Study:
         if size
     ]
     keys = [*measured, *(NodeKeys.generate() for _ in range(NODES - len(measured)))]
-    nodes = [f"http://127.0.0.1:{index + 1}#{key.fragment}" for index, key in enumerate(keys)]
+    nodes = [f"https://{index + 1}.example#{key.fragment}" for index, key in enumerate(keys)]
     route = {"name": "secure_sum", "nodes": nodes, "clients": clients, "tolerate": clients // 10}
     head = {"format": "ldpkit.study/1", "id": "grid", "version": 1, "title": "Grid"}
     return Study({**head, "route": route, "questions": questions})
@@ -149,8 +149,9 @@ def _sealed(opener: Opener, count: int) -> Iterator[PackedReport]:
 def bytes_sent(study: Study) -> int:
     """What one device sends to all its nodes."""
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-    report = perturb_answers(study, mechanisms, dict.fromkeys(mechanisms, 0.5))
-    return sum(len(message.body) for message in share_messages(study, report))
+    trusted = TrustedNodes(study.document["route"]["nodes"])
+    messages = share_messages(study, mechanisms, dict.fromkeys(mechanisms, 0.5), trusted, "an-invitation")[1]
+    return sum(len(message.body) for message in messages)
 
 
 def limit_seconds(d: int, count: int) -> float:

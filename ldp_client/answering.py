@@ -1,7 +1,7 @@
 """From one set of answers to one report."""
 
 from ldp_client.core.randomness import read, uniform_below, urandom
-from schemas.errors import AnswerError
+from schemas.errors import AnswerError, RefusedError
 from schemas.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
@@ -36,21 +36,33 @@ def perturb_answers(
 
     Reads `random` in the order of the study's questions, then for the id's secret. A study that asks one
     question has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is
-    reported, and the report's padding makes its size that of any other.
+    reported, and the report's padding makes its size that of any other. Raises RefusedError for a study with
+    a route.
     """
+    refuse_route(study)
     return report_of(study, mechanisms, quantise_answers(study, mechanisms, answers), random)
 
 
 def report_of(
     study: "Study", mechanisms: "dict[str, Mechanism]", quantised: "list[tuple[str, Any]]", random: "Source"
 ) -> Report:
-    """The report of one person's quantised answers."""
+    """The report of one person's quantised answers. Raises RefusedError for a study with a route."""
+    refuse_route(study)
     asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
     payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     secret = read(random, SECRET_BYTES)
     padding = padding_of(study, mechanisms, payloads)
     report_id = report_id_of(secret)
     return Report(report_id, study.id, study.version, study.digest, payloads, padding, secret)
+
+
+def refuse_route(study: "Study") -> None:
+    """Raises RefusedError where one device's noise protects nobody, so that no report may be made."""
+    if study.route is not None:
+        raise RefusedError(
+            f"study {study.id} is a secure sum: the noise of one device alone protects nobody, so no report "
+            "of it is made; its answers leave a device as secret shares only"
+        )
 
 
 def padding_of(study: "Study", mechanisms: "dict[str, Mechanism]", payloads: "dict[str, bytes]") -> int:

@@ -3,7 +3,7 @@
 import os
 from itertools import islice
 
-from ldp_client.answering import quantise_answers, report_of
+from ldp_client.answering import quantise_answers, refuse_route, report_of
 from ldp_client.answers import read_answers
 from ldp_client.core.randomness import urandom
 from ldp_client.files import replacing
@@ -34,11 +34,9 @@ def perturb_file(
 
     A data holder's file is its table, of which it writes one report.
     Nothing is written when any answer is wrong. progress is told how many are done. Uses NumPy where it
-    is installed. Raises InputError with the line, and for a study whose reports protect nobody unless
-    they are summed as secret shares.
+    is installed. Raises InputError with the line, RefusedError for a study with a route.
     """
-    if study.route is not None:
-        raise InputError(f"study {study.id} is a secure sum: its reports leave devices as shares only")
+    refuse_route(study)
     if os.path.exists(reports_path):
         raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
+    from ldp_client.mechanisms import Mechanism
     from ldp_client.sending import Flushed
     from ldp_client.terms import Terms
-    from schemas.report import Report
     from schemas.study import Study
 
 
@@ -40,6 +40,8 @@ class Device:
     keys; where there are any, a study must be signed by one of them.
     require_consent: False only where consent was obtained and is recorded elsewhere.
     send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
+    nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a study
+    names it, https://host#KEYS. All nodes of a study must be among them; without any, none is answered.
     Raises LedgerError if the ledger cannot be used, InputError for a bad argument, RefusedError for a
     collector that is not allowed.
     """
@@ -56,8 +58,11 @@ class Device:
         signing_keys: "Sequence[str | os.PathLike[str]]" = (),
         require_consent: bool = True,
         send_window: float = 0.0,
+        nodes: "Sequence[str]" = (),
     ) -> None:
-        self.policy = Policy(max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys)
+        self.policy = Policy(
+            max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys, nodes
+        )
         self.collector = "" if collector is None else self.policy.base_url(collector)
         self.require_consent = require_consent
         if not isinstance(send_window, (int, float)) or not 0 <= send_window <= LONGEST_WINDOW:
@@ -98,7 +103,7 @@ class Device:
         """Perturb every answer once, write spend and report durably, queue the report; returns its id.
 
         answers: {question id: answer}, one for each question of the study. invitation: what the operator
-        of an invited study handed out; it travels beside the report, not in it.
+        of an invited study handed out; it travels beside the report, not in it. A secure sum needs one.
         Raises AnswerError before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError
         where the policy, the study's days or a missing consent forbid it. The true answers are not kept.
         """
@@ -117,7 +122,7 @@ class Device:
         note_version(connection, study)
         refuse_unsigned(connection, study, self.policy.keys)
         for node in study.route.nodes if study.route else ():
-            self.policy.base_url(node.url)
+            self.policy.node_url(node.url)
         if self.require_consent:
             refuse_without_consent(connection, study)
         refuse_full(connection)
@@ -130,20 +135,25 @@ class Device:
         remembering = recall(connection, terms)
         fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
         refuse_overspending(connection, terms, fresh, self.policy.limits)
-        report = perturb_answers(terms.study, {**terms.mechanisms, **remembering}, answers)
-        write_spends(connection, terms, fresh, set(report.payloads))
+        mechanisms = {**terms.mechanisms, **remembering}
+        queued, answered = self._perturb(terms, mechanisms, answers, invitation)
+        write_spends(connection, terms, fresh, answered)
         remember(connection, terms.study, remembering)
-        enqueue(connection, self._queued(terms, report, invitation))
-        return report.id
+        enqueue(connection, queued)
+        return queued.report_id
 
-    def _queued(self, terms: "Terms", report: "Report", invitation: str) -> Queued:
-        """What leaves the device, as it will leave."""
+    def _perturb(
+        self, terms: "Terms", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", invitation: str
+    ) -> "tuple[Queued, set[str]]":
+        """What leaves the device, as it will leave, and the questions that it answers."""
         due = due_within(self.send_window)
         if terms.study.route is not None:
             from ldp_client.secure_sum.queueing import queued_shares
 
-            return queued_shares(terms.study, report, due)
-        return Queued.of(terms.study, report, self.collector, report.to_json(), due, invitation)
+            return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)
+        report = perturb_answers(terms.study, mechanisms, answers)
+        queued = Queued.of(terms.study, report, self.collector, report.to_json(), due, invitation)
+        return queued, set(report.payloads)
 
     def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
         """Send what is due to this device's collector, byte for byte as it was written, and ask for the

@@ -49,6 +49,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder", default=default_folder(), help="where the device's ledger lives (default %(default)s)"
     )
+    parser.add_argument(
+        "--node",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="https://host#KEYS; of a secure sum: once for each node, if you trust it",
+    )
 
 
 def default_folder() -> str:
@@ -63,7 +70,9 @@ def run_answer(arguments: argparse.Namespace) -> int:
     from ldp_client.fetch import split_study_url
 
     collector, study_id = split_study_url(arguments.study_url)
-    device = Device(arguments.folder, arguments.max_epsilon, collector, signing_keys=arguments.key)
+    device = Device(
+        arguments.folder, arguments.max_epsilon, collector, signing_keys=arguments.key, nodes=arguments.node
+    )
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
     if not arguments.yes:
@@ -101,7 +110,7 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     from ldp_client.fetch import split_study_url
 
     collector, study_id = split_study_url(arguments.study_url)
-    device = Device(arguments.folder, "1", collector)
+    device = Device(arguments.folder, "1", collector, nodes=arguments.node)
     if study_id not in [spend.study for spend in device.ledger.spent()]:
         raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
     print(f"withdrew from {study_id}: {counted(device.withdraw(study_id), 'report')} to be deleted")

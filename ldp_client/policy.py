@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from ldp_client.signatures import load_public_key
 from schemas.errors import InputError, RefusedError
 from schemas.rational import Rational
@@ -35,6 +36,7 @@ class Policy:
         max_delta: str,
         allowed_hosts: "Optional[Sequence[str]]",
         signing_keys: "Sequence[str | os.PathLike[str]]",
+        nodes: "Sequence[str]" = (),
     ) -> None:
         life = _above_zero("max_epsilon", max_epsilon)
         per_study = max_epsilon if max_epsilon_per_study is None else max_epsilon_per_study
@@ -44,6 +46,12 @@ class Policy:
         hosts = None if allowed_hosts is None else _listed("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
         self.keys = [load_public_key(key) for key in _listed("signing_keys", signing_keys)]
+        self.nodes = TrustedNodes(_listed("nodes", nodes))
+
+    def node_url(self, text: str) -> str:
+        """`base_url` of a node of a secure sum, which the owner has to trust besides. Raises RefusedError."""
+        self.nodes.refuse_unknown(text)
+        return self.base_url(text)
 
     def base_url(self, text: str) -> str:
         """A collector's base URL in the one spelling that is compared: scheme and host in small letters,

@@ -68,9 +68,11 @@ class Sender:
 
         Shares name their nodes; other reports may not know their collector yet.
         """
-        urls = report.nodes or [report.collector or self._collector]
         try:
-            places = [self._policy.base_url(url) for url in urls]
+            if report.nodes:
+                places = [self._policy.node_url(url) for url in report.nodes]
+            else:
+                places = [self._policy.base_url(report.collector or self._collector)]
         except LdpkitError as error:
             return str(error)
         if report.nodes or places == [self._collector]:

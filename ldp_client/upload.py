@@ -71,19 +71,22 @@ def put_report(url: str, body: str, invitation: str = "") -> Outcome:
 
     A report whose invitation is not taken waits for another.
     """
-    headers = {"Content-Type": "application/json"}
+    return _put(url, body.encode("utf-8"), "application/json", invitation)
+
+
+def put_share(url: str, share: bytes, invitation: str = "") -> Outcome:
+    """Send a sealed share once, as `put_report` does a report."""
+    return _put(url, share, "application/octet-stream", invitation)
+
+
+def _put(url: str, body: bytes, media_type: str, invitation: str) -> Outcome:
+    headers = {"Content-Type": media_type}
     if invitation:
         headers["LDPKit-Invitation"] = invitation
-    outcome = _ask(urllib.request.Request(url, body.encode("utf-8"), headers, method="PUT"))
+    outcome = _ask(urllib.request.Request(url, body, headers, method="PUT"))
     if outcome.reason == "HTTP status 403":
         return Outcome("waiting", "the study takes invited reports only: give an invitation that is unused")
     return outcome
-
-
-def put_share(url: str, share: bytes) -> Outcome:
-    """Send a sealed share once."""
-    headers = {"Content-Type": "application/octet-stream"}
-    return _ask(urllib.request.Request(url, share, headers, method="PUT"))
 
 
 def delete_report(url: str, secret: str) -> Outcome:

@@ -1,5 +1,6 @@
 """What a study asks and what epsilon means, in plain words."""
 
+from binascii import hexlify
 from math import exp, floor, log10
 
 from ldp_client.mechanisms import mechanism_for
@@ -38,10 +39,11 @@ def record_odds(epsilon: float, delta: float = 0.0) -> str:
 
 
 def sum_odds(epsilon: float, delta: float = 0.0) -> str:
-    """The same of a secure sum: no single report is seen, and none would be protected."""
+    """The same of a secure sum, after what holds if its nodes are one party."""
     factor, likely, exception = _factors(epsilon, delta)
     return (
-        f"Whatever one device answered, any sum over the devices is at most {factor} times as likely as with "
+        f"All nodes together can read every answer exactly. While one of them keeps its shares to itself: "
+        f"whatever one device answered, any sum over the devices is at most {factor} times as likely as with "
         f"any other answer of it: someone who knows all other answers, and thought two of this one equally "
         f"likely before seeing the sum, can be at most {likely} sure of one of them after.{exception}"
     )
@@ -75,6 +77,7 @@ def describe(study: "Study") -> "list[str]":
     """Lines that say what the study asks and what its privacy is."""
     days = f"{study.opens or 'any time'} to {study.closes or 'any time'}"
     lines = [
+        *_route(study),
         f"{_on_one_line(study.title)} ({study.id}, version {study.version})",
         f"open: {days}",
         f"digest: {study.digest}",
@@ -92,7 +95,7 @@ def describe(study: "Study") -> "list[str]":
             f"  {odds_of(study, float(privacy.epsilon), float(privacy.delta))}",
             *[f"  prior: {line}" for line in prior_lines(question.model.prior)],
         ]
-    return [*lines, *_route(study), "", _total(study)]
+    return [*lines, "", _total(study)]
 
 
 def _on_one_line(text: str) -> str:
@@ -113,12 +116,14 @@ def _route(study: "Study") -> "list[str]":
     route = study.route
     if route is None:
         return []
-    hosts = ", ".join([node.url for node in route.nodes])
     return [
+        f"IF THE {len(route.nodes)} NODES BELOW ARE ONE PARTY, OR WORK TOGETHER, THEY READ EVERY ANSWER",
+        "EXACTLY: what is said here of epsilon then does not hold towards them. A device sends them shares",
+        "only where its owner has named each of them, with its keys, as one that would not.",
+        *[f"  {node.url}#{hexlify(node.sealing_key + node.signing_key).decode()}" for node in route.nodes],
+        f"Otherwise epsilon is that of a sum over at least {route.fewest} devices, while of these at most",
+        f"{route.tolerate} cheat or drop out. Whoever hands out the invitations decides who they are.",
         "",
-        f"secret shares go to {len(route.nodes)} nodes: {hosts}",
-        f"no sum over fewer than {route.fewest} devices is made; epsilon holds while not all nodes conspire",
-        f"and at most {route.tolerate} devices cheat or drop out",
     ]
 
 

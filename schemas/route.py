@@ -18,7 +18,7 @@ MOST_CLIENTS = 1 << 24
 FEWEST_NOISY = 3
 
 
-class _NodeAddress:
+class NodeAddress:
     """A node's base URL, then # and its public keys in hexadecimal: X25519 (sealing), Ed25519 (signing)."""
 
     def read(self, value: "Any", path: str, error: "Error") -> str:
@@ -36,13 +36,14 @@ class _NodeAddress:
         return {"type": "string", "pattern": f'^https?://[!-"$-~]+#[0-9a-f]{{{4 * KEY_BYTES}}}$'}
 
 
+NODE_ADDRESS = NodeAddress()
 ROUTE = Tagged(
     "name",
     {
         "secure_sum": Record(
             {
                 "name": Constant("secure_sum"),
-                "nodes": ListOf(_NodeAddress(), 2, 32),
+                "nodes": ListOf(NODE_ADDRESS, 2, 32),
                 "clients": Integer(3, MOST_CLIENTS),
                 "tolerate": Integer(0, MOST_CLIENTS),
             },

@@ -1,6 +1,6 @@
 """Many people's reports at once."""
 
-from ldp_client.answering import padding_of
+from ldp_client.answering import padding_of, refuse_route
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.bulk.randomness import below
 from ldp_client.core.randomness import read
@@ -22,7 +22,11 @@ def reports_of(
     people: "list[list[tuple[str, Any]]]",
     random: "Source",
 ) -> "Iterator[Report]":
-    """One report for each person's quantised answers, as answering.report_of makes it, in their order."""
+    """One report for each person's quantised answers, as answering.report_of makes it, in their order.
+
+    Raises RefusedError for a study with a route.
+    """
+    refuse_route(study)
     names = [question.id for question in study.questions]
     # Where a study asks one question only, whose report is about which is drawn first.
     asked = below(len(names), len(people), random).tolist() if study.ask_one else None

@@ -14,7 +14,7 @@ from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.integers import isqrt
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from schemas.errors import StudyError
+from schemas.errors import RefusedError, StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ def summed_distance(question: "Question", size: int) -> int:
 def pack_words(values: "list[int]") -> bytes:
     """Integers modulo 2**64, little-endian."""
     return b"".join([(value % MODULUS).to_bytes(WORD_BYTES, "little") for value in values])
+
+
+def shares_only(field: str) -> RefusedError:
+    """What `perturb` raises: its payload could be sent, and the noise of one device protects nobody."""
+    return RefusedError(f"{field}: an answer to a secure sum leaves a device as secret shares only")
 
 
 class SummedMechanism(Mechanism):
@@ -69,7 +74,12 @@ class SummedMechanism(Mechanism):
         self.payload_size = WORD_BYTES * self.size
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """Not protected alone: see the module."""
+        """Raises RefusedError."""
+        del quantised, random
+        raise shares_only(self.field)
+
+    def noisy_vector(self, quantised: "list[int]", random: "Source") -> bytes:
+        """What a device splits into shares. Nearly the answer itself: never send, write or show it."""
         noise = normal(self.size, random)
         return pack_words([value + share for value, share in zip(quantised, noise)])
 

@@ -12,6 +12,7 @@ from ldp_client.mechanisms.summed import (
     in_words_of,
     nearest,
     pack_words,
+    shares_only,
     summed_distance,
 )
 
@@ -19,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ldp_client.core.randomness import Source
     from schemas.study import Question
 
 
@@ -38,14 +40,23 @@ class SummedRecord(GaussianStatistics):
     def _pack(self, values: "list[int]") -> bytes:
         return pack_words(values)
 
-    def in_words(self) -> str:
-        products = f"{self.size} products of its entries, scaled to its bounds,"
-        return in_words_of(f"{products} features clipped to norm {self.radius / UNIT:.4g},", self.noise_sd)
+    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+        """Raises RefusedError."""
+        del quantised, random
+        raise shares_only(self.field)
+
+    def noisy_vector(self, quantised: "list[int]", random: "Source") -> bytes:
+        """What a device splits into shares. Nearly the answer itself: never send, write or show it."""
+        return super().randomise(quantised, random)
 
     def check(self, payload: bytes) -> None:
         """No single report is ever sent."""
         del payload
         raise self.impossible("travels as secret shares only")
+
+    def in_words(self) -> str:
+        products = f"{self.size} products of its entries, scaled to its bounds,"
+        return in_words_of(f"{products} features clipped to norm {self.radius / UNIT:.4g},", self.noise_sd)
 
 
 class SummedMarginals(SummedMechanism):

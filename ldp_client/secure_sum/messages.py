@@ -1,15 +1,29 @@
-"""From a device's vector to what it sends: one sealed share for each node, under one report id."""
+"""From a device's answers to what it sends: one sealed share for each node, under one report id.
 
-from ldp_client.core.randomness import urandom
+The one way for an answer to a secure sum to leave a device.
+"""
+
+from binascii import hexlify
+from hashlib import sha256
+
+from ldp_client.answering import quantise_answers
+from ldp_client.core.randomness import read, urandom
 from ldp_client.secure_sum.sealing import context, seal
 from ldp_client.secure_sum.splitting import split
+from schemas.errors import RefusedError
+from schemas.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ldp_client.core.randomness import Source
+    from ldp_client.mechanisms.summed import SummedMechanism
     from ldp_client.secure_sum.sealing import Seal
-    from schemas.report import Report
+    from ldp_client.secure_sum.trusted_nodes import TrustedNodes
     from schemas.study import Study
+
+INVITATION_CONTEXT = b"ldpkit.share-invitation/1"
 
 
 def share_path(study_id: str, report_id: str) -> str:
@@ -17,26 +31,63 @@ def share_path(study_id: str, report_id: str) -> str:
     return f"/v1/studies/{study_id}/shares/{report_id}"
 
 
-class Message:
-    """node: base URL; path: where it takes the share. body: the sealed share, the same at every retry."""
+def node_invitation(invitation: str, node: int) -> str:
+    """A device's invitation as one node is shown it: no node learns what lets a share in at another.
 
-    def __init__(self, node: str, path: str, body: bytes) -> None:
+    node: its place in the study's route.
+    """
+    text = b"\0".join([INVITATION_CONTEXT, invitation.encode("utf-8"), str(node).encode()])
+    return hexlify(sha256(text).digest()).decode()
+
+
+class Message:
+    """node: base URL; path: where it takes the share. body: the sealed share, the same at every retry.
+
+    invitation: goes along in the header LDPKit-Invitation.
+    """
+
+    def __init__(self, node: str, path: str, body: bytes, invitation: str) -> None:
         self.node = node
         self.path = path
         self.body = body
+        self.invitation = invitation
 
 
 def share_messages(
-    study: "Study", report: "Report", random: "Source" = urandom, sealer: "Seal" = seal
-) -> "list[Message]":
-    """One message for each node of the study's route. The report itself must never be sent or kept."""
+    study: "Study",
+    mechanisms: "dict[str, Any]",
+    answers: "dict[str, Any]",
+    trusted: "TrustedNodes",
+    invitation: str,
+    random: "Source" = urandom,
+    sealer: "Seal" = seal,
+) -> "tuple[Report, list[Message]]":
+    """A report without payloads, which has a fresh id and its secret, and one message for each node.
+
+    All is checked before any noise is drawn. Raises AnswerError, and RefusedError without an invitation or
+    for nodes that the device's owner does not trust.
+    """
     route = study.route
     assert route is not None
-    vector = b"".join([report.payloads[question.id] for question in study.questions])
-    path = share_path(study.id, report.id)
+    trusted.refuse_others(study)
+    if not invitation:
+        raise RefusedError(
+            f"study {study.id} is a secure sum, which takes invited devices only: without an invitation "
+            "anybody could send many shares and leave this answer alone in the sum"
+        )
+    vector = _noisy_vector(mechanisms, quantise_answers(study, mechanisms, answers), random)
+    secret = read(random, SECRET_BYTES)
+    report = Report(report_id_of(secret), study.id, study.version, study.digest, {}, 0, secret)
     messages = []
     for index, share in enumerate(split(vector, len(route.nodes), route.expansion, random)):
         node = route.nodes[index]
         body = sealer(node.sealing_key, context(study.digest, report.id, index), share)
-        messages.append(Message(node.url, path, body))
-    return messages
+        shown = node_invitation(invitation, index)
+        messages.append(Message(node.url, share_path(study.id, report.id), body, shown))
+    return report, messages
+
+
+def _noisy_vector(
+    mechanisms: "dict[str, SummedMechanism]", quantised: "list[tuple[str, Any]]", random: "Source"
+) -> bytes:
+    return b"".join([mechanisms[name].noisy_vector(value, random) for name, value in quantised])

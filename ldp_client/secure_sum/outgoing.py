@@ -3,7 +3,7 @@
 import json
 from binascii import a2b_base64
 
-from ldp_client.secure_sum.messages import share_path
+from ldp_client.secure_sum.messages import node_invitation, share_path
 from ldp_client.upload import Outcome, delete_report, put_share
 
 TYPE_CHECKING = False
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def put_shares(queued: "Queued") -> Outcome:
     """Send every share once: "sent" when every node has its own, "refused" when one refuses for good."""
     shares = [a2b_base64(text) for text in json.loads(queued.body)]
-    return _at_all(queued, lambda url, index: put_share(url, shares[index]))
+
+    def put(url: str, index: int) -> Outcome:
+        return put_share(url, shares[index], node_invitation(queued.invitation, index))
+
+    return _at_all(queued, put)
 
 
 def delete_shares(queued: "Queued") -> Outcome:

@@ -8,13 +8,20 @@ from schemas.canonical import canonical_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from schemas.report import Report
-    from schemas.study import Study
+    from typing import Any
+
+    from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+    from ldp_client.terms import Terms
 
 
-def queued_shares(study: "Study", report: "Report", due: int) -> Queued:
-    """The sealed shares of one report; `collector` names their nodes. The report itself is kept nowhere."""
-    messages = share_messages(study, report)
+def queued_shares(
+    terms: "Terms", answers: "dict[str, Any]", trusted: "TrustedNodes", invitation: str, due: int
+) -> Queued:
+    """The sealed shares of one device's answers; `collector` names their nodes.
+
+    Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are kept nowhere.
+    """
+    report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
     body = canonical_json([b2a_base64(message.body).decode().strip() for message in messages])
     nodes = " ".join([message.node for message in messages])
-    return Queued.of(study, report, nodes, body, due)
+    return Queued.of(terms.study, report, nodes, body, due, invitation)

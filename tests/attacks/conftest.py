@@ -1,4 +1,4 @@
-"""Collectors to attack: the fixtures of the collector's own tests."""
+"""Collectors and nodes to attack: the fixtures of their own tests."""
 
 from tests.collector.conftest import (
     database_url,
@@ -12,6 +12,7 @@ from tests.collector.conftest import (
     study,
     token,
 )
+from tests.secure_sum.conftest import network
 
 __all__ = [
     "database_url",
@@ -20,6 +21,7 @@ __all__ = [
     "make_harness",
     "make_report",
     "make_study",
+    "network",
     "postgresql",
     "start_server",
     "study",

@@ -43,7 +43,7 @@ def test_a_simulated_total_is_what_devices_sum_to(name):
     mechanism = mechanism_for(question)
     answers = draw_answers(question, prior_truths(question, 1, 5)[0], PEOPLE, np.random.default_rng(5))
     noise = np.asarray(normal(mechanism.size, zeros))
-    words = b"".join(mechanism.perturb(answer, zeros) for answer in of_each(answers))
+    words = b"".join(mechanism.noisy_vector(mechanism.quantise(answer), zeros) for answer in of_each(answers))
     devices = (np.frombuffer(words, "<i8").reshape(PEOPLE, -1) - noise).sum(axis=0)
     found = exact_total(question, mechanism, answers, clip=True)
     # Fields are rounded to 2**-20 besides; a histogram may put one person on an edge elsewhere.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
 import jax
@@ -131,7 +132,7 @@ def total_of(mechanism, answers, random):
         counted[repr(answer)] = (answer, counted.get(repr(answer), (answer, 0))[1] + 1)
     total = np.zeros(mechanism.size)
     for answer, times in counted.values():
-        words = mechanism.perturb(answer, NotForRealAnswers(bytes))
+        words = mechanism.noisy_vector(mechanism.quantise(answer), NotForRealAnswers(bytes))
         total += times * np.frombuffer(words, dtype="<i8")
     noise = random.normal(0, 2.0**NOISE_BITS * np.sqrt(len(answers)), mechanism.size)
     return QuestionSummary(len(answers), np.rint(total + noise).astype(np.int64))
@@ -198,7 +199,8 @@ def marginals_study(epsilon="0.5"):
 def device_sum(mechanism, random):
     """The sum of what so many devices really compute, as the nodes would find it."""
     age, rate = random.normal(7, 4, FEWER), random.normal(1, 3, FEWER)
-    payloads = [mechanism.perturb({"age": a, "rate": r}) for a, r in zip(age.tolist(), rate.tolist())]
+    records = [{"age": a, "rate": r} for a, r in zip(age.tolist(), rate.tolist())]
+    payloads = [mechanism.noisy_vector(mechanism.quantise(record), os.urandom) for record in records]
     return QuestionSummary(FEWER, np.frombuffer(b"".join(payloads), "<i8").reshape(FEWER, -1).sum(axis=0))
 
 

@@ -9,7 +9,7 @@ import pytest
 from ldp_client import batch, mechanism_for
 from ldp_client.cli import EXIT_BAD_INPUT, main
 from schemas import Report, Study
-from schemas.errors import InputError
+from schemas.errors import InputError, RefusedError
 from tests import studies
 from tests.statistics import follows
 
@@ -105,7 +105,7 @@ def test_a_study_whose_noise_protects_a_sum_has_no_single_reports(tmp_path):
     }
     question = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     study = Study(studies.document(question, route=route))
-    with pytest.raises(InputError, match="secure sum"):
+    with pytest.raises(RefusedError, match="secure sum"):
         batch.perturb_file(study, write_answers(tmp_path, [{"ever": True}]), str(tmp_path / "reports.ndjson"))
     (tmp_path / "study.json").write_text(study.to_json())
     assert main(["audit", str(tmp_path / "study.json")]) == EXIT_BAD_INPUT

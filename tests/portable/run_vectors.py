@@ -50,11 +50,18 @@ def stream_of(entry):
     return Stream(unhexlify(entry.get("head", "")), entry["seed"])
 
 
+def perturbed(mechanism, answer, random):
+    """The payload; of a secure sum the vector that a device splits, as no payload is ever made of it."""
+    if hasattr(mechanism, "noisy_vector"):
+        return mechanism.noisy_vector(mechanism.quantise(answer), random)
+    return mechanism.perturb(answer, random)
+
+
 def outcome(mechanism, draw):
     """What one draw gives: payload and bytes read, or the field of the answer that was refused."""
     stream = stream_of(draw)
     try:
-        payload = mechanism.perturb(decoded(draw["answer"]), NotForRealAnswers(stream.read))
+        payload = perturbed(mechanism, decoded(draw["answer"]), NotForRealAnswers(stream.read))
     except AnswerError as error:
         return {"refused": error.field, "bytes": stream.taken}
     return {"payload": hexlify(payload).decode(), "bytes": stream.taken}

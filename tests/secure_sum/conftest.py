@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
@@ -15,8 +14,8 @@ from werkzeug.serving import BaseWSGIServer, make_server
 from collector import create_app
 from collector.secure_sum.node_keys import NodeKeys
 from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.secure_sum.messages import Message, share_messages
+from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Study
 from tests.collector.conftest import ensure_database
 
@@ -63,7 +62,12 @@ ANSWERS: dict[str, Any] = {
     "rating": {"age": 0.2, "rate": 0.4},
     "spread": {"age": 0.3, "weight": -7, "rate": 0.9},
 }
-ADDRESSES = [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(NODES)]
+# One machine under two names, as devices demand at least two hosts.
+HOSTS = ("127.0.0.1", "localhost", "127.0.0.1")
+ADDRESSES = [
+    f"http://{HOSTS[node]}:{9000 + node}#" + f"a{node}" * 32 + f"b{node}" * 32 for node in range(NODES)
+]
+INVITATION = "an-invitation"
 
 
 def build_study(*names: str, **route: Any) -> Study:
@@ -74,10 +78,18 @@ def build_study(*names: str, **route: Any) -> Study:
     return Study({**head, "route": stated, "questions": questions})
 
 
+def messages_of(study: Study, answers: dict[str, Any], invitation: str = INVITATION) -> list[Message]:
+    """What one device sends whose owner trusts all of the study's nodes."""
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    trusted = TrustedNodes(study.document["route"]["nodes"])
+    return share_messages(study, mechanisms, answers, trusted, invitation)[1]
+
+
 class Node:
     """A node on loopback. trouble: what it does with a request instead, if anything."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, host: str) -> None:
+        self.host = host
         self.keys = NodeKeys.generate()
         self.key_file = folder / f"{name}.key"
         self.keys.save(self.key_file)
@@ -109,7 +121,7 @@ class Node:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self.host}:{self._port}"
 
     @property
     def address(self) -> str:
@@ -150,7 +162,7 @@ class Network:
     def messages(self) -> list[Message]:
         """One device's messages, not yet sent."""
         answers = {name: ANSWERS[name] for name in self.mechanisms}
-        return share_messages(self.study, perturb_answers(self.study, self.mechanisms, answers, os.urandom))
+        return messages_of(self.study, answers)
 
     def answer(self, devices: int, reach: int = NODES) -> list[list[Message]]:
         """So many devices answer; their shares reach the first `reach` nodes."""
@@ -163,7 +175,7 @@ class Network:
 
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
-    nodes = [Node(tmp_path, f"node-{index}") for index in range(NODES)]
+    nodes = [Node(tmp_path, f"node-{index}", HOSTS[index]) for index in range(NODES)]
     yield Network(nodes)
     for node in nodes:
         node.stop()

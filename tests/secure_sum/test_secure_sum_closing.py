@@ -38,7 +38,8 @@ def exact_sums(network, devices):
     """What the statistics of so many equal devices sum to, without any noise."""
     sums = {}
     for name, mechanism in network.mechanisms.items():
-        words = np.frombuffer(mechanism.perturb(ANSWERS[name], NotForRealAnswers(bytes)), dtype="<i8")
+        vector = mechanism.noisy_vector(mechanism.quantise(ANSWERS[name]), NotForRealAnswers(bytes))
+        words = np.frombuffer(vector, dtype="<i8")
         sums[name] = words.astype(float) * devices
     return sums
 

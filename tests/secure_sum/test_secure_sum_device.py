@@ -10,15 +10,19 @@ from werkzeug.wrappers import Response
 from collector.secure_sum.aggregator import close_study
 from ldp_client import Device
 from ldp_client.batch import perturb_file
-from schemas.errors import AlreadyAnsweredError, InputError, RefusedError
-from tests.secure_sum.conftest import ANSWERS, TOKEN, build_study
+from schemas.errors import AlreadyAnsweredError, RefusedError
+from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, build_study
 
 
 def device_of(network, folder, **options):
     collector = network.nodes[0].address.partition("#")[0]
-    device = Device(folder, "8", collector, max_delta="0.001", **options)
+    device = Device(folder, "8", collector, max_delta="0.001", nodes=trusted(network), **options)
     device.consent(device.fetch("summed"))
     return device
+
+
+def trusted(network):
+    return [node.address for node in network.nodes]
 
 
 def held(network):
@@ -41,17 +45,17 @@ def test_answer_flush_close(network, tmp_path):
     study = network.publish(clients=4, tolerate=1)
     for name in "abc":
         device = device_of(network, tmp_path / name)
-        device.answer(study, ANSWERS)
+        device.answer(study, ANSWERS, INVITATION)
         assert device.flush().sent == 1
         with pytest.raises(AlreadyAnsweredError):
-            device.answer(study, ANSWERS)
+            device.answer(study, ANSWERS, INVITATION)
     assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
 
 
 def test_all_shares_are_written_before_the_first_is_sent(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True})
+    device.answer(study, {"ever": True}, INVITATION)
     (queued,) = device.ledger.queued()
     assert len(json.loads(queued.body)) == len(queued.nodes) == 3
     assert held(network) == [0, 0, 0]
@@ -61,7 +65,7 @@ def test_all_shares_are_written_before_the_first_is_sent(network, tmp_path):
 def test_a_node_that_is_away_gets_the_same_share_later(network, tmp_path, away):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True})
+    device.answer(study, {"ever": True}, INVITATION)
     (before,) = device.ledger.queued()
     network.nodes[away].trouble = refusing
     assert device.flush(attempts=1).waiting == 1
@@ -76,7 +80,7 @@ def test_a_node_that_is_away_gets_the_same_share_later(network, tmp_path, away):
 def test_a_lost_acknowledgement_sends_the_same_bytes_again(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True})
+    device.answer(study, {"ever": True}, INVITATION)
     node = network.nodes[1]
 
     def lose(environment):
@@ -93,7 +97,7 @@ def test_a_lost_acknowledgement_sends_the_same_bytes_again(network, tmp_path):
 def test_withdrawal_reaches_every_node(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True})
+    device.answer(study, {"ever": True}, INVITATION)
     device.flush()
     assert device.withdraw(study.id) == 1
     network.nodes[2].trouble = refusing
@@ -107,7 +111,7 @@ def test_withdrawal_reaches_every_node(network, tmp_path):
 def test_a_share_that_left_is_deleted_though_another_node_refused_its_own(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True})
+    device.answer(study, {"ever": True}, INVITATION)
     network.nodes[1].trouble = lambda _environment: Response(status=404)
     assert len(device.flush(attempts=1).refused) == 1
     assert held(network) == [1, 0, 1]
@@ -119,12 +123,13 @@ def test_a_share_that_left_is_deleted_though_another_node_refused_its_own(networ
 def test_shares_stay_here_when_the_policy_does_not_allow_their_nodes_any_more(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True})
+    device.answer(study, {"ever": True}, INVITATION)
     narrow = Device(
         tmp_path / "device",
         "8",
         device.collector.replace("127.0.0.1", "localhost"),
         allowed_hosts=["localhost"],
+        nodes=trusted(network),
     )
     flushed = narrow.flush()
     assert (flushed.sent, flushed.waiting, held(network)) == (0, 1, [0, 0, 0])
@@ -138,7 +143,7 @@ def test_shares_stay_here_when_the_policy_does_not_allow_their_nodes_any_more(ne
 def test_after_the_close_a_share_cannot_be_taken_out(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True})
+    device.answer(study, {"ever": True}, INVITATION)
     device.flush()
     for node in network.nodes:
         node.post("/close")
@@ -148,16 +153,22 @@ def test_after_the_close_a_share_cannot_be_taken_out(network, tmp_path):
 
 def test_a_node_that_the_policy_does_not_allow_is_refused(tmp_path):
     study = build_study("ever", nodes=[f"https://{name}.example#" + "0" * 128 for name in "ab"])
-    device = Device(tmp_path, "8", allowed_hosts=["a.example"], require_consent=False)
+    device = Device(
+        tmp_path,
+        "8",
+        allowed_hosts=["a.example"],
+        require_consent=False,
+        nodes=study.document["route"]["nodes"],
+    )
     with pytest.raises(RefusedError, match=r"b\.example"):
-        device.answer(study, {"ever": True})
+        device.answer(study, {"ever": True}, INVITATION)
     assert device.ledger.spent() == []
 
 
 def test_answers_of_many_are_not_perturbed_into_a_file(tmp_path):
     """Such reports would protect nobody."""
     (tmp_path / "answers").write_text('{"ever": "yes"}\n')
-    with pytest.raises(InputError, match="is a secure sum"):
+    with pytest.raises(RefusedError, match="is a secure sum"):
         perturb_file(build_study("ever"), str(tmp_path / "answers"), str(tmp_path / "reports"))
 
 

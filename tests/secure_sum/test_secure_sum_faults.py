@@ -19,7 +19,7 @@ from ldp_client import Device
 from ldp_client.secure_sum import messages as outgoing
 from schemas import Study
 from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
-from tests.secure_sum.conftest import ANSWERS, TOKEN
+from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN
 
 BINARY = "application/octet-stream"
 
@@ -279,8 +279,11 @@ def test_no_share_in_the_clear_on_the_device(network, tmp_path, monkeypatch):
         outgoing, "split", lambda vector, *rest: seen.extend([vector, *split(vector, *rest)]) or seen[1:]
     )
     collector = network.nodes[0].address.partition("#")[0]
-    device = Device(tmp_path / "device", "8", collector, max_delta="0.001", require_consent=False)
-    device.answer(study, {"ever": ANSWERS["ever"]})
+    nodes = [node.address for node in network.nodes]
+    device = Device(
+        tmp_path / "device", "8", collector, max_delta="0.001", require_consent=False, nodes=nodes
+    )
+    device.answer(study, {"ever": ANSWERS["ever"]}, INVITATION)
     kept = everything_in(tmp_path / "device")
     assert device.flush().sent == 1
     kept += everything_in(tmp_path / "device")

@@ -10,13 +10,10 @@ import pytest
 
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.node_keys import NodeKeys
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
-from ldp_client.secure_sum.messages import share_messages
 from ldp_client.upload import put_share
 from schemas.errors import TransferError
 from tests.collector.conftest import TOKEN, Server
-from tests.secure_sum.conftest import build_study
+from tests.secure_sum.conftest import build_study, messages_of
 
 DEVICES = 40
 KILLS = 3
@@ -25,7 +22,7 @@ KILLS = 3
 @pytest.fixture
 def processes(tmp_path):
     """Two nodes, each a server of its own; restarted on the same port and database."""
-    started = [Process(tmp_path / name) for name in ("first", "second")]
+    started = [Process(tmp_path / host, host) for host in ("127.0.0.1", "localhost")]
     yield started
     for process in started:
         process.server.kill()
@@ -34,7 +31,8 @@ def processes(tmp_path):
 class Process:
     """A node in a process of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, host):
+        self.host = host
         folder.mkdir()
         self.folder = folder
         self.keys = NodeKeys.generate()
@@ -53,13 +51,13 @@ class Process:
 
     @property
     def address(self):
-        return f"{self.server.url}#{self.keys.fragment}"
+        return f"{self.server.url.replace('127.0.0.1', self.host)}#{self.keys.fragment}"
 
 
 def put_until_taken(message):
     """As a device does: the same bytes, again and again."""
     deadline = time.monotonic() + 60
-    while put_share(message.node + message.path, message.body).state != "sent":
+    while put_share(message.node + message.path, message.body, message.invitation).state != "sent":
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -78,12 +76,11 @@ def test_nodes_that_are_killed_lose_and_repeat_nothing(processes):
     study = build_study("ever", nodes=[one.address for one in processes], clients=DEVICES, tolerate=1)
     for one in processes:
         assert one.server.request("POST", "/v1/studies", study.document) == 201
-    mechanisms = {"ever": mechanism_for(study.questions[0])}
     draw = random.Random(20261121)
 
     def answer_all():
         for _ in range(DEVICES):
-            for message in share_messages(study, perturb_answers(study, mechanisms, {"ever": True})):
+            for message in messages_of(study, {"ever": True}):
                 put_until_taken(message)
 
     devices = Thread(target=answer_all)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -31,8 +32,12 @@ WORST_ANSWERS = {
 
 def exact_vector(mechanism, answer):
     """The integers without noise: a source of zero bytes gives the same noise to every answer."""
-    words = mechanism.perturb(answer, NotForRealAnswers(bytes))
+    words = mechanism.noisy_vector(mechanism.quantise(answer), NotForRealAnswers(bytes))
     return np.frombuffer(words, dtype="<i8").astype(object)
+
+
+def noisy(mechanism, answer):
+    return mechanism.noisy_vector(mechanism.quantise(answer), os.urandom)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -107,7 +112,7 @@ def test_the_noise_of_all_honest_devices_is_that_of_one_curator():
 
 def test_the_noise_has_the_variance_that_is_stated():
     mechanism = mechanism_for(build_study("wait").questions[0])
-    drawn = np.concatenate([np.frombuffer(mechanism.perturb(9), dtype="<i8") for _ in range(2000)])
+    drawn = np.concatenate([np.frombuffer(noisy(mechanism, 9), dtype="<i8") for _ in range(2000)])
     noise = drawn.reshape(-1, 16) - exact_vector(mechanism, 9).astype(float)
     ratio = noise.var() / 4.0**NOISE_BITS
     assert abs(ratio - 1) < 5 * np.sqrt(2 / noise.size)
@@ -142,7 +147,7 @@ def test_numbered_choices_are_counted_too():
 def test_a_single_vector_is_never_a_possible_report(name):
     mechanism = mechanism_for(build_study(name).questions[0])
     with pytest.raises(ReportError, match="secret shares only"):
-        mechanism.check(mechanism.perturb(ANSWERS[name]))
+        mechanism.check(noisy(mechanism, ANSWERS[name]))
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

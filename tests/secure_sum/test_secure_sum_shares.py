@@ -11,15 +11,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.summing import CACHE_BYTES, MOST_AT_ONCE, Opener, add_seeds, add_shares
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.secure_sum.expansion import expand
-from ldp_client.secure_sum.messages import share_messages
 from ldp_client.secure_sum.sealing import context, seal
 from ldp_client.secure_sum.splitting import split
 from schemas import Study
 from schemas.errors import InputError, ReportError
-from tests.secure_sum.conftest import STATED, build_study
+from tests.secure_sum.conftest import STATED, build_study, messages_of
 from tests.statistics import follows
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "secure-sum.md").read_text()
@@ -57,12 +54,11 @@ def test_the_expansions_are_the_standard_ones():
 @pytest.mark.parametrize(("nodes", "sent"), [(2, 928), (10, 1568), (11, 1648), (32, 3328)])
 def test_a_device_sends_as_many_bytes_as_the_guide_says(nodes, sent):
     """d = 100. The target, 8d + 64(M − 1) + 200, is kept up to 10 nodes."""
-    addresses = [f"http://127.0.0.1:{9000 + node}#{NodeKeys.generate().fragment}" for node in range(nodes)]
+    addresses = [f"https://{node}.example#{NodeKeys.generate().fragment}" for node in range(nodes)]
     document = build_study("wait", nodes=addresses).document
     question = {**document["questions"][0], "mechanism": {**STATED, "cells": 100}}
     study = Study({**document, "questions": [question]})
-    report = perturb_answers(study, {"wait": mechanism_for(study.questions[0])}, {"wait": 9})
-    bodies = [message.body for message in share_messages(study, report)]
+    bodies = [message.body for message in messages_of(study, {"wait": 9})]
     assert sum(len(body) for body in bodies) == sent == 8 * 100 + 48 + 80 * (nodes - 1)
     assert (sent <= 8 * 100 + 64 * (nodes - 1) + 200) == (nodes <= 10)
     assert "8d + 48 + 80(M − 1) bytes" in GUIDE

@@ -19,7 +19,7 @@ from ldp_client import Device, mechanism_for
 from ldp_client.cli import main
 from schemas import Study
 from schemas.errors import InputError
-from tests.secure_sum.conftest import TOKEN, build_study
+from tests.secure_sum.conftest import INVITATION, TOKEN, build_study
 
 FEATURES, RESPONSE = {"age": ("-10", "10"), "weight": ("0", "200")}, ("-80", "80")
 DEVICES = 40
@@ -201,11 +201,12 @@ def answer_round(network, study, records, folder):
     for node in network.nodes:
         assert node.publish(study).status_code == 201
     collector = network.nodes[0].address.partition("#")[0]
+    trusted = [node.address for node in network.nodes]
     for number, record in enumerate(records):
-        device = Device(folder / str(number), "64", collector, max_delta="0.01")
+        device = Device(folder / str(number), "64", collector, max_delta="0.01", nodes=trusted)
         fetched = device.fetch(study.id)
         device.consent(fetched)
-        device.answer(fetched, {"work": record})
+        device.answer(fetched, {"work": record}, INVITATION)
         assert device.flush().sent == 1
 
 
@@ -237,7 +238,13 @@ def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
     write_posterior(study, tmp_path)
     second, _ = second_study(study, tmp_path, "second")
     record = {"age": 1.0, "weight": 80.0, "rate": 5.0}
-    device = Device(tmp_path / "device", "1", max_delta="1e-6", require_consent=False)
+    device = Device(
+        tmp_path / "device",
+        "1",
+        max_delta="1e-6",
+        require_consent=False,
+        nodes=study.document["route"]["nodes"],
+    )
     for one in (study, second):
-        device.answer(one, {"spread": record})
+        device.answer(one, {"spread": record}, INVITATION)
     assert sum(spent.epsilon for spent in device.ledger.spent()) == 1

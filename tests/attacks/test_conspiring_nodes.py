@@ -1,0 +1,166 @@
+"""Names nodes that are one party, or any service within reach, in a study that an honest device answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.secure_sum.node_keys import NodeKeys
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client.wording import describe, odds_of
+from schemas.errors import InputError, RefusedError
+from tests.secure_sum.conftest import INVITATION, build_study
+
+HONEST = [f"https://{name}.example#{NodeKeys.generate().fragment}" for name in ("university", "charity")]
+FOREIGN = NodeKeys.generate().fragment
+ONE_KEY = f"#{FOREIGN}"
+# What a study's author would like devices to send requests to.
+LOCAL = [
+    "http://127.0.0.1:6379",
+    "http://localhost:2375",
+    "http://[::1]:9000",
+    "https://192.168.1.1/admin",
+    "https://10.0.0.7",
+    "https://169.254.169.254/latest",
+    "https://[fe80::1]",
+    "https://2130706433",
+    "https://0x7f.1",
+    "https://[::ffff:127.0.0.1]",
+]
+
+
+def device_of(folder, **policy):
+    return Device(folder, "8", max_delta="0.001", require_consent=False, **policy)
+
+
+def refuse(device, study, what):
+    with pytest.raises(RefusedError, match=what):
+        device.answer(study, {"ever": True}, INVITATION)
+    assert device.ledger.spent() == []
+    assert device.ledger.queued() == []
+
+
+def test_a_device_without_trusted_nodes_answers_no_secure_sum(tmp_path):
+    study = build_study("ever", nodes=HONEST)
+    refuse(device_of(tmp_path), study, "not one that this device's owner trusts")
+    refuse(
+        device_of(tmp_path, allowed_hosts=["university.example", "charity.example"]), study, "owner trusts"
+    )
+
+
+def test_the_nodes_that_the_owner_named_are_answered(tmp_path):
+    device = device_of(tmp_path, nodes=HONEST)
+    device.answer(build_study("ever", nodes=HONEST), {"ever": True}, INVITATION)
+    assert len(device.ledger.queued()) == 1
+
+
+@pytest.mark.parametrize(
+    "other", [f"https://author.example#{FOREIGN}", f"https://university.example/own#{FOREIGN}"]
+)
+def test_one_node_beside_the_trusted_ones_is_refused(tmp_path, other):
+    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=[*HONEST, other]), "owner trusts")
+
+
+def test_a_trusted_address_with_the_authors_keys_is_refused(tmp_path):
+    swapped = [HONEST[0], HONEST[1].partition("#")[0] + ONE_KEY]
+    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=swapped), "other keys")
+
+
+@pytest.mark.parametrize("half", [slice(0, 64), slice(64, 128)])
+def test_either_of_a_nodes_keys_counts(tmp_path, half):
+    """The sealing key reads shares; the signing key says which set was summed."""
+    address, _, keys = HONEST[1].partition("#")
+    changed = keys.replace(keys[half], FOREIGN[half])
+    study = build_study("ever", nodes=[HONEST[0], f"{address}#{changed}"])
+    refuse(device_of(tmp_path, nodes=HONEST), study, "other keys")
+
+
+def test_one_host_is_one_party_also_when_its_owner_named_it_twice(tmp_path):
+    keys = [NodeKeys.generate().fragment for _ in range(2)]
+    for places in (("/a", "/b"), (":8001", ":8002"), ("", ".:443")):
+        nodes = [f"https://one.example{place}#{key}" for place, key in zip(places, keys)]
+        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "one party reads all")
+
+
+def test_one_key_is_one_party_under_any_names(tmp_path):
+    sealing, signing = FOREIGN[:64], FOREIGN[64:]
+    other = NodeKeys.generate().fragment
+    for keys in (FOREIGN, sealing + other[64:], other[:64] + signing):
+        nodes = [f"https://a.example#{FOREIGN}", f"https://b.example#{keys}"]
+        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "share a key")
+
+
+@pytest.mark.parametrize("address", LOCAL)
+def test_requests_are_not_aimed_at_services_nearby(tmp_path, address):
+    """Neither when answering nor, from an older ledger, when sending and deleting."""
+    nodes = [HONEST[0], f"{address}#{FOREIGN}"]
+    study = build_study("ever", nodes=nodes)
+    refuse(device_of(tmp_path, nodes=HONEST), study, "owner trusts")
+
+
+@pytest.mark.parametrize("address", LOCAL)
+def test_shares_of_an_older_ledger_are_not_sent_to_services_nearby(tmp_path, address, monkeypatch):
+    """A ledger that an earlier release wrote may hold shares for nodes that nobody trusts."""
+    from ldp_client import upload
+    from ldp_client.outbox import Queued, enqueue
+
+    monkeypatch.setattr(upload, "open_url", lambda _request: pytest.fail("a request was made"))
+    device = device_of(tmp_path, collector="https://collector.example", nodes=HONEST)
+    with device.ledger.writing() as connection:
+        there = f"{HONEST[0].partition('#')[0]} {address}"
+        enqueue(connection, Queued("0" * 32, there, "summed", '["AA==","AA=="]'))
+    flushed = device.flush(attempts=1)
+    assert (flushed.sent, flushed.waiting) == (0, 1)
+    assert "owner trusts" in flushed.reason
+    with device.ledger.writing() as connection:
+        connection.execute("UPDATE reports SET state = 'trying'")
+    device.withdraw("summed")
+    assert device.flush(attempts=1).undeleted == 1
+
+
+def test_a_trusted_node_cannot_redirect_a_share_elsewhere(network, tmp_path):
+    from werkzeug.wrappers import Response
+
+    study = network.publish("ever")
+    nodes = [node.address for node in network.nodes]
+    device = device_of(tmp_path, collector=network.nodes[0].url, nodes=nodes)
+    device.answer(study, {"ever": True}, INVITATION)
+    asked = []
+    network.nodes[2].trouble = lambda environment: asked.append(environment["PATH_INFO"])
+    elsewhere = f"{network.nodes[2].url}/v1/elsewhere"
+    network.nodes[1].trouble = lambda _environment: Response(status=307, headers={"Location": elsewhere})
+    device.flush(attempts=1)
+    assert "/v1/elsewhere" not in asked
+    assert len(asked) == 1
+
+
+def test_what_is_no_nodes_address_is_no_policy(tmp_path):
+    for nodes in (["https://a.example"], ["a.example#" + FOREIGN], "https://a.example", [HONEST[0]] * 2):
+        with pytest.raises(InputError, match="nodes"):
+            device_of(tmp_path, nodes=nodes)
+
+
+def test_words_say_first_what_holds_if_the_nodes_are_one_party():
+    study = build_study("ever", nodes=HONEST)
+    first = " ".join(describe(study)[:2])
+    assert "ARE ONE PARTY" in first
+    assert "READ EVERY ANSWER EXACTLY" in first
+    assert all(f"  {address}" in describe(study) for address in HONEST)
+    assert odds_of(study, 1.0).startswith("All nodes together can read every answer exactly.")
+
+
+def test_the_command_says_how_to_trust_a_node(network, tmp_path, capsys):
+    study = network.publish("ever")
+    url = f"{network.nodes[0].url}/v1/studies/{study.id}"
+    command = ["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path), "--invitation", "code"]
+    assert main(command) == 2
+    assert "ldpkit: the node http" in capsys.readouterr().err
+    named = [part for node in network.nodes for part in ("--node", node.address)]
+    main([*command, *named])
+    assert "answered summed" in capsys.readouterr().out
+
+
+def test_trust_survives_the_spelling_that_people_use():
+    address = HONEST[0].replace("#", "/#")
+    TrustedNodes([address, HONEST[1]]).refuse_others(build_study("ever", nodes=HONEST))

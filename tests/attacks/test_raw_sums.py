@@ -1,0 +1,104 @@
+"""Gives a device core a study with a route, and reads the answers off what it makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers, quantise_answers, report_of
+from ldp_client.batch import perturb_file, perturb_people
+from ldp_client.cli import main
+from schemas import Report, Study
+from schemas.errors import RefusedError
+from tests import studies
+from tests.portable.platforms import REPOSITORY, run_micropython
+from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
+
+GUIDE = (REPOSITORY / "docs" / "embedding.md").read_text(encoding="utf-8")
+WAYS = {
+    "perturb_answers": lambda study, mechanisms, answers: perturb_answers(study, mechanisms, answers),
+    "report_of": lambda study, mechanisms, answers: report_of(
+        study, mechanisms, quantise_answers(study, mechanisms, answers), os.urandom
+    ),
+    "perturb_people": lambda study, mechanisms, answers: list(
+        perturb_people(study, mechanisms, [quantise_answers(study, mechanisms, answers)] * 2)
+    ),
+    "perturb": lambda _study, mechanisms, answers: [
+        mechanisms[name].perturb(answers[name]) for name in answers
+    ],
+    "perturb_many": lambda _study, mechanisms, answers: [
+        mechanisms[name].perturb_many([answers[name]] * 2) for name in answers if name in ("hours", "ever")
+    ],
+    "randomise": lambda _study, mechanisms, answers: [
+        mechanisms[name].randomise(mechanisms[name].quantise(answers[name]), os.urandom) for name in answers
+    ],
+}
+
+
+def epsilon_of(name, epsilon):
+    """A study of one question, as strict as can be."""
+    document = build_study(name).document
+    question = document["questions"][0]
+    strict = {**question["mechanism"], "epsilon": epsilon}
+    return Study({**document, "questions": [{**question, "mechanism": strict}]})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_function_of_the_core_makes_a_payload(way, name):
+    study = epsilon_of(name, "0.01")
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    if way == "perturb_many" and name not in ("hours", "ever"):
+        pytest.skip("takes columns, refused in the same place")
+    with pytest.raises(RefusedError, match="secret shares only"):
+        WAYS[way](study, mechanisms, {name: ANSWERS[name]})
+
+
+def test_no_randomness_is_read_before_the_refusal():
+    study = epsilon_of("ever", "0.01")
+    mechanisms = {"ever": mechanism_for(study.questions[0])}
+    with pytest.raises(RefusedError):
+        perturb_answers(study, mechanisms, {"ever": True}, lambda _size: pytest.fail("noise was drawn"))
+
+
+def test_neither_the_command_nor_a_file_of_answers(tmp_path, capsys):
+    study, answers, out = (tmp_path / name for name in ("study.json", "answers.ndjson", "reports.ndjson"))
+    study.write_text(build_study("ever").to_json())
+    answers.write_text('{"ever": "yes"}\n' * 40)
+    assert main(["perturb", str(study), str(answers), "--out", str(out)]) == 2
+    assert "leave a device as secret shares only" in capsys.readouterr().err
+    with pytest.raises(RefusedError):
+        perturb_file(build_study("ever"), str(answers), str(out))
+    assert not out.exists()
+
+
+def ledger_program(study):
+    """The guide's ledger for microcontrollers, given this study; it prints what it keeps."""
+    (block,) = [one for one in re.findall(r"```python\n(.*?)```", GUIDE, re.S) if "def answer_once" in one]
+    return f"""{block}
+from binascii import unhexlify
+from schemas.study import Study
+study = Study.from_json({study.to_json()!r})
+try:
+    answer_once(study, {{"ever": True}}, lambda size: bytes([7] * size))
+    print(json.dumps("released"))
+except Exception as error:
+    print(json.dumps([type(error).__name__, read_ledger()["outbox"], read_ledger()["spent"]]))
+"""
+
+
+def test_the_microcontrollers_ledger_queues_and_spends_nothing(tmp_path):
+    program = ledger_program(epsilon_of("ever", "0.01"))
+    printed = run_micropython(tmp_path, program)
+    assert json.loads(printed.splitlines()[-1]) == ["RefusedError", [], []]
+
+
+def test_an_ordinary_question_still_becomes_a_report():
+    """What refuses all refuses nothing in particular."""
+    study = Study(studies.document(studies.YES_NO))
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    assert isinstance(perturb_answers(study, mechanisms, {study.questions[0].id: True}), Report)
