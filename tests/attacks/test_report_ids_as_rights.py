@@ -6,12 +6,10 @@ import logging
 
 import pytest
 
-from ldp_client.answering import perturb_answers
-from ldp_client.secure_sum.messages import share_messages
 from schemas.report import report_id_of
 from tests.collector.conftest import TOKEN, Harness, build_report, build_study
 from tests.collector.test_collector_withdrawals import problem
-from tests.secure_sum.conftest import Network, Node
+from tests.secure_sum.conftest import shares_of
 
 
 @pytest.fixture
@@ -23,14 +21,6 @@ def collected(tmp_path):
     harness.post([report.to_document() for report in reports])
     yield harness, reports
     harness.collector.close()
-
-
-@pytest.fixture
-def network(tmp_path):
-    nodes = [Node(tmp_path, f"node-{index}") for index in range(3)]
-    yield Network(nodes)
-    for node in nodes:
-        node.stop()
 
 
 def delete(harness, report_id, **headers):
@@ -107,8 +97,7 @@ def test_deletions_are_counted_logged_as_counts_and_limited(tmp_path, caplog):
 
 def test_a_node_cannot_delete_a_share_at_another_node(network):
     study = network.publish("ever")
-    report = perturb_answers(study, network.mechanisms, {"ever": True})
-    messages = share_messages(study, report)
+    report, messages = shares_of(study, {"ever": True})
     for node, message in zip(network.nodes, messages):
         assert node.put(message).status_code == 201
     for node, message in zip(network.nodes, messages):
@@ -123,7 +112,7 @@ def test_a_node_cannot_delete_a_share_at_another_node(network):
 def test_no_share_says_the_secret(network):
     """Neither its bytes nor its path."""
     study = network.publish("ever")
-    report = perturb_answers(study, network.mechanisms, {"ever": True})
-    for message in share_messages(study, report):
+    report, messages = shares_of(study, {"ever": True})
+    for message in messages:
         assert report.secret not in message.body
         assert report.secret.hex() not in message.path

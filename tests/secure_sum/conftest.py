@@ -16,7 +16,7 @@ from collector.secure_sum.node_keys import NodeKeys
 from ldp_client import mechanism_for
 from ldp_client.secure_sum.messages import Message, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-from schemas import Study
+from schemas import Report, Study
 from tests.collector.conftest import ensure_database
 
 TOKEN = "token-of-the-operators"
@@ -78,17 +78,19 @@ def build_study(*names: str, **route: Any) -> Study:
     return Study({**head, "route": stated, "questions": questions})
 
 
-def messages_of(study: Study, answers: dict[str, Any], invitation: str = INVITATION) -> list[Message]:
-    """What one device sends whose owner trusts all of the study's nodes."""
+def shares_of(
+    study: Study, answers: dict[str, Any], invitation: str = INVITATION
+) -> tuple[Report, list[Message]]:
+    """What one device sends whose owner trusts all of the study's nodes; first its id and secret."""
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     trusted = TrustedNodes(study.document["route"]["nodes"])
-    return share_messages(study, mechanisms, answers, trusted, invitation)[1]
+    return share_messages(study, mechanisms, answers, trusted, invitation)
 
 
 class Node:
     """A node on loopback. trouble: what it does with a request instead, if anything."""
 
-    def __init__(self, folder: Path, name: str, host: str) -> None:
+    def __init__(self, folder: Path, name: str, host: str = HOSTS[0]) -> None:
         self.host = host
         self.keys = NodeKeys.generate()
         self.key_file = folder / f"{name}.key"
@@ -159,10 +161,10 @@ class Network:
             assert node.publish(self.study).status_code == 201
         return self.study
 
-    def messages(self) -> list[Message]:
+    def messages(self, invitation: str = INVITATION) -> list[Message]:
         """One device's messages, not yet sent."""
         answers = {name: ANSWERS[name] for name in self.mechanisms}
-        return messages_of(self.study, answers)
+        return shares_of(self.study, answers, invitation)[1]
 
     def answer(self, devices: int, reach: int = NODES) -> list[list[Message]]:
         """So many devices answer; their shares reach the first `reach` nodes."""

@@ -13,7 +13,7 @@ from collector.secure_sum.node_keys import NodeKeys
 from ldp_client.upload import put_share
 from schemas.errors import TransferError
 from tests.collector.conftest import TOKEN, Server
-from tests.secure_sum.conftest import build_study, messages_of
+from tests.secure_sum.conftest import build_study, shares_of
 
 DEVICES = 40
 KILLS = 3
@@ -80,7 +80,7 @@ def test_nodes_that_are_killed_lose_and_repeat_nothing(processes):
 
     def answer_all():
         for _ in range(DEVICES):
-            for message in messages_of(study, {"ever": True}):
+            for message in shares_of(study, {"ever": True})[1]:
                 put_until_taken(message)
 
     devices = Thread(target=answer_all)

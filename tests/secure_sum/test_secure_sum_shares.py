@@ -16,7 +16,7 @@ from ldp_client.secure_sum.sealing import context, seal
 from ldp_client.secure_sum.splitting import split
 from schemas import Study
 from schemas.errors import InputError, ReportError
-from tests.secure_sum.conftest import STATED, build_study, messages_of
+from tests.secure_sum.conftest import STATED, build_study, shares_of
 from tests.statistics import follows
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "secure-sum.md").read_text()
@@ -58,7 +58,7 @@ def test_a_device_sends_as_many_bytes_as_the_guide_says(nodes, sent):
     document = build_study("wait", nodes=addresses).document
     question = {**document["questions"][0], "mechanism": {**STATED, "cells": 100}}
     study = Study({**document, "questions": [question]})
-    bodies = [message.body for message in messages_of(study, {"wait": 9})]
+    bodies = [message.body for message in shares_of(study, {"wait": 9})[1]]
     assert sum(len(body) for body in bodies) == sent == 8 * 100 + 48 + 80 * (nodes - 1)
     assert (sent <= 8 * 100 + 64 * (nodes - 1) + 200) == (nodes <= 10)
     assert "8d + 48 + 80(M − 1) bytes" in GUIDE
