@@ -10,7 +10,9 @@ from functools import partial
 from flask import current_app
 
 from collector.http.headers import Headers, default_headers
+from collector.http.problems import OVERLOADED, ProblemError
 from collector.metrics import Metrics
+from collector.operator.key_checks import KeyChecks
 from collector.operator.keys import hash_key
 from collector.operator.overview import Recent, recent_studies
 from collector.reports import intake
@@ -22,7 +24,7 @@ from collector.secure_sum.node import Node
 from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
 from collector.storage import queries
-from collector.storage.database import Database
+from collector.storage.database import Bounds, Database
 from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
 from collector.studies.current import CurrentStudies
@@ -33,10 +35,10 @@ from schemas import Study
 from schemas.errors import InputError, StudyError
 
 EXTENSION = "ldpkit"
-# In bodies of the largest size, of all threads together; a body becomes objects of up to forty times its
-# bytes.
+# Of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
+MOST_EXPORTS = 8
 
 
 def utc_today() -> date:
@@ -48,7 +50,8 @@ def utc_today() -> date:
 class Collector:
     """One collector. today: the clock, which knows days only. signers: keys that may publish.
 
-    parsing: room for the bytes of bodies that are inflated, parsed and checked now.
+    parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for streams,
+    each of which holds a thread for as long as its reader takes.
     """
 
     settings: Settings
@@ -61,11 +64,12 @@ class Collector:
     studies: Recent[list[StudyOverview]]
     current: CurrentStudies
     today: Callable[[], date]
-    token_hash: bytes | None
     signers: tuple[PublicKey, ...]
     node: Node | None
     headers: Headers
     parsing: Room
+    exports: Room
+    keys: KeyChecks
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
@@ -74,15 +78,17 @@ class Collector:
         Raises InputError unless it is there with this release's tables, and when its open studies are not
         for this kind of server.
         """
-        database = Database(settings.database, settings.busy_timeout)
+        bounds = Bounds(settings.connections, settings.database_timeout)
+        database = Database(settings.database, settings.busy_timeout, bounds)
         check(database)
         with database.read() as session:
             headers = default_headers(queries.identity(session))
         calendar = intake.Calendar(today, timedelta(days=settings.late_days))
         rules = RuleBook(database)
-        store = partial(intake.store, database, rules.find, calendar)
+        store = partial(intake.store, database, partial(rules.find, reserved=True), calendar)
         metrics = Metrics()
-        writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit)
+        patience = settings.database_timeout
+        writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit, patience)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
@@ -90,11 +96,14 @@ class Collector:
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
         _check_studies(database, node, settings.body_limit)
-        current = CurrentStudies(database)
-        counted = (limits, deletions, metrics, studies, current)
-        parsing = Room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read")
-        held = (settings, database, rules, writer, *counted, today, token_hash)
-        return cls(*held, signers, node, headers, parsing)
+        counted = (limits, deletions, metrics, studies, CurrentStudies(database))
+        held = (settings, database, rules, writer, *counted, today)
+        most = BODIES_IN_PARSING * settings.body_limit
+        parsing = Room(most, PARSING_PATIENCE, lambda: ProblemError(OVERLOADED, "too much is being read"))
+        detail = f"{MOST_EXPORTS} exports are being read"
+        exports = Room(MOST_EXPORTS, 0.0, lambda: ProblemError(OVERLOADED, detail))
+        keys = KeyChecks(database, token_hash, metrics)
+        return cls(*held, signers, node, headers, parsing, exports, keys)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""

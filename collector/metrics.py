@@ -49,6 +49,7 @@ class Metrics:
         self._deletions = self._counter(
             "ldpkit_reports_deleted_total", "Deletions, by who proved the right to them", ["by"]
         )
+        self._wrong_keys = self._counter("ldpkit_keys_refused_total", "Requests with a key that is none")
         self._commits = Histogram(
             "ldpkit_commit_seconds",
             "Time to write and commit what had gathered",
@@ -74,6 +75,10 @@ class Metrics:
     def count_deletion(self, by_device: bool) -> None:
         """Add one deletion, by the report's device or with an operator's key."""
         self._deletions.labels("device" if by_device else "operator").inc()
+
+    def count_wrong_key(self) -> None:
+        """Add a request whose key is not one of the collector's."""
+        self._wrong_keys.inc()
 
     def observe_commit(self, seconds: float, waiting: int) -> None:
         """Add one commit, and how many reports wait now."""

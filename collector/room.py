@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition
-
-from collector.http.problems import OVERLOADED, Kind, ProblemError
 
 
 class Room:
     """So much of something for all threads together.
 
-    what: for the problem that a request gets which waits `patience` seconds in vain. Where nothing has been
-    given back for as long, it gets it at once: threads that queued before something stuck would be missing
-    for everything else.
+    refuse: makes the error for a thread that waits `patience` seconds in vain. Where nothing has been given
+    back for as long, it comes at once: threads that queued before something stuck would be missing for
+    everything else.
     """
 
-    def __init__(self, capacity: float, patience: float, what: str, kind: Kind = OVERLOADED) -> None:
+    def __init__(self, capacity: float, patience: float, refuse: Callable[[], Exception]) -> None:
         self._capacity = capacity
         self._patience = patience
-        self._refusal = (kind, what)
+        self._refuse = refuse
         self._changed = Condition()
         self._held = 0.0
         self._moved = 0.0
@@ -30,7 +28,7 @@ class Room:
     def hold(self, amount: float = 1) -> Iterator[None]:
         """Hold so much while the block lasts; more than there is at all only with nobody beside.
 
-        Raises ProblemError where there is no room in time.
+        Raises where there is no room in time.
         """
         self.take(amount)
         try:
@@ -39,7 +37,7 @@ class Room:
             self.give_back(amount)
 
     def take(self, amount: float = 1) -> None:
-        """Hold so much until it is given back. Raises ProblemError where there is no room in time."""
+        """Hold so much until it is given back. Raises where there is no room in time."""
         with self._changed:
             if not self._held:
                 self._moved = time.monotonic()
@@ -58,5 +56,5 @@ class Room:
         while self._held and self._held + amount > self._capacity:
             seconds = min(last, self._moved + self._patience) - time.monotonic()
             if seconds <= 0:
-                raise ProblemError(*self._refusal)
+                raise self._refuse()
             self._changed.wait(seconds)

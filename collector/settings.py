@@ -30,7 +30,8 @@ class Settings:
 
     database: SQLAlchemy URL. token: what an operator sends to publish, close and export; without
     one, only keys made with `ldpkit admin` can. body_limit: largest request body, in bytes, as sent
-    and inflated. busy_timeout: how long a write waits for a locked database, in seconds. late_days:
+    and inflated. busy_timeout: how long a write waits for a locked database, in seconds. database_timeout: how
+    long a request waits for the database in all. connections: how many a process reads with at once. late_days:
     how many days after a study closes its reports are still taken. queue_reports: how many reports
     may wait to be written in one process. upload_rate, study_rate: reports a second that one process
     takes in all and for each study, 0 for as many as it can. deletion_rate: deletions a second that one
@@ -43,6 +44,8 @@ class Settings:
     token: str | None = None
     body_limit: int = 1 << 20
     busy_timeout: float = 2.0
+    database_timeout: float = 5.0
+    connections: int = 8
     late_days: int = 7
     queue_reports: int = 100_000
     upload_rate: float = 0.0
@@ -54,10 +57,11 @@ class Settings:
     def __post_init__(self) -> None:
         if self.token is not None and not (_PRINTABLE.issuperset(self.token) and self.token):
             raise InputError("setting token: must be printable ASCII without spaces, to travel in a header")
-        for name in ("body_limit", "queue_reports"):
+        for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise InputError(f"setting {name}: must be above 0, is {getattr(self, name)}")
-        for name in ("busy_timeout", "late_days", "upload_rate", "study_rate", "deletion_rate"):
+        rates = ("upload_rate", "study_rate", "deletion_rate")
+        for name in ("busy_timeout", "database_timeout", "late_days", *rates):
             value = getattr(self, name)
             if not isfinite(value) or value < 0:
                 raise InputError(f"setting {name}: must be a number and not negative, is {value}")

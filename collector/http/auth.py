@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -17,7 +16,7 @@ from collector.http.problems import (
     WITHDRAWAL_UNPROVEN,
     ProblemError,
 )
-from collector.operator.keys import Role, hash_key, role_of
+from collector.operator.keys import Role
 from schemas.errors import ReportError
 from schemas.fields import Hex
 from schemas.report import SECRET_BYTES, report_id_of
@@ -45,9 +44,7 @@ def requires(needed: Role) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 def require_role(key: str, needed: Role, challenge: Mapping[str, str] = CHALLENGE) -> None:
     """Raises ProblemError unless the key has that role. challenge: headers that ask for one."""
-    role = _find_role(key)
-    if role is None:
-        raise ProblemError(UNAUTHORIZED, "the key is not one of this collector's", headers=challenge)
+    role = current_collector().keys.role_of(key, dict(challenge))
     if not role.allows(needed):
         raise ProblemError(FORBIDDEN, f"the key is for {role.value}, this needs {needed.value}")
 
@@ -89,11 +86,3 @@ def _bearer_key() -> str:
     if given is None or given.type != "bearer" or not given.token:
         raise no_key()
     return given.token
-
-
-def _find_role(key: str) -> Role | None:
-    collector = current_collector()
-    if collector.token_hash is not None and hmac.compare_digest(hash_key(key), collector.token_hash):
-        return Role.OPERATE
-    with collector.database.read() as session:
-        return role_of(session, key)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from functools import singledispatch
 from http import HTTPStatus
+from threading import Lock
 
 from flask import Flask
 from sqlalchemy.exc import (
@@ -34,17 +37,51 @@ from collector.storage.database import is_disk_full, one_line
 from schemas.errors import ReportError, StatementError, StudyError
 
 LOGGER = logging.getLogger("collector")
+REST_SECONDS = 60.0
 ADVICE_BY_STATUS = {
     404: "Check the address; the routes are under /v1/studies.",
     405: "Use one of the methods that the Allow header lists.",
 }
 
 
+class Seldom:
+    """Logs a line at once, and the same again no sooner than REST_SECONDS later, with how often it was left out.
+
+    So an outage shows at once and fills no disk.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def log(self, level: int, line: str, cause: BaseException | None = None) -> None:
+        """Log a line, or count it. cause: logged with it, and each of its kind counts by itself."""
+        key = line if cause is None else f"{line}: {type(cause).__name__}"
+        now = self._clock()
+        with self._lock:
+            due, left_out = self._seen.get(key, (now, 0))
+            if now < due:
+                self._seen[key] = due, left_out + 1
+                return
+            self._seen[key] = now + REST_SECONDS, 0
+        more = f" (and {left_out} times since this was last logged)" if left_out else ""
+        LOGGER.log(level, "%s%s", line, more, exc_info=cause)
+
+    def forget(self) -> None:
+        """Log everything again."""
+        self._seen.clear()
+
+
+SELDOM = Seldom()
+log_seldom = SELDOM.log
+
+
 @singledispatch
 def problem_of(error: Exception) -> ProblemError:
     """The problem that an exception stands for."""
     # Neither path nor body: a log line that named a report would give it a time.
-    LOGGER.error("a request failed", exc_info=error)
+    log_seldom(logging.ERROR, "a request failed", error)
     return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
 
 
@@ -93,8 +130,9 @@ def _(_error: RequestEntityTooLarge) -> ProblemError:
 @problem_of.register(InterfaceError)
 def _(error: SQLAlchemyError) -> ProblemError:
     if is_disk_full(error):
+        log_seldom(logging.ERROR, "the database's disk is full: nothing more is stored")
         return ProblemError(DISK_FULL, "nothing was stored")
-    LOGGER.warning("the database cannot be used: %s", one_line(getattr(error, "orig", error)))
+    log_seldom(logging.WARNING, f"the database cannot be used: {one_line(getattr(error, 'orig', error))}")
     return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
 
 

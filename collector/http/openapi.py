@@ -138,7 +138,7 @@ REPORTS = (
         "exportReports",
         "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
         {200: ("The reports; NDJSON ends with a line that counts them, no form cut off reads well", EXPORTS)},
-        (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
+        (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID, problems.OVERLOADED),
         (STUDY_ID, FORMAT, AFTER, THROUGH),
     ),
     Operation(

@@ -118,7 +118,7 @@ ENCODING = {
 
 EXPORTS = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
-KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN)
+KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
 # Of a deletion: by the report's secret, or by a key.
 RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)

@@ -161,6 +161,9 @@ STUDY_NOT_OPEN = Kind(
 TOO_MANY_REPORTS = Kind(
     "too-many-reports", 429, "Too many reports at once", "Send the same request again later.", 1
 )
+TOO_MANY_KEYS = Kind(
+    "too-many-keys", 429, "Too many wrong keys", "Send the key that this collector's operator made.", 1
+)
 INTERNAL = Kind("internal", 500, "The collector failed", "Send the same request again later.")
 UNAVAILABLE = Kind(
     "unavailable", 503, "The database cannot be used just now", "Send the same request again.", 5

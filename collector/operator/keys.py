@@ -64,6 +64,11 @@ def list_keys(session: Session) -> list[tuple[str, Role]]:
     return [(name, Role(role)) for name, role in rows]
 
 
+def known_hashes(session: Session) -> frozenset[bytes]:
+    """The hashes of all keys."""
+    return frozenset(session.scalars(select(KeyRow.hash)))
+
+
 def role_of(session: Session, key: str) -> Role | None:
     """What a key is for, or None if it is nobody's. The time tells nothing about the keys that exist."""
     given = hash_key(key)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from enum import Enum
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from collector.http.handling import problem_of
 from collector.http.problems import (
@@ -21,14 +21,14 @@ from collector.http.problems import (
 from collector.operator.keys import hash_key
 from collector.reports.packing import PackedReport
 from collector.reports.running_summary import FindRules, add_reports
-from collector.reports.writer import Upload
+from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.invitations import use_invitations
 from collector.studies.publishing import unknown_study
 from collector.studies.rules import UnknownVersionError
 from schemas import Report
-from schemas.errors import ReportError
+from schemas.errors import LdpkitError, ReportError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -128,32 +128,53 @@ def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
     return stored, duplicates
 
 
-def store(
-    database: Database, find: FindRules, calendar: Calendar, uploads: Sequence[Upload]
-) -> list[Union[Outcomes, ProblemError]]:
-    """Store uploads in one transaction, durable on return; for each its outcomes, or its problem."""
+def store(database: Database, find: FindRules, calendar: Calendar, works: Sequence[Work]) -> list[Any]:
+    """Store uploads and make changes in one transaction, durable on return.
+
+    For each upload its outcomes, for each change its value, or the problem.
+    """
     try:
-        return _store_uploads(database, find, calendar, uploads, look_first=False)
+        return _store_works(database, find, calendar, works, look_first=False)
     except queries.PartlyHeldError:
-        return _store_uploads(database, find, calendar, uploads, look_first=True)
+        return _store_works(database, find, calendar, works, look_first=True)
+
+
+def _store_works(
+    database: Database, find: FindRules, calendar: Calendar, works: Sequence[Work], look_first: bool
+) -> list[Any]:
+    uploads = [work for work in works if isinstance(work, Upload)]
+    changes = {index: work for index, work in enumerate(works) if isinstance(work, Change)}
+    with database.write() as session:
+        stored = iter(_store_uploads(session, find, calendar, uploads, look_first))
+        order = sorted(changes, key=lambda index: changes[index].key)
+        made = {index: _make(session, changes[index]) for index in order}
+    return [made[index] if index in made else next(stored) for index in range(len(works))]
+
+
+def _make(session: Session, change: Change) -> Any:
+    """A change's value, or what it raises; then nothing is left of it."""
+    try:
+        with session.begin_nested():
+            return change.make(session)
+    except LdpkitError as error:
+        return error
 
 
 def _store_uploads(
-    database: Database, find: FindRules, calendar: Calendar, uploads: Sequence[Upload], look_first: bool
+    session: Session, find: FindRules, calendar: Calendar, uploads: Sequence[Upload], look_first: bool
 ) -> list[Union[Outcomes, ProblemError]]:
     results: dict[int, Union[Outcomes, ProblemError]] = {}
     # In the order of the ids, so that two processes cannot wait for each other in a circle.
     by_study = sorted(enumerate(uploads), key=lambda item: item[1].study)
-    with database.write() as session:
-        for study_id, group in groupby(by_study, key=lambda item: item[1].study):
-            members = list(group)
-            together = [upload for _, upload in members]
-            try:
-                outcomes = iter(_store_study(session, find, calendar, study_id, together, look_first))
-            except ProblemError as problem:
-                results.update((index, problem) for index, _ in members)
-                continue
-            results.update((index, list(islice(outcomes, len(upload.reports)))) for index, upload in members)
+    for study_id, group in groupby(by_study, key=lambda item: item[1].study):
+        members = list(group)
+        together = [upload for _, upload in members]
+        try:
+            outcomes = iter(_store_study(session, find, calendar, study_id, together, look_first))
+        except ProblemError as problem:
+            results.update((index, problem) for index, _ in members)
+            continue
+        results.update((index, list(islice(outcomes, len(upload.reports)))) for index, upload in members)
     return [results[index] for index in range(len(uploads))]
 
 

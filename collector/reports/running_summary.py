@@ -49,15 +49,16 @@ def read_summary(source: Source, study_id: str, version: int | None = None) -> S
         document = queries.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
-        rules = source.rules.find(study_id, document.version)
-        if rules.study.route is not None:
-            raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit secure-sum close`", "route")
-        tally = rules.tally
-        for question in tally.needs_reports:
-            raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
-        if tally.is_kept:
+    rules = source.rules.find(study_id, document.version)
+    if rules.study.route is not None:
+        raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit secure-sum close`", "route")
+    tally = rules.tally
+    for question in tally.needs_reports:
+        raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
+    if tally.is_kept:
+        with source.database.read() as session:
             return tally.summary(read_sums(session, document.study, document.version, tally.size))
-    # Behind the transaction: SQLite's write-ahead log would grow for as long as one lasts.
+    # Outside of a transaction: SQLite's write-ahead log would grow for as long as one lasts.
     return tally.summary(_count_export(open_export(source, study_id), document.version))
 
 

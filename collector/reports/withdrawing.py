@@ -56,7 +56,7 @@ def withdraw(
             take_back_reports(session, collector.rules.find, study_id, study.number, [report])
 
     collector.deletions.take()
-    collector.writer.act(act)
+    collector.writer.change(report_id, act)
     collector.deletions.count(by_device)
 
 

@@ -17,7 +17,8 @@ from typing import Any, TypeVar, Union
 
 from sqlalchemy.orm import Session
 
-from collector.http.problems import OVERLOADED, ProblemError
+from collector.http.handling import log_seldom
+from collector.http.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.reports.packing import PackedReport
 
 LOGGER = logging.getLogger("collector")
@@ -34,10 +35,25 @@ class Upload:
     invitation: bytes | None = None
 
 
+@dataclass(frozen=True)
+class Change:
+    """A small change, written in one transaction with uploads: so many of them cost no flush of their own.
+
+    make: returns what the thread that waits gets, or raises LdpkitError for it alone. key: changes are made in
+    its order, so that two processes cannot wait for each other in a circle.
+    """
+
+    key: bytes
+    make: Action
+
+
+Work = Union[Upload, Change]
+
+
 class _Job:
     """Something to write, and the thread that waits for what becomes of it."""
 
-    def __init__(self, work: Union[Upload, Action]) -> None:
+    def __init__(self, work: Union[Work, Action]) -> None:
         self.work = work
         self.size = len(work.reports) if isinstance(work, Upload) else 1
         self._result: Any = None
@@ -50,9 +66,10 @@ class _Job:
         self._result = result
         self._unsettled.release()
 
-    def wait(self) -> Any:
-        """The value, once it is there."""
-        self._unsettled.acquire()
+    def wait(self, seconds: float) -> Any:
+        """The value, once it is there. Raises ProblemError where it is not in time."""
+        if not self._unsettled.acquire(timeout=seconds):
+            raise _stuck()
         if isinstance(self._result, BaseException):
             raise self._result
         return self._result
@@ -61,22 +78,27 @@ class _Job:
 class Writer:
     """Writes for every thread of a process.
 
-    store: commits many uploads in one transaction; one result each, an exception for one to refuse.
+    store: commits many uploads and changes in one transaction; one result each, an exception for one to refuse.
     act: runs a function of a session in a transaction of its own. capacity: how many reports may
-    wait. observe: told the seconds of each commit, and how many reports wait after it.
+    wait. observe: told the seconds of each commit, and how many reports wait after it. patience: seconds that
+    a thread waits; while one commit takes longer, nobody else begins to wait, so that threads are left for
+    requests that need no database.
     """
 
     def __init__(
         self,
-        store: Callable[[Sequence[Upload]], Sequence[Any]],
+        store: Callable[[Sequence[Work]], Sequence[Any]],
         act: Callable[[Action], Any],
         capacity: int,
         observe: Callable[[float, int], None],
+        patience: float,
     ) -> None:
         self._store = store
         self._act = act
         self._capacity = capacity
         self._observe = observe
+        self._patience = patience
+        self._since: float | None = None
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = Lock()
         self._depth = 0
@@ -94,6 +116,11 @@ class Writer:
         """
         return self._run_job(_Job(upload))
 
+    def change(self, key: bytes, action: Callable[[Session], T]) -> T:
+        """A function's value, durable on return, as `act`; it shares its transaction with others (see Change)."""
+        value: T = self._run_job(_Job(Change(key, action)))
+        return value
+
     def act(self, action: Callable[[Session], T]) -> T:
         """A function's value, durable on return; raises what it raises."""
         value: T = self._run_job(_Job(action))
@@ -105,7 +132,14 @@ class Writer:
             self._queue.put(None)
             self._thread.join()
 
+    def require_moving(self) -> None:
+        """Raises ProblemError while one commit takes longer than anybody waits for it."""
+        since = self._since
+        if since is not None and time.monotonic() - since > self._patience:
+            raise _stuck()
+
     def _run_job(self, job: _Job) -> Any:
+        self.require_moving()
         with self._lock:
             if self._depth and self._depth + job.size > self._capacity:
                 raise ProblemError(OVERLOADED, "too many reports wait to be written; nothing was stored")
@@ -115,12 +149,12 @@ class Writer:
                 self._thread = Thread(target=self._run, name="writer", daemon=True)
                 self._thread.start()
         self._queue.put(job)
-        return job.wait()
+        return job.wait(self._patience)
 
     def _run(self) -> None:
         while jobs := self._take():
-            for is_upload, group in groupby(jobs, lambda job: isinstance(job.work, Upload)):
-                if is_upload:
+            for is_shared, group in groupby(jobs, lambda job: isinstance(job.work, (Upload, Change))):
+                if is_shared:
                     self._settle(list(group), self._store)
                 else:
                     for job in group:
@@ -141,18 +175,24 @@ class Writer:
         return jobs
 
     def _settle(self, jobs: Sequence[_Job], write: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
-        start = time.perf_counter()
+        start = self._since = time.monotonic()
         results: Iterable[Any]
         try:
             results = write([job.work for job in jobs])
         except BaseException as error:
             results = [error] * len(jobs)
+        self._since = None
         with self._lock:
             self._depth -= sum(job.size for job in jobs)
         try:
-            self._observe(time.perf_counter() - start, self._depth)
+            self._observe(time.monotonic() - start, self._depth)
         except Exception:
             # The thread must live: without it every upload would wait for ever.
             LOGGER.exception("a commit could not be counted")
         for job, result in zip(jobs, results, strict=True):
             job.settle(result)
+
+
+def _stuck() -> ProblemError:
+    log_seldom(logging.WARNING, "the database takes longer to write than anybody waits")
+    return ProblemError(UNAVAILABLE, "the database takes too long; what was sent may be stored yet")

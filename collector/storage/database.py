@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from threading import Lock, Thread
+from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
+from collector.room import Room
 from ldp_client.files import write_new
 from schemas.errors import InputError
 
@@ -23,22 +29,38 @@ SILENCE_SECONDS = 10
 OWNER_ONLY = 0o600
 # Options of a PostgreSQL URL that no message may show.
 SECRETS = ("password", "sslpassword")
+# The slowest that a server does: counting many millions of reports for the operator's page.
+STATEMENT_SECONDS = 30
+# Connections beside those for reading: one writes, one looks whether the database answers.
+RESERVED = 2
 POSTGRESQL_DISK_FULL = "53100"
 SUPPORTED = ("sqlite", "postgresql")
+
+
+class Bounds(NamedTuple):
+    """What a server allows itself. connections: for reading at once, in a process. patience: seconds to wait."""
+
+    connections: int
+    patience: float
 
 
 class Database:
     """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
 
-    busy_timeout: seconds that a write waits for a lock before the request is given up.
+    busy_timeout: seconds that a write waits for a lock before the request is given up. bounds: a server's;
+    a command, whose statements may take as long as they need, has none.
     """
 
-    def __init__(self, url: str, busy_timeout: float) -> None:
+    def __init__(self, url: str, busy_timeout: float, bounds: Bounds | None = None) -> None:
         self.url = _parse_url(url)
         self.busy_timeout = busy_timeout
-        self.engine = _create_engine(self.url, busy_timeout)
+        self.engine = _create_engine(self.url, busy_timeout, bounds)
+        self._room = None
+        if bounds is not None:
+            self._room = Room(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
+        self._looks = Looks(self._look)
 
     @property
     def shown(self) -> str:
@@ -63,10 +85,26 @@ class Database:
             write_new(self._file, "", OWNER_ONLY)
 
     @contextmanager
-    def read(self) -> Iterator[Session]:
-        """A session in one read transaction."""
-        with self._readers.begin() as session:
+    def read(self, reserved: bool = False) -> Iterator[Session]:
+        """A session in one read transaction.
+
+        reserved: for the one thread that writes, and the one that looks whether the database answers. Raises
+        TimeoutError (SQLAlchemy's) where too many others read. No block may open another: it would wait for
+        itself.
+        """
+        room = nullcontext() if reserved or self._room is None else self._room.hold()
+        with room, self._readers.begin() as session:
             yield session
+
+    def require_answer(self, seconds: float) -> None:
+        """Raises what the database raises, or SQLAlchemy's TimeoutError where it says nothing for so long."""
+        if not self._looks.wait(seconds):
+            raise PoolTimeoutError(f"no answer for {seconds:g} s")
+
+    def _look(self) -> None:
+        with self.read(reserved=True) as session:
+            # A table of ours, so that a wrong database is noticed too.
+            session.execute(text("SELECT number FROM studies LIMIT 1")).first()
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -84,6 +122,34 @@ class Database:
         """A connection in one write transaction, for what is no ordinary work on rows."""
         with self.engine.execution_options(**{WRITES: True}).begin() as connection:
             yield connection
+
+
+class Looks:
+    """Runs `look` in a thread beside: none starts while one is under way, however long that takes."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._look = look
+        self._lock = Lock()
+        self._latest: Future[None] | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Whether a look ends in time. Raises what it raises."""
+        with self._lock:
+            if self._latest is None or self._latest.done():
+                self._latest = Future()
+                Thread(target=self._run, args=(self._latest,), daemon=True).start()
+            latest = self._latest
+        try:
+            latest.result(seconds)
+        except FutureTimeout:
+            return False
+        return True
+
+    def _run(self, result: Future[None]) -> None:
+        try:
+            result.set_result(self._look())  # type: ignore[func-returns-value]
+        except Exception as error:
+            result.set_exception(error)
 
 
 @contextmanager
@@ -128,25 +194,68 @@ def _parse_url(text: str) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
-def _create_engine(url: URL, busy_timeout: float) -> Engine:
-    # pool_size 0: as many connections as server threads. hide_parameters: errors are logged.
-    options: dict[str, Any] = {"pool_size": 0, "hide_parameters": True}
+def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None) -> Engine:
+    # hide_parameters: errors are logged.
+    options: dict[str, Any] = {"hide_parameters": True, "max_overflow": 0, "pool_size": RESERVED}
+    if bounds is not None:
+        options["pool_size"] += bounds.connections
+        options["pool_timeout"] = bounds.patience
     if url.get_backend_name() == "postgresql":
         options["pool_pre_ping"] = True
-        options["connect_args"] = _postgresql_arguments(url, busy_timeout)
+        options["connect_args"] = _postgresql_arguments(url, busy_timeout, bounds is not None)
     try:
         engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}") from error
     if engine.dialect.name == "sqlite":
         _make_durable(engine, busy_timeout)
+    elif bounds is not None:
+        _give_up_on_silence(engine)
     return engine
 
 
-def _postgresql_arguments(url: URL, busy_timeout: float) -> dict[str, Any]:
+def _give_up_on_silence(engine: Engine) -> None:
+    """End what waits for an answer longer than any statement may take.
+
+    A server that was stopped keeps its connections alive and answers nothing: no timeout of its own, or of
+    TCP, ends the wait.
+    """
+    import psycopg
+
+    class Impatient(psycopg.Connection[Any]):
+        def wait(self, generator: Any, *arguments: Any, **options: Any) -> Any:
+            end = time.monotonic() + STATEMENT_SECONDS + SILENCE_SECONDS
+            return super().wait(_until(end, generator, self), *arguments, **options)
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: object, _record: object, arguments: Any, parameters: Any) -> Any:
+        return Impatient.connect(*arguments, **parameters)
+
+
+def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any]:
+    """psycopg's generator, which asks for its socket again and again, until a moment."""
+    import psycopg
+
+    try:
+        wanted = next(waiting)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > end:
+                # Before the error: what follows one would wait for the server again.
+                connection.pgconn.finish()
+                raise psycopg.OperationalError("the server has gone silent")
+            wanted = waiting.send(ready)
+    except StopIteration as done:
+        return done.value
+
+
+def _postgresql_arguments(url: URL, busy_timeout: float, serves: bool) -> dict[str, Any]:
     milliseconds = max(1, round(busy_timeout * 1000))
     # Behind the operator's own, which these arguments take the place of.
     settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
+    if serves:
+        settings += f" -c statement_timeout={STATEMENT_SECONDS}s"
+        settings += f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
     # A server that has gone silent must not hold the writer for ever.
     silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
     return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **silence}

@@ -90,11 +90,6 @@ def study_overviews(session: Session) -> list[StudyOverview]:
     return [StudyOverview(*row) for row in rows]
 
 
-def ping(session: Session) -> None:
-    """Read from a table of ours, so that a wrong or unreachable database is noticed."""
-    session.execute(select(StudyRow.number).limit(1)).first()
-
-
 def identity(session: Session) -> bytes:
     """Which collector this database is."""
     return session.scalars(select(CollectorRow.identity)).one()

@@ -56,17 +56,20 @@ class RuleBook:
         self._rules: dict[tuple[str, int], Rules] = {}
         self._by_digest: dict[tuple[str, bytes], Rules] = {}
 
-    def find(self, study_id: str, version: int) -> Rules:
-        """The rules of one published version. Raises UnknownVersionError."""
+    def find(self, study_id: str, version: int, reserved: bool = False) -> Rules:
+        """The rules of one published version. Raises UnknownVersionError.
+
+        reserved: see Database.read.
+        """
         found = self._rules.get((study_id, version))
-        return found or self._load(study_id, version)
+        return found or self._load(study_id, version, reserved)
 
     def find_in_use(self, study_id: str, digest: bytes) -> Rules | None:
         """The rules of a version by its digest in hexadecimal, if `find` has found them before."""
         return self._by_digest.get((study_id, digest))
 
-    def _load(self, study_id: str, version: int) -> Rules:
-        with self._database.read() as session:
+    def _load(self, study_id: str, version: int, reserved: bool) -> Rules:
+        with self._database.read(reserved) as session:
             canonical = queries.canonical_bytes(session, study_id, version)
         if canonical is None:
             raise UnknownVersionError(f"study {study_id!r} has no version {version}")

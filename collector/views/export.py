@@ -24,5 +24,12 @@ def stream(study_id: str) -> Response:
     form = FORMATS[choice_parameter("format", list(FORMATS))]
     through = past_day_parameter("through", collector.today())
     parts = form.stream(open_export(collector, study_id, report_id_parameter("after"), through))
-    # The first page is read now, while an error can still become a status.
-    return Response(chain([next(parts)], parts), content_type=form.media_type)
+    collector.exports.take()
+    try:
+        # The first page is read now, while an error can still become a status.
+        response = Response(chain([next(parts)], parts), content_type=form.media_type)
+    except BaseException:
+        collector.exports.give_back()
+        raise
+    response.call_on_close(collector.exports.give_back)
+    return response

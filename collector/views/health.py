@@ -9,22 +9,23 @@ from collector.context import current_collector
 from collector.http.auth import requires
 from collector.http.openapi import NODE_OPERATIONS, OPERATIONS, openapi_document
 from collector.operator.keys import Role
-from collector.storage import queries
 
 health = Blueprint("health", __name__)
+READY_SECONDS = 2.0
 
 
 @health.get("/healthz")
 def alive() -> Response:
-    """200 while the process answers."""
+    """200 while the process answers, whatever the database does."""
     return jsonify(status="ok")
 
 
 @health.get("/readyz")
 def ready() -> Response:
-    """200 while the database answers too, 503 otherwise."""
-    with current_collector().database.read() as session:
-        queries.ping(session)
+    """200 while the database answers in time and takes what is written, 503 otherwise."""
+    collector = current_collector()
+    collector.writer.require_moving()
+    collector.database.require_answer(READY_SECONDS)
     return jsonify(status="ok")
 
 
