@@ -50,8 +50,8 @@ def utc_today() -> date:
 class Collector:
     """One collector. today: the clock, which knows days only. signers: keys that may publish.
 
-    parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for streams,
-    each of which holds a thread for as long as its reader takes.
+    parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for
+    streams, each of which holds a thread for as long as its reader takes.
     """
 
     settings: Settings

@@ -30,9 +30,9 @@ class Settings:
 
     database: SQLAlchemy URL. token: what an operator sends to publish, close and export; without
     one, only keys made with `ldpkit admin` can. body_limit: largest request body, in bytes, as sent
-    and inflated. busy_timeout: how long a write waits for a locked database, in seconds. database_timeout: how
-    long a request waits for the database in all. connections: how many a process reads with at once. late_days:
-    how many days after a study closes its reports are still taken. queue_reports: how many reports
+    and inflated. busy_timeout: how long a write waits for a locked database, in seconds. database_timeout:
+    how long a request waits for the database in all. connections: how many a process reads with at once.
+    late_days: how many days after a study closes its reports are still taken. queue_reports: how many reports
     may wait to be written in one process. upload_rate, study_rate: reports a second that one process
     takes in all and for each study, 0 for as many as it can. deletion_rate: deletions a second that one
     process makes, 0 for as many as it can. signing_keys: a file of public keys in

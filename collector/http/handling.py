@@ -45,7 +45,7 @@ ADVICE_BY_STATUS = {
 
 
 class Seldom:
-    """Logs a line at once, and the same again no sooner than REST_SECONDS later, with how often it was left out.
+    """Logs a line at once, and the same again no sooner than REST_SECONDS later, with how often it came.
 
     So an outage shows at once and fills no disk.
     """

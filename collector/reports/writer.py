@@ -39,8 +39,8 @@ class Upload:
 class Change:
     """A small change, written in one transaction with uploads: so many of them cost no flush of their own.
 
-    make: returns what the thread that waits gets, or raises LdpkitError for it alone. key: changes are made in
-    its order, so that two processes cannot wait for each other in a circle.
+    make: returns what the thread that waits gets, or raises LdpkitError for it alone. key: changes are made
+    in its order, so that two processes cannot wait for each other in a circle.
     """
 
     key: bytes
@@ -78,7 +78,7 @@ class _Job:
 class Writer:
     """Writes for every thread of a process.
 
-    store: commits many uploads and changes in one transaction; one result each, an exception for one to refuse.
+    store: commits uploads and changes in one transaction; one result each, an exception for one to refuse.
     act: runs a function of a session in a transaction of its own. capacity: how many reports may
     wait. observe: told the seconds of each commit, and how many reports wait after it. patience: seconds that
     a thread waits; while one commit takes longer, nobody else begins to wait, so that threads are left for
@@ -117,7 +117,7 @@ class Writer:
         return self._run_job(_Job(upload))
 
     def change(self, key: bytes, action: Callable[[Session], T]) -> T:
-        """A function's value, durable on return, as `act`; it shares its transaction with others (see Change)."""
+        """What `act` gives, in a transaction that it shares with others: see Change."""
         value: T = self._run_job(_Job(Change(key, action)))
         return value
 

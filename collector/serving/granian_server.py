@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from threading import Thread
+from typing import Any
 
 from flask import Flask
 from granian import Granian
@@ -20,6 +24,13 @@ from collector.settings import Settings
 POLL_SECONDS = 0.02
 START_SECONDS = 60.0
 STOP_SECONDS = 10
+WATCH_SECONDS = 1.0
+# Of ends within RECENT_SECONDS, so many are made good at once; then each waits twice as long as the last.
+RECENT_SECONDS = 60.0
+ENDS_AT_ONCE = 3
+ENDS_REMEMBERED = 16
+FIRST_DELAY = 0.5
+LONGEST_DELAY = 30.0
 
 
 def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> None:
@@ -33,7 +44,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         # Granian's workers bind for themselves; this finds a free port and refuses one in use.
         host, port = listener.getsockname()[:2]
         url = base_url(listener)
-    server = Granian(
+    server = Respawning(
         "collector",
         address=host,
         port=port,
@@ -53,7 +64,52 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         # Here too, not in the workers alone, so that a wrong database is one clear line.
         load_app(settings).extensions["ldpkit"].close()
         Thread(target=_announce_when_ready, args=(host, port, url, announce), daemon=True).start()
-        server.serve(target_loader=partial(load_app, settings), wrap_loader=False)
+        server.serve(target_loader=partial(_load_in_worker, settings, os.getpid()), wrap_loader=False)
+
+
+class Respawning(Granian):
+    """Granian that starts a worker again however often one ends, later each time.
+
+    Granian itself ends the server when a worker ends twice within 5.5 s: what ends one could end them all.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._ends: deque[float] = deque(maxlen=ENDS_REMEMBERED)
+
+    def _respawn_workers(self, workers: Any, *arguments: Any, **options: Any) -> None:
+        self._ends.append(time.monotonic())
+        recent = sum(1 for end in self._ends if end > self._ends[-1] - RECENT_SECONDS)
+        # Set by a signal to stop, which is not waited out.
+        self.main_loop_interrupt.wait(respawn_delay(recent))
+        if not self.interrupt_signal:
+            super()._respawn_workers(workers, *arguments, **options)
+        # What Granian tells a loop of ends by.
+        self.respawned_wrks.clear()
+
+
+def respawn_delay(recent: int) -> float:
+    """Seconds until a worker is started again, where so many ended within RECENT_SECONDS."""
+    repeated = recent - ENDS_AT_ONCE
+    return 0.0 if repeated <= 0 else min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** (repeated - 1))
+
+
+def _load_in_worker(settings: Settings, master: int) -> Flask:
+    end_with(master)
+    return load_app(settings)
+
+
+def end_with(master: int) -> None:
+    """End this process when its parent has ended: a worker left over would hold the port and the database."""
+
+    def watch() -> None:
+        while os.getppid() == master:
+            time.sleep(WATCH_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(STOP_SECONDS)
+        os._exit(1)
+
+    Thread(target=watch, name="watch", daemon=True).start()
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -38,7 +38,7 @@ SUPPORTED = ("sqlite", "postgresql")
 
 
 class Bounds(NamedTuple):
-    """What a server allows itself. connections: for reading at once, in a process. patience: seconds to wait."""
+    """What a server's process allows itself. connections: for reading at once. patience: seconds to wait."""
 
     connections: int
     patience: float
@@ -147,7 +147,8 @@ class Looks:
 
     def _run(self, result: Future[None]) -> None:
         try:
-            result.set_result(self._look())  # type: ignore[func-returns-value]
+            self._look()
+            result.set_result(None)
         except Exception as error:
             result.set_exception(error)
 
@@ -223,9 +224,9 @@ def _give_up_on_silence(engine: Engine) -> None:
     import psycopg
 
     class Impatient(psycopg.Connection[Any]):
-        def wait(self, generator: Any, *arguments: Any, **options: Any) -> Any:
+        def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:  # type: ignore[override]
             end = time.monotonic() + STATEMENT_SECONDS + SILENCE_SECONDS
-            return super().wait(_until(end, generator, self), *arguments, **options)
+            return super().wait(_until(end, gen, self), *arguments, **options)
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: object, _record: object, arguments: Any, parameters: Any) -> Any:

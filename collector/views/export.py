@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
+from weakref import finalize
 
 from flask import Blueprint, Response
 
@@ -12,6 +14,7 @@ from collector.exports.formats import FORMATS
 from collector.http.auth import requires
 from collector.http.parameters import choice_parameter, past_day_parameter, report_id_parameter
 from collector.operator.keys import Role
+from collector.room import Room
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
 
@@ -24,12 +27,25 @@ def stream(study_id: str) -> Response:
     form = FORMATS[choice_parameter("format", list(FORMATS))]
     through = past_day_parameter("through", collector.today())
     parts = form.stream(open_export(collector, study_id, report_id_parameter("after"), through))
-    collector.exports.take()
-    try:
-        # The first page is read now, while an error can still become a status.
-        response = Response(chain([next(parts)], parts), content_type=form.media_type)
-    except BaseException:
-        collector.exports.give_back()
-        raise
-    response.call_on_close(collector.exports.give_back)
+    held = HeldParts(collector.exports, parts)
+    # The first page is read now, while an error can still become a status.
+    response = Response(chain([next(held)], held), content_type=form.media_type)
+    response.call_on_close(held.close)
     return response
+
+
+class HeldParts(Iterator[bytes]):
+    """Parts of a stream that holds its room until it ends or is closed, or nobody has it any more."""
+
+    def __init__(self, room: Room, parts: Iterator[bytes]) -> None:
+        room.take()
+        self._parts = parts
+        # Once, whichever comes first.
+        self.close = finalize(self, room.give_back)
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._parts)
+        except BaseException:
+            self.close()
+            raise

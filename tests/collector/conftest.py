@@ -19,6 +19,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from collector import create_app
+from collector.http.handling import SELDOM
 from collector.storage.database import Database
 from collector.storage.migrating import make
 from ldp_client import mechanism_for
@@ -237,6 +238,12 @@ class Server:
         except ProcessLookupError:
             return False
         return True
+
+
+@pytest.fixture(autouse=True)
+def log_everything() -> None:
+    """What an earlier test had logged is logged again."""
+    SELDOM.forget()
 
 
 @pytest.fixture

@@ -42,8 +42,10 @@ def gate():
 def make_writer(gate):
     made = []
 
-    def make(store=gate, capacity=1000):
-        made.append(Writer(store, lambda action: action(None), capacity, lambda _seconds, _waiting: None))
+    def make(store=gate, capacity=1000, patience=20.0):
+        made.append(
+            Writer(store, lambda action: action(None), capacity, lambda _seconds, _waiting: None, patience)
+        )
         return made[-1]
 
     yield make
@@ -106,7 +108,7 @@ def test_a_writer_outlives_its_metrics():
     def observe(_seconds, _waiting):
         raise OSError("no room for counts")
 
-    writer = Writer(lambda uploads: [1] * len(uploads), lambda action: action(None), 10, observe)
+    writer = Writer(lambda uploads: [1] * len(uploads), lambda action: action(None), 10, observe, 20.0)
     assert [writer.upload(upload(1)) for _ in range(2)] == [1, 1]
     writer.close()
 

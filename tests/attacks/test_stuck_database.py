@@ -1,0 +1,279 @@
+"""Tries to stop a collector through its database: hanging, away, full, short of connections, flooded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from collector.http.handling import REST_SECONDS, Seldom, problem_of
+from collector.http.problems import ProblemError
+from collector.operator.key_checks import WRONG_A_SECOND
+from collector.operator.keys import Role, add_key
+from collector.reports.packing import PackedReport
+from collector.reports.writer import Upload, Writer
+from collector.storage import database as database_module
+from collector.storage.database import Bounds, Database, Looks
+from tests.collector.conftest import build_report, build_study
+
+PATIENCE = 0.5
+
+
+@contextmanager
+def stopped(server):
+    """A PostgreSQL whose every process stands still: it keeps its connections and answers nothing."""
+    master = server._server.pid
+    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    processes = [master, *map(int, children)]
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+
+
+def status_and_seconds(request):
+    start = time.monotonic()
+    return request().status_code, time.monotonic() - start
+
+
+def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, postgresql):
+    study = build_study()
+    harness = make_harness(database=postgresql.new_database(), database_timeout=PATIENCE)
+    harness.publish(study)
+    reports = [build_report(study) for _ in range(20)]
+    assert harness.put(reports[0]).status_code == 201
+    assert harness.client.get("/readyz").status_code == 200
+    with stopped(postgresql):
+        with ThreadPoolExecutor(8) as pool:
+            first = list(
+                pool.map(lambda report: status_and_seconds(lambda: harness.put(report)), reports[:8])
+            )
+        assert {status for status, _ in first} == {503}
+        assert max(seconds for _, seconds in first) < PATIENCE + 2
+        # From here on nobody waits.
+        status, seconds = status_and_seconds(lambda: harness.put(reports[9]))
+        assert (status, seconds < PATIENCE) == (503, True)
+        assert harness.app.test_client().get("/healthz").status_code == 200
+        status, seconds = status_and_seconds(lambda: harness.app.test_client().get("/readyz"))
+        assert (status, seconds < 3) == (503, True)
+    deadline = time.monotonic() + 30
+    while harness.put(reports[10]).status_code != 201:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert harness.client.get("/readyz").status_code == 200
+
+
+def test_an_answer_that_never_comes_is_not_waited_for(postgresql, monkeypatch):
+    monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(database_module, "SILENCE_SECONDS", 1)
+    database = Database(postgresql.new_database(), 1.0, Bounds(2, 1.0))
+    with database.read() as session:
+        session.connection().exec_driver_sql("SELECT 1")
+    with stopped(postgresql):
+        start = time.monotonic()
+        with pytest.raises(DBAPIError), database.read() as session:
+            session.connection().exec_driver_sql("SELECT 1")
+        assert time.monotonic() - start < 10
+    with pytest.raises(DBAPIError, match="statement timeout"), database.read() as session:
+        session.connection().exec_driver_sql("SELECT pg_sleep(20)")
+    with database.read() as session:
+        session.connection().exec_driver_sql("SELECT 1")
+    database.engine.dispose()
+
+
+def test_readers_leave_connections_for_writing_and_for_others(make_harness, postgresql):
+    study = build_study()
+    url = postgresql.new_database()
+    harness = make_harness(database=url, connections=4, database_timeout=PATIENCE)
+    harness.publish(study)
+    assert harness.put(build_report(study)).status_code == 201
+    entered, leave = threading.Barrier(5), threading.Event()
+
+    def read():
+        with harness.collector.database.read() as session:
+            session.connection().exec_driver_sql("SELECT 1")
+            entered.wait(20)
+            leave.wait(20)
+
+    with ThreadPoolExecutor(30) as pool:
+        readers = [pool.submit(read) for _ in range(4)]
+        entered.wait(20)
+        start = time.monotonic()
+        more = [pool.submit(harness.app.test_client().get, "/v1/studies/habits?version=9") for _ in range(20)]
+        answers = [one.result(20) for one in more]
+        assert time.monotonic() - start < PATIENCE + 5
+        # The study's bytes may be known without the database.
+        assert {answer.status_code for answer in answers} <= {503, 404}
+        assert harness.put(build_report(study)).status_code == 201
+        assert harness.client.get("/readyz").status_code == 200
+        with psycopg.connect(
+            harness.collector.database.url.set(drivername="postgresql").render_as_string()
+        ) as beside:
+            count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            assert beside.execute(count).fetchone()[0] <= 4 + 2 + 1
+        leave.set()
+        for reader in readers:
+            reader.result(20)
+    assert harness.client.get("/v1/studies/habits").status_code == 200
+
+
+def test_too_many_readers_are_told_when_to_come_back():
+    problem = problem_of(PoolTimeoutError("full"))
+    assert problem.kind.status == 503
+    assert int(problem.response().headers["Retry-After"]) > 0
+
+
+def test_exports_are_bounded_and_given_back(make_harness):
+    harness = make_harness()
+    harness.publish(build_study())
+    harness.put(build_report(build_study()))
+    path = "/v1/studies/habits/export"
+    held = [harness.client.get(path, headers=harness.operator, buffered=False) for _ in range(8)]
+    refused = harness.client.get(path, headers=harness.operator)
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    for response in held:
+        response.close()
+    assert harness.export().status_code == 200
+    # Read to their end, or asked for their head alone; nobody closes them.
+    for _ in range(9):
+        assert harness.exported()
+        assert harness.client.head(path, headers=harness.operator).status_code == 200
+
+
+def test_a_flood_of_deletions_splits_no_commit(make_harness):
+    """Hundreds of them between uploads share transactions; each unknown one fails alone."""
+    harness = make_harness(busy_timeout=10)
+    study = build_study()
+    harness.publish(study)
+    gone, *reports = [build_report(study) for _ in range(41)]
+    assert harness.put(gone).status_code == 201
+    collector = harness.collector
+    commits = []
+    event.listen(collector.database.engine, "commit", lambda _connection: commits.append(1))
+    with (
+        closing(sqlite3.connect(harness.path, isolation_level=None)) as other,
+        ThreadPoolExecutor(80) as pool,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        first = pool.submit(harness.put, reports[0])
+        time.sleep(0.05)
+        unknown = [pool.submit(collector.writer.change, bytes([n] * 16), fail) for n in range(30)]
+        uploads = [pool.submit(harness.put, report) for report in reports[1:]]
+        time.sleep(0.1)
+        other.execute("ROLLBACK")
+        assert {one.result(20).status_code for one in (first, *uploads)} == {201}
+        for one in unknown:
+            with pytest.raises(ProblemError):
+                one.result(20)
+    assert len(commits) < 15
+    assert len(harness.exported()) == 41
+
+
+def fail(session):
+    session.connection().exec_driver_sql("DELETE FROM reports")
+    raise ProblemError(problem_of(OSError()).kind, "after a change that must not stay")
+
+
+def test_what_a_stuck_commit_holds_up_is_refused_in_time():
+    release = threading.Event()
+    writer = Writer(
+        lambda works: [release.wait(20)] * len(works), lambda act: act(None), 99, lambda *_: None, PATIENCE
+    )
+    upload = Upload("s", [PackedReport(bytes(16), 1, b"x")])
+    with pytest.raises(ProblemError, match="may be stored yet"):
+        writer.upload(upload)
+    start = time.monotonic()
+    time.sleep(0.1)
+    for _ in range(50):
+        with pytest.raises(ProblemError, match="unavailable"):
+            writer.upload(upload)
+    assert time.monotonic() - start < PATIENCE
+    release.set()
+    deadline = time.monotonic() + 20
+    while writer.depth:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert writer.upload(upload) is True
+    writer.close()
+
+
+def test_only_one_look_at_a_time_is_under_way():
+    release, count = threading.Event(), []
+
+    def look():
+        count.append(1)
+        release.wait(20)
+
+    looks = Looks(look)
+    assert [looks.wait(0.01) for _ in range(20)] == [False] * 20
+    assert len(count) == 1
+    release.set()
+    assert looks.wait(20)
+
+
+def test_wrong_keys_are_counted_and_lock_nobody_out(make_harness, caplog):
+    harness = make_harness()
+    harness.publish(build_study())
+    database = harness.collector.database
+    reads = []
+    event.listen(database.engine, "before_cursor_execute", lambda *_: reads.append(1))
+    codes = [
+        harness.client.get("/metrics", headers={"Authorization": f"Bearer wrong-{n}"}).status_code
+        for n in range(400)
+    ]
+    assert codes[0] == 401
+    assert codes[-1] == 429
+    assert codes.count(401) <= 10 * WRONG_A_SECOND + 20
+    assert len(reads) < 350
+    # Also a key that this process has never seen.
+    time.sleep(0.2)
+    with database.write() as session:
+        key = add_key(session, "analyst", Role.READ)
+    deadline = time.monotonic() + 10
+    while harness.client.get("/metrics", headers={"Authorization": f"Bearer {key}"}).status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    text = harness.client.get("/metrics", headers=harness.operator).text
+    assert "ldpkit_keys_refused_total 400.0" in text
+    assert caplog.text.count("not one of this collector's") == 1
+    assert "wrong-" not in caplog.text
+    assert key not in caplog.text
+
+
+def test_an_outage_is_logged_at_once_and_then_counted(caplog):
+    clock = [0.0]
+    seldom = Seldom(lambda: clock[0])
+    for _ in range(5000):
+        seldom.log(30, "the database is away")
+        seldom.log(40, "a request failed", OSError("x"))
+    assert [record.getMessage() for record in caplog.records] == ["the database is away", "a request failed"]
+    clock[0] = REST_SECONDS
+    seldom.log(30, "the database is away")
+    assert (
+        caplog.records[-1].getMessage() == "the database is away (and 4999 times since this was last logged)"
+    )
+
+
+def test_a_full_disk_is_logged_once(caplog):
+    class FullError(Exception):
+        sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    for _ in range(100):
+        assert problem_of(OperationalError("", None, FullError())).kind.status == 507
+    assert [record.message for record in caplog.records] == [
+        "the database's disk is full: nothing more is stored"
+    ]
