@@ -67,7 +67,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         server.serve(target_loader=partial(_load_in_worker, settings, os.getpid()), wrap_loader=False)
 
 
-class Respawning(Granian):
+class Respawning(Granian):  # type: ignore[misc,valid-type]
     """Granian that starts a worker again however often one ends, later each time.
 
     Granian itself ends the server when a worker ends twice within 5.5 s: what ends one could end them all.

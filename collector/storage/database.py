@@ -224,7 +224,7 @@ def _give_up_on_silence(engine: Engine) -> None:
     import psycopg
 
     class Impatient(psycopg.Connection[Any]):
-        def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:  # type: ignore[override]
+        def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
             end = time.monotonic() + STATEMENT_SECONDS + SILENCE_SECONDS
             return super().wait(_until(end, gen, self), *arguments, **options)
 

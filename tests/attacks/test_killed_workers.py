@@ -1,0 +1,69 @@
+"""Tries to end a server by killing its workers, and to leave workers behind by killing their master."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from collector.serving.granian_server import ENDS_AT_ONCE, LONGEST_DELAY, respawn_delay
+from tests.collector.conftest import build_report, build_study
+
+KINDS = ("granian", "gunicorn")
+SECONDS = 60
+
+
+def wait_for_another(server, worker):
+    deadline = time.monotonic() + SECONDS
+    while not (children := [child for child in server.children() if child != worker]):
+        assert server.process.poll() is None, server.log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return children[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_workers_that_die_again_and_again_are_replaced(start_server, kind):
+    server = start_server("--server", kind)
+    study = build_study()
+    server.request("POST", "/v1/studies", study.document)
+    (worker,) = server.children()
+    for _ in range(ENDS_AT_ONCE):
+        os.kill(worker, signal.SIGKILL)
+        worker = wait_for_another(server, worker)
+    assert server.put_until_taken(build_report(study)) in (200, 201)
+    assert server.process.poll() is None
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(timeout=SECONDS) == 0
+    assert not server.group_lives()
+
+
+def ended(process):
+    """Whether it is gone, or only waits for somebody to ask what became of it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_worker_outlives_a_master_that_was_killed(start_server, kind):
+    server = start_server("--server", kind)
+    workers = server.children()
+    assert workers
+    server.process.kill()
+    server.process.wait()
+    deadline = time.monotonic() + SECONDS
+    while not all(map(ended, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_worker_that_never_lasts_is_started_ever_more_slowly():
+    delays = [respawn_delay(ends) for ends in range(20)]
+    assert delays[: ENDS_AT_ONCE + 1] == [0.0] * (ENDS_AT_ONCE + 1)
+    assert delays == sorted(delays)
+    assert delays[-1] == LONGEST_DELAY
