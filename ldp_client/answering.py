@@ -1,6 +1,7 @@
 """From one set of answers to one report."""
 
 from ldp_client.core.randomness import read, uniform_below, urandom
+from ldp_client.mechanisms.memoized import refuse_forgetful
 from schemas.errors import AnswerError, RefusedError
 from schemas.report import SECRET_BYTES, Report, report_id_of
 
@@ -37,9 +38,11 @@ def perturb_answers(
     Reads `random` in the order of the study's questions, then for the id's secret. A study that asks one
     question has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is
     reported, and the report's padding makes its size that of any other. Raises RefusedError for a study with
-    a route.
+    a route, InputError for a memoized question whose mechanism is not `Remembering` a person's permanent
+    answer.
     """
     refuse_route(study)
+    refuse_forgetful(mechanisms)
     return report_of(study, mechanisms, quantise_answers(study, mechanisms, answers), random)
 
 

@@ -8,15 +8,18 @@ import csv
 import os
 from collections.abc import Iterator
 
+from ldp_client.core.quantise import MISSING
 from schemas.canonical import parse_json
 from schemas.errors import AnswerError, DocumentError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Any
 
     from schemas.study import Question, Study
 
+# What files say where there is no value.
+NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 MAX_LINE = 1 << 20
 YES_OR_NO = {
     "yes": True,
@@ -57,16 +60,20 @@ def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
 
 def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
     with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
+        reader = csv.reader(file, strict=True)
         try:
+            header = next(reader, [])
             expected = [column for question in study.questions for column in columns_of(question)]
-            check_header(os.path.basename(path), list(reader.fieldnames or []), expected)
-            for row in reader:
-                if None in row or None in row.values():
+            check_header(os.path.basename(path), header, expected)
+            for cells in reader:
+                # Of one column, an empty line is somebody's empty cell.
+                row = cells or [""] * (len(header) == 1)
+                if row and len(row) != len(header):
                     raise InputError(
                         f"{os.path.basename(path)}, line {reader.line_num}: wrong number of columns"
                     )
-                yield reader.line_num, answers_from_text(study, row)
+                if row:
+                    yield reader.line_num, answers_from_text(study, dict(zip(header, row)))
         except csv.Error:
             raise InputError(f"{os.path.basename(path)}, line {reader.line_num}: not CSV") from None
         except AnswerError as error:
@@ -120,15 +127,16 @@ def _plain_answer(question: "Question", text: str) -> "Any":
     return _field_answer(question.ask == "yes_no", text, question.id)
 
 
-def _field_answer(yes_no: bool, text: str, column: str) -> "Optional[float | bool]":
+def _field_answer(yes_no: bool, text: str, column: str) -> "float | bool":
     word = text.strip().lower()
+    if word in NO_VALUE:
+        raise AnswerError(column, MISSING)
     if yes_no:
         if word not in YES_OR_NO:
             raise AnswerError(column, "must be yes or no")
         return YES_OR_NO[word]
-    if not word:
-        return None
     try:
-        return float(word)
+        # Python reads 1_000 as a number; a file's 1_000 is a slip.
+        return float("" if "_" in word else word)
     except ValueError:
         raise AnswerError(column, "must be a number") from None

@@ -142,14 +142,18 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     from ldp_client.batch import perturb_file
 
     study = load_study(arguments.study)
-    count = perturb_file(study, arguments.answers, arguments.out, _tell_progress)
+    count = perturb_file(study, arguments.answers, arguments.out, _tell_progress, _tell)
     print(f"{counted(count, 'report')} in {arguments.out}")
     print("Each run draws new noise and spends epsilon again: keep these reports, run once.", file=sys.stderr)
     return 0
 
 
 def _tell_progress(count: int) -> None:
-    print(f"  {count} answers perturbed", file=sys.stderr)
+    _tell(f"  {count} answers perturbed")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def run_audit_command(arguments: argparse.Namespace) -> int:

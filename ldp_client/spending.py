@@ -66,14 +66,21 @@ def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> Non
 def write_spends(
     connection: sqlite3.Connection, terms: "Terms", fresh: "list[str]", answered: "set[str]"
 ) -> None:
-    """Every question of the study counts as asked; what is fresh and was answered is charged."""
+    """Every question of the study counts as asked; what is fresh and was answered is charged.
+
+    Once more where a memoized question asks another thing than before.
+    """
     study = terms.study
     for question in terms.mechanisms:
         row = (study.id, question, study.version)
         connection.execute("INSERT OR IGNORE INTO spent VALUES (?, ?, ?, '0', '0')", row)
-        charged = question in fresh and question in answered
-        paid = terms.total(fresh if terms.asks_one else [question])
-        change = ", epsilon = ?, delta = ?" if charged else ""
-        values = (str(paid.epsilon), str(paid.delta)) if charged else ()
-        query = f"UPDATE spent SET version = ?{change} WHERE study = ? AND question = ?"
-        connection.execute(query, (study.version, *values, study.id, question))
+        here = "WHERE study = ? AND question = ?"
+        connection.execute(f"UPDATE spent SET version = ? {here}", (study.version, study.id, question))
+        if question in fresh and question in answered:
+            query = f"SELECT epsilon, delta FROM spent {here}"
+            epsilon, delta = connection.execute(query, (study.id, question)).fetchone()
+            paid = terms.total(fresh if terms.asks_one else [question])
+            values = (str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta))
+            connection.execute(
+                f"UPDATE spent SET epsilon = ?, delta = ? {here}", (*values, study.id, question)
+            )

@@ -8,7 +8,7 @@ import csv
 import os
 from collections.abc import Iterator
 
-from ldp_client.answers import check_header
+from ldp_client.answers import NO_VALUE, check_header
 from schemas.errors import InputError, MissingExtraError
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Part = dict[str, Any]
 
 ROWS = 8192
-MISSING = ("", "na", "n/a", "nan", "null", "none")
 
 
 def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
@@ -159,4 +158,4 @@ def _number(text: str) -> "Optional[float | str]":
     try:
         return text if "_" in text else float(text)
     except ValueError:
-        return None if text.strip().lower() in MISSING else text
+        return None if text.strip().lower() in NO_VALUE else text

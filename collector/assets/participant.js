@@ -148,7 +148,8 @@ function entry(kind, text) {
 /** {question id: answer} from the form, whose fields are named `question` or `question/field`. */
 function answersIn({ elements }, study) {
   const text = (name) => elements.namedItem(name).value;
-  const field = (name, { bounds }) => (bounds ? Number(text(name)) : text(name));
+  // A field without a number has NaN, which is refused.
+  const field = (name, { bounds }) => (bounds ? elements.namedItem(name).valueAsNumber : text(name));
   const record = ({ id, features, response }) =>
     Object.fromEntries([...features, response].map((part) => [part.id, field(`${id}/${part.id}`, part)]));
   return Object.fromEntries(

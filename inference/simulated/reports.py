@@ -12,6 +12,8 @@ from inference.simulated.answers import Truth, draw_answers
 from inference.simulated.totals import exact_total, noisy_total
 from inference.simulated.vectors import record_vectors
 from ldp_client import Mechanism
+from ldp_client.bulk import randomise_many
+from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms.summed import SummedMechanism
 from schemas import Question
@@ -40,7 +42,8 @@ def simulate(
         answers = draw_answers(question, truth, count, random)
         if clip or mechanism.name != "gaussian_statistics":
             values += reduction.reduce(
-                mechanism, mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
+                mechanism,
+                randomise_many(mechanism, quantise_many(mechanism, answers), NotForRealAnswers(random.bytes)),
             )
         else:
             values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)

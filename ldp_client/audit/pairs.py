@@ -19,7 +19,7 @@ SOME = 30
 
 
 def answers_for(question: "Question") -> "Answers":
-    """Named answers: extremes, values beyond them, and a missing one."""
+    """Named answers: extremes, values beyond them, and some between."""
     makers = {
         "number": _numbers,
         "choice": _choices,
@@ -55,7 +55,7 @@ def _numbers(question: "Question") -> "Answers":
         "far above": high + FAR * (high - low),
         # An odd place on most grids, where noise on a coarser grid than the answers' would show.
         "a third": low + (high - low) / 3,
-        "missing": None,
+        "middle": (low + high) / 2,
     }
 
 

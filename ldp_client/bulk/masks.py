@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def without_mask(answers: "Any") -> "Any":
-    """A masked array without its mask: NaN for a masked number, else a list with None."""
+    """A masked array without its mask: NaN for a masked number, else a list with None; both are refused."""
     if not isinstance(answers, np.ma.MaskedArray):
         return answers
     if not np.ma.getmaskarray(answers).any():

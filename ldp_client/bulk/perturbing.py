@@ -1,9 +1,13 @@
 """perturb_many for every mechanism: quantise all answers, then noise in chunks of bounded memory."""
 
+import logging
+
 import numpy as np
 
 from ldp_client.bulk import choices, numbers
-from ldp_client.bulk.quantising import quantise_many
+from ldp_client.bulk.quantising import count_clipped, quantise_many
+from ldp_client.clipping import ClippedCount
+from ldp_client.mechanisms.memoized import refuse_forgetful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +45,18 @@ RANDOMISERS: "dict[str, Randomise]" = {
 def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source") -> "Payloads":
     """One noisy payload for each answer: rows of payload_size bytes. Raises AnswerError.
 
-    All answers are checked before any noise is drawn. See quantise_many for their forms.
+    All answers are checked before any noise is drawn, in the forms that quantise_many takes. Memoized
+    questions are refused (InputError). How many answers were clipped goes to the logger "ldpkit", as a
+    warning: one line on standard error where logging is not set up.
     """
-    return randomise_many(mechanism, quantise_many(mechanism, answers), random)
+    refuse_forgetful({mechanism.field: mechanism})
+    quantised = quantise_many(mechanism, answers)
+    count = ClippedCount()
+    count.total = len(quantised)
+    count.note(mechanism.field, count_clipped(mechanism, answers))
+    if count.line():
+        logging.getLogger("ldpkit").warning(count.line())
+    return randomise_many(mechanism, quantised, random)
 
 
 def randomise_many(mechanism: "Mechanism", quantised: "Quantised", random: "Source") -> "Payloads":

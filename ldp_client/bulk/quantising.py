@@ -3,7 +3,8 @@
 import numpy as np
 
 from ldp_client.bulk.masks import without_mask
-from ldp_client.core.quantise import UNIT
+from ldp_client.clipping import ROUNDING, is_clipped
+from ldp_client.core.quantise import INFINITE, MISSING, UNIT
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas.errors import AnswerError
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
-    """The integers of many answers. Raises AnswerError.
+    """The integers of many answers. Raises AnswerError, with the row, also where one is missing.
 
-    answers: an array of numbers (missing: NaN, or masked), of booleans for a yes/no, of labels or of
+    answers: an array of numbers, of booleans for a yes/no, of labels or of
     numbered choices; for a record {field: array, …, response: array}. Anything else is taken as a sequence
     of what one device may answer.
     """
@@ -39,9 +40,52 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
         if isinstance(mechanism, ChoiceMechanism):
             return _choices(mechanism, answers)
         if answers.dtype.kind in "iuf" and hasattr(mechanism, "bounds") and hasattr(mechanism, "levels"):
+            refuse_missing(answers, mechanism.field)
             return _indices(answers, mechanism.bounds, mechanism.levels)
-    each = answers.tolist() if isinstance(answers, np.ndarray) else answers
-    return [mechanism.quantise(answer) for answer in each]
+    return _one_by_one(mechanism, answers.tolist() if isinstance(answers, np.ndarray) else answers)
+
+
+def _one_by_one(mechanism: "Mechanism", answers: "Sequence[Any]") -> "list[Any]":
+    quantised = []
+    for row, answer in enumerate(answers, 1):
+        try:
+            quantised.append(mechanism.quantise(answer))
+        except AnswerError as error:
+            raise AnswerError(error.field, f"row {row}: {error.problem}") from None
+    return quantised
+
+
+def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
+    """Raises AnswerError with the first row, counted from before + 1, of a value that is no finite number."""
+    numbers = values.astype(np.float64)
+    for bad, problem in ((np.isnan(numbers), MISSING), (np.isinf(numbers), INFINITE)):
+        if bad.any():
+            raise AnswerError(field, f"row {before + int(bad.argmax()) + 1}: {problem}")
+
+
+def count_clipped(mechanism: "Any", answers: "Any") -> int:
+    """How many of the answers that a mechanism (or a question) took lie beyond its bounds or norm."""
+    if isinstance(answers, dict):
+        return int(_are_clipped(mechanism, answers).sum())
+    bounds = getattr(mechanism, "bounds", None)
+    if bounds is not None and isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf":
+        return int(((answers < float(bounds[0])) | (answers > float(bounds[1]))).sum())
+    return sum([is_clipped(mechanism, answer) for answer in answers])
+
+
+def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.bool_]":
+    """Which records of {field: column} are."""
+    numbers = {
+        field.id: (np.asarray(columns[field.id]).astype(np.float64), _bounds(field))
+        for field in (*mechanism.features, mechanism.response)
+        if field.bounds is not None
+    }
+    beyond = [(column < float(low)) | (column > float(high)) for column, (low, high) in numbers.values()]
+    clipped: "NDArray[np.bool_]" = np.any(beyond, axis=0)
+    if mechanism.norm is not None:
+        scaled = [2 * _positions(*numbers[field.id]) - 1 for field in mechanism.features]
+        clipped |= np.square(scaled).sum(axis=0) > float(mechanism.norm) ** 2 * (1 + ROUNDING)
+    return clipped
 
 
 def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dict[str, Any]]":
@@ -64,7 +108,7 @@ def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers |
             raise AnswerError(mechanism.field, f"must be whole numbers from 0 to {mechanism.choices - 1}")
         return answers.astype(np.int64)
     if answers.dtype.kind != "U":
-        return [mechanism.quantise(answer) for answer in answers.tolist()]
+        return _one_by_one(mechanism, answers.tolist())
     labels, where = np.unique(answers, return_inverse=True)
     return np.asarray([mechanism.quantise(label) for label in labels.tolist()], np.int64)[where]
 
@@ -76,8 +120,7 @@ def _positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "
     with np.errstate(all="ignore"):
         share = np.clip((numbers - low) / (high - low), 0.0, 1.0)
     share = np.where(numbers >= high, 1.0, share)
-    share = np.where(numbers <= low, 0.0, share)
-    return np.where(np.isnan(numbers), 0.5, share)
+    return np.where(numbers <= low, 0.0, share)
 
 
 def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels: int) -> "Integers":
@@ -119,6 +162,7 @@ def _check_columns(mechanism: GaussianStatistics, columns: "dict[str, NDArray[An
             raise AnswerError(name, "must be one column, as long as the others")
         if column.dtype.kind not in ("b" if field.bounds is None else "iuf"):
             raise AnswerError(name, "must be " + ("booleans" if field.bounds is None else "numbers"))
+        refuse_missing(column, name)
     if len(columns) != len(fields):
         raise AnswerError(mechanism.field, "has a field that the study does not ask for")
 

@@ -1,8 +1,8 @@
 """From an answer to integers on the study's grid, clamped. Only after this does noise come in.
 
 Floats end here: a rounding error moves an answer by less than a grid step and can never leave
-the grid. NaN, a missing value and infinity become fixed grid points, never an error, so nothing
-about them can be seen from outside.
+the grid. What is no number (a missing value, NaN, infinity, a boolean) is refused before any noise:
+no place on the grid is that of an answer which nobody gave.
 """
 
 from ldp_client.core.integers import isqrt
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 UNIT_BITS = 20
 UNIT = 1 << UNIT_BITS
 
+MISSING = "is missing"
+INFINITE = "is infinite"
+
 
 def position(value: "Any", bounds: "Bounds", field: str) -> float:
-    """Where a number lies between its bounds: 0 at low, 1 at high, clamped; the middle when missing.
+    """Where a number lies between its bounds: 0 at low, 1 at high, clamped.
 
-    Raises AnswerError, without the value, for what is not a number.
+    Raises AnswerError, without the value, for what is not a finite number.
     """
     number = _as_float(value, field)
     low, high = float(bounds[0]), float(bounds[1])
@@ -38,15 +41,21 @@ def position(value: "Any", bounds: "Bounds", field: str) -> float:
 
 def _as_float(value: "Any", field: str) -> float:
     if value is None:
-        return float("nan")
+        raise AnswerError(field, MISSING)
     if isinstance(value, (str, bytes, bool)) or not _is_number(value):
         raise AnswerError(field, "must be a number")
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
+        # A whole number that no float reaches: beyond any bounds.
         return float("inf") if value > 0 else float("-inf")
     except (TypeError, ValueError):
         raise AnswerError(field, "must be a number") from None
+    if number != number:
+        raise AnswerError(field, MISSING)
+    if number - number != 0:
+        raise AnswerError(field, INFINITE)
+    return number
 
 
 def _is_number(value: "Any") -> bool:
@@ -62,7 +71,7 @@ def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
 
 
 def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:
-    """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size, 0 when missing."""
+    """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size."""
     return grid_index(value, bounds, 2 * size, field) - size
 
 

@@ -3,9 +3,9 @@
 import { fail } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
-import { nearest, parseDecimal } from "./rational.js";
+import { add, nearest, parseDecimal } from "./rational.js";
 import { drawIdentity, drawPayloads, reportOf } from "./report.js";
-import { costOf, leftOf, recall } from "./spending.js";
+import { ZERO, costOf, leftOf, recall } from "./spending.js";
 import { pause, put, remove } from "./upload.js";
 
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
@@ -47,10 +47,12 @@ export async function openDevice({
       const { id, secret, body, answered } = reportOf(study, drawn, identity);
       const origin = { study: study.id, version: study.version, digest: study.digest };
       recalled.forEach(({ asked, spend, isFresh }) => {
-        const { epsilon, delta } = study.ask_one ? total : asked.mechanism;
-        const charge = isFresh && answered.includes(asked.id) && { epsilon, delta };
         if (!spend) memory.spent.push((spend = { question: asked.id }));
-        Object.assign(spend, origin, charge);
+        Object.assign(spend, origin);
+        if (!isFresh || !answered.includes(asked.id)) return;
+        const cost = study.ask_one ? total : asked.mechanism;
+        // Once more where a memoized question came to ask another thing.
+        for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, cost[kind] ?? ZERO);
       });
       const report = { ...origin, collector, id, secret, body, state: "held", invitation };
       memory.reports.push(report);

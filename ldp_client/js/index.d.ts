@@ -101,8 +101,8 @@ export interface Study {
 /** Parse and validate a study document, as text or bytes of UTF-8. Rejects with LdpkitError "study". */
 export function parseStudy(source: string | Uint8Array): Promise<Study>;
 
-/** null, undefined and NaN are a missing number: it counts as the middle of the bounds. */
-export type NumberAnswer = number | null | undefined;
+/** A finite number: what is missing, null or NaN is refused. */
+export type NumberAnswer = number;
 export type YesNoAnswer = boolean | "yes" | "no";
 export type RecordAnswer = { readonly [field: string]: NumberAnswer | YesNoAnswer };
 export type Answer = NumberAnswer | YesNoAnswer | string | RecordAnswer;
@@ -135,7 +135,9 @@ export function mechanismFor(question: Question): Mechanism;
 
 /**
  * One report with a fresh id, kept nowhere: a Device is what makes it the only one. secret: 32 hexadecimal digits
- * that the id is a hash of; whoever presents them may have the report deleted. answered: the questions that it answers. mechanisms: one for each question, `mechanismFor` if left out.
+ * that the id is a hash of; whoever presents them may have the report deleted. answered: the questions that it
+ * answers. mechanisms: one for each question, `mechanismFor` if left out. Rejects with LdpkitError "input" for a
+ * memoized question, whose permanent answer only a Device keeps.
  */
 export function perturbAnswers(
   study: Study,

@@ -15,8 +15,8 @@ const KEY = 0;
  * The ledger of that name, made when missing: two functions, to read and to write, of `work`. They return
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
- * memory: {spent: [{study, question, version, digest, epsilon, delta}], permanent: [{study, question, fingerprint,
- * answer}], reports: [{id, study, version, collector, body, state, invitation}]}.
+ * memory: {spent: [{study, question, version, digest, epsilon, delta}], permanent: [{study, question, words,
+ * fingerprint, answer}], reports: [{id, study, version, collector, body, state, invitation}]}.
  */
 export async function openLedger(name) {
   const database = await open(name).catch(unusable);

@@ -1,6 +1,6 @@
 /**
  * From an answer to integers on the study's grid, clamped, and from noisy ones to bytes.
- * NaN, a missing value and infinity become fixed grid points, so nothing about them can be seen.
+ * What is no finite number is refused: no place on the grid is that of an answer which nobody gave.
  */
 
 import { fail } from "./errors.js";
@@ -11,17 +11,15 @@ import { viewOf } from "./randomness.js";
 export const UNIT_BITS = 20;
 const LARGEST = 2 ** 31 - 1;
 
-/** The nearest of the grid points 0..levels, from low to high; the middle when missing. */
+/** The nearest of the grid points 0..levels, low and high at the ends. */
 export function gridIndex(value, [[, , low], [, , high]], levels, field) {
-  const number = value ?? NaN;
-  if (typeof number !== "number") fail("answer", "must be a number", field);
-  const share = clamp((number - low) / (high - low), 0, 1);
-  return Math.floor((isNaN(share) ? 0.5 : share) * levels + 0.5);
+  if (!Number.isFinite(value)) fail("answer", "must be a number", field);
+  return Math.floor(clamp((value - low) / (high - low), 0, 1) * levels + 0.5);
 }
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-/** The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size, 0 when missing. */
+/** The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size. */
 export const signedUnits = (value, bounds, size, field) =>
   gridIndex(value, bounds, 2 * size, field) - size;
 

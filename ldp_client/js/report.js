@@ -1,5 +1,6 @@
 /** From one set of answers to one report. */
 
+import { fail } from "./errors.js";
 import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { systemRandom, take, uniformBelow } from "./randomness.js";
@@ -36,6 +37,8 @@ export function drawPayloads(
   const ids = study.questions.map((asked) => asked.id);
   checkNames(answers, ids);
   const ready = mechanisms.map((mechanism, index) => {
+    // Its noise is drawn once for a person and kept. Drawn anew for each report, all of them tell the answer.
+    if (mechanism.permanent) fail("input", "needs a device", ids[index]);
     const quantised = mechanism.quantise(answers[ids[index]]);
     const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);
     return { id: ids[index], size, draw: () => base64(mechanism.randomise(quantised, random)) };

@@ -4,7 +4,7 @@ import { fail } from "./errors.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { add, isBelow, nearest, subtract } from "./rational.js";
 
-const ZERO = [0n, 1n];
+export const ZERO = [0n, 1n];
 
 /**
  * A study's questions as this device sees them: {asked, spend, problem, isFresh, mechanism}. spend: its row

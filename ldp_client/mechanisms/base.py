@@ -58,7 +58,7 @@ class Mechanism:
     def perturb_many(self, answers: "Any", random: "Source" = urandom) -> "NDArray[uint8]":
         """One noisy payload for each of many answers: a NumPy array of n rows of payload_size bytes.
 
-        answers: an array of numbers (missing: NaN), booleans, labels or numbered choices; for a record
+        answers: an array of numbers, booleans, labels or numbered choices; for a record
         {field: array}; or a sequence of answers. Needs NumPy. Same law as `perturb`. Raises AnswerError.
         """
         from ldp_client.bulk import perturb_many

@@ -14,10 +14,13 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.sue import Sue
 from ldp_client.mechanisms.unary import biased_bits
+from schemas.errors import InputError
 from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Optional
+
     from ldp_client.core.randomness import Source
     from schemas.study import Question
 
@@ -124,6 +127,41 @@ class MemoizedSue(Memoized):
         """The permanent bits, each flipped with probability again / 2**bits."""
         flips = biased_bits(self.again, self.payload_size, random)
         return self._pack(int.from_bytes(state, "little") ^ flips)
+
+
+class Remembering(Mechanism):
+    """A memoized mechanism with one person's permanent answer: drawn at its first use, None before.
+
+    Whoever makes a report with it keeps `answer`, durably and before the report leaves, for every later one.
+    """
+
+    def __init__(self, mechanism: "Any", answer: "Optional[bytes]") -> None:
+        self.name = mechanism.name
+        self.field = mechanism.field
+        self.privacy = mechanism.privacy
+        self.payload_size = mechanism.payload_size
+        self.mechanism = mechanism
+        self.answer = answer
+
+    def quantise(self, answer: "Any") -> "Any":
+        return self.mechanism.quantise(answer)
+
+    def randomise(self, quantised: "Any", random: "Source") -> bytes:
+        if self.answer is None:
+            self.answer = bytes(self.mechanism.permanent(quantised, random))
+        return bytes(self.mechanism.instantaneous(self.answer, random))
+
+
+def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
+    """Raises InputError for a memoized mechanism without a person's memory: it would draw a new permanent
+    answer for each report, and many of them together tell the true one.
+    """
+    for question in mechanisms:
+        if hasattr(mechanisms[question], "permanent"):
+            raise InputError(
+                f"{question} is memoized: each person's noise is drawn once and kept, but nothing here knows "
+                "whose answer this is; use a Device with a folder for each person (`ldpkit answer --folder`)"
+            )
 
 
 def _instantaneous(question: "Question") -> Rational:

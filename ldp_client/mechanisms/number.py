@@ -28,7 +28,7 @@ class NumberMechanism(Mechanism):
         self._limits = float(self.bounds[0]), float(self.bounds[1])
 
     def quantise(self, answer: "Any") -> int:
-        """The nearest grid point; beyond the bounds the nearest bound, missing or NaN the middle."""
+        """The nearest grid point; beyond the bounds the nearest bound. Raises AnswerError."""
         return grid_index(answer, self._limits, self.levels, self.field)
 
     def _noise_in_words(self, noise: str, scaled: float) -> str:

@@ -15,12 +15,15 @@ SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}
 
 
 class RecordMechanism(Mechanism):
-    """features and response: the fields that are asked. binary: whether the response is a yes/no."""
+    """features and response: the fields that are asked. norm: what features are clipped to, if anything.
+    binary: whether the response is a yes/no.
+    """
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         assert question.response is not None
         self.features = question.features
+        self.norm = question.norm
         self.response = question.response
         self.binary = question.response.bounds is None
 

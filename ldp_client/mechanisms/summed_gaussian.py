@@ -55,7 +55,7 @@ class SummedHistogram(SummedMechanism):
         self._take_grid(isqrt(distance * distance // 2), 1)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Beyond the bounds the outermost cells, missing or NaN the middle one."""
+        """Beyond the bounds the outermost cells. Raises AnswerError."""
         place = grid_index(answer, self.bounds, self.size * UNIT, self.field)
         cell = min(place // UNIT, self.size - 1)
         return [self.grid if index == cell else 0 for index in range(self.size)]
@@ -76,7 +76,7 @@ class SummedMoments(SummedMechanism):
         self._take_grid((summed_distance(question, self.size) - 2) // 2, 2)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Beyond the bounds the nearest bound, missing or NaN the middle."""
+        """Beyond the bounds the nearest bound. Raises AnswerError."""
         units = signed_units(answer, self.bounds, UNIT, self.field)
         square = SQUARE_TOP * units * units
         return [nearest(units * self.grid, UNIT), nearest(square * self.grid, SQUARE_BOTTOM * UNIT * UNIT)]

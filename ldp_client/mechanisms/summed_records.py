@@ -78,7 +78,7 @@ class SummedMarginals(SummedMechanism):
         self._take_grid(isqrt(room * room // (4 * len(self.fields))), 2)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Beyond the bounds the nearest bound, missing or NaN the middle. Raises AnswerError."""
+        """Beyond the bounds the nearest bound. Raises AnswerError."""
         scaled, response = self._record.quantise_fields(answer, UNIT, UNIT)
         scaled.append(response)
         moments = []

@@ -21,8 +21,8 @@ def write(tmp_path, name, text):
 
 
 def test_csv_and_ndjson_read_alike(tmp_path):
-    csv = write(tmp_path, "a.csv", f"{HEADER}\n1.5,worker,YES,30,,4,20,2,0\n")
-    record = {"age": 30.0, "years": None, "rate": 4.0}
+    csv = write(tmp_path, "a.csv", f"{HEADER}\n1.5,worker,YES,30,3,4,20,2,0\n")
+    record = {"age": 30.0, "years": 3.0, "rate": 4.0}
     expected = {
         "hours": 1.5,
         "occupation": "worker",
@@ -81,7 +81,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
 def test_perturbing_a_file_gives_one_report_a_person(tmp_path):
     study = Study(studies.document(studies.NUMBER))
-    path = write(tmp_path, "a.ndjson", '{"hours": 1}\n{"hours": null}\n')
+    path = write(tmp_path, "a.ndjson", '{"hours": 1}\n{"hours": 60}\n')
     out = tmp_path / "reports.ndjson"
     assert perturb_file(study, path, str(out)) == 2
     reports = [Report.from_json(line) for line in out.read_text().splitlines()]

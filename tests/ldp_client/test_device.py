@@ -94,8 +94,8 @@ def test_no_noise_is_drawn_for_a_bad_answer():
             perturb_answers(study, terms_of(study).mechanisms, {"hours": 3, "occupation": wrong}, never)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), None, 10**400])
-def test_a_number_that_is_none_is_reported_like_any_other(tmp_path, value):
+@pytest.mark.parametrize("value", [1e300, -1e300, 10**400])
+def test_a_number_far_beyond_its_bounds_is_reported_like_any_other(tmp_path, value):
     sizes = set()
     for name, answer in (("odd", value), ("plain", 3)):
         device = consenting(tmp_path / name, "4")

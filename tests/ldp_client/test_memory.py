@@ -50,12 +50,15 @@ def test_a_later_answer_is_ignored_but_must_be_one_of_the_choices(tmp_path):
     device.answer(wave(2), {"ever": False})
 
 
-def test_new_words_are_the_same_question_and_new_noise_is_not(tmp_path):
+def test_another_prior_is_the_same_question_and_other_noise_is_refused(tmp_path):
     device = consenting(tmp_path, "4")
-    device.answer(wave(1), {"ever": True})
-    device.answer(wave(2, {**studies.YES_NO, "text": "Ever?"}), {"ever": True})
-    with pytest.raises(AlreadyAnsweredError, match="other choices or noise"):
+    first = payload(device, device.answer(wave(1), {"ever": True}))
+    stated = {"name": "bernoulli", "prior": {"p": {"distribution": "beta", "a": "2", "b": "2"}}}
+    same = wave(2, {**studies.YES_NO, "model": stated}, purpose="To know.", title="A survey")
+    assert payload(device, device.answer(same, {"ever": False}))[:9] == first[:9]
+    with pytest.raises(AlreadyAnsweredError, match="other noise"):
         device.answer(wave(3, studies.with_epsilon(studies.YES_NO, "2")), {"ever": True})
+    assert device.epsilon_left == 3
 
 
 def test_a_question_that_is_added_later_is_charged_then(tmp_path):

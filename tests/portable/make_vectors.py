@@ -30,6 +30,10 @@ MECHANISM_TEXT = (
     "draws: with this answer and this stream the mechanism gives `payload` (hexadecimal), or refuses the "
     "answer and names the field in `refused`. The strings NaN, Infinity and -Infinity stand for numbers. "
 ) + IN_WORDS
+MISSING_TEXT = (
+    "studies: as of a mechanism. draws: what is no finite number is refused before any noise, and its field "
+    "named. The strings NaN, Infinity and -Infinity stand for numbers."
+)
 REPORT_TEXT = (
     "The noise of the questions is read in the order of the study, then 16 bytes for the report's id. "
 ) + IN_WORDS
@@ -49,6 +53,7 @@ STUDY_TEXT = (
 def build() -> dict[str, dict[str, Any]]:
     """{file name: its document}."""
     files = {name: _mechanism_file(questions, draws) for name, questions, draws in _mechanisms()}
+    files["missing"] = _mechanism_file(numbers.missing_studies(), numbers.missing_draws(), MISSING_TEXT)
     files["reports"] = {"about": REPORT_TEXT, "reports": list(reports())}
     ids = [{"secret": secret, "id": report_id_of(bytes.fromhex(secret))} for secret in SECRETS]
     files["report_ids"] = {"about": ID_TEXT, "report_ids": ids}
@@ -75,15 +80,21 @@ def _document(question: dict[str, Any]) -> dict[str, Any]:
     return studies.document(question, **({"route": ROUTE} if summed else {}))
 
 
-def _mechanism_file(questions: dict[str, Any], draws: Iterator[dict[str, Any]]) -> dict[str, Any]:
+def _mechanism_file(
+    questions: dict[str, Any], draws: Iterator[dict[str, Any]], about: str = MECHANISM_TEXT
+) -> dict[str, Any]:
     documents = {name: _document(question) for name, question in questions.items()}
-    mechanisms = {name: mechanism_for(Study(document).questions[0]) for name, document in documents.items()}
+    asked = {name: Study(document).questions[0] for name, document in documents.items()}
+    mechanisms = {name: mechanism_for(question) for name, question in asked.items()}
+    older = asked if about == MECHANISM_TEXT else {}
     return {
-        "about": MECHANISM_TEXT,
+        "about": about,
         "studies": {
             name: {"study": documents[name], "integers": integers(mechanisms[name])} for name in documents
         },
-        "draws": [{**draw, **outcome(mechanisms[draw["study"]], draw)} for draw in draws],
+        "draws": [
+            {**draw, **outcome(mechanisms[draw["study"]], draw, older.get(draw["study"]))} for draw in draws
+        ],
     }
 
 

@@ -88,12 +88,26 @@ def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(pag
 
 
 @pytest.mark.parametrize(
-    "change", [{"choices": ["a", "b", "worker"]}, {"mechanism": studies.CHOICE["mechanism"]}]
+    "change", [{"choices": ["a", "b", "worker"]}, {"text": "Which of these?"}, {"title": "Other brands"}]
 )
 def test_another_question_of_the_same_name_is_not_answered_with_the_old_answer(page, change):
-    changed = rounds(2, question={**studies.MEMOIZED_BITS, **change})
-    *_, (refused, _, left) = run(page, ROUNDS, rounds(1) + changed, {"brand": "worker"})
-    assert (refused, left) == ("answered", 2)
+    """It is a new one, paid for anew; both are then remembered."""
+    other = {**rounds(2, question={**studies.MEMOIZED_BITS, **change})[0]}
+    if "title" in change:
+        del other["questions"][0]["title"]
+        other["title"] = change["title"]
+    again = [{**other, "version": 3}, *rounds(4)]
+    answers = {"brand": "worker"}
+    first, changed, *later = run(page, ROUNDS, [*rounds(1), other, *again], answers)
+    assert [left for _, _, left in (first, changed, *later)] == [2, 0, 0, 0]
+    assert len(kept_answers(page)) == 2
+
+
+def test_the_same_question_with_other_noise_is_refused(page):
+    for noise in (studies.CHOICE["mechanism"], {**studies.MEMOIZED_BITS["mechanism"], "epsilon": "1.5"}):
+        changed = rounds(2, question={**studies.MEMOIZED_BITS, "mechanism": noise})
+        *_, (refused, _, left) = run(page, ROUNDS, rounds(1) + changed, {"brand": "worker"})
+        assert (refused, left) == ("answered", 2)
 
 
 def test_what_was_answered_without_a_permanent_answer_is_not_asked_again_as_memoized(page):

@@ -46,3 +46,34 @@ def number_draws(name: str, questions: dict[str, Any], heads: Iterator[bytes]) -
     for head in heads:
         for answer in (0, 12):
             yield draw("plain", answer, f"{name} head", head)
+
+
+NO_NUMBERS = [None, "NaN", "Infinity", "-Infinity", "", "3", True, False, [3], {"hours": 3}]
+
+
+def missing_studies() -> dict[str, Any]:
+    """A question of each kind that takes a number."""
+    return {
+        "laplace": studies.NUMBER,
+        "gaussian": gaussian_studies()["plain"],
+        "gaussian_statistics": studies.LINEAR,
+        "gaussian_statistics_yes_no": studies.LOGISTIC,
+        "gaussian_record": studies.RECORD,
+        "gaussian_record_yes_no": studies.YES_NO_RECORD,
+    }
+
+
+def missing_draws() -> Iterator[dict[str, Any]]:
+    """Each thing that is no finite number, as the answer and as each field of a record."""
+    for name, question in missing_studies().items():
+        fields = [*question.get("features", ()), *[question[key] for key in ("response",) if key in question]]
+        present = {field["id"]: 3 if "bounds" in field else "yes" for field in fields}
+        for wrong in NO_NUMBERS:
+            if not fields:
+                yield draw(name, wrong, "never read")
+            for field in fields:
+                if "bounds" in field:
+                    yield draw(name, {**present, field["id"]: wrong}, "never read")
+        for field in fields:
+            rest = {key: value for key, value in present.items() if key != field["id"]}
+            yield draw(name, rest, "never read")

@@ -41,21 +41,27 @@ export const mechanism = {
  * What a device remembers of the question, which each higher version of its study may ask again: {problem,
  * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it.
  */
-function recallAnswer(question, { permanent, instantaneous, ...mechanism }, { id, version, document }, memory, spend) {
-  // What must stay the same for an answer to be repeated: everything but the words and the model.
-  const { text, model, ...fixed } = document.questions.find((asked) => asked.id === question.id);
+function recallAnswer(question, { permanent, instantaneous, ...mechanism }, study, memory, spend) {
+  const { id, version, title, document } = study;
+  const { model, ...asked } = document.questions.find((one) => one.id === question.id);
+  const { text = title, ...fixed } = asked;
   const fingerprint = canonicalJson(fixed);
-  let kept = memory.permanent.find((row) => row.study === id && row.question === question.id);
+  // What a person is asked: all but the noise. Where it is another thing than before, it is a new question.
+  const words = canonicalJson({ ...fixed, text, mechanism: 0 });
+  const rows = memory.permanent.filter((row) => row.study === id && row.question === question.id);
+  // An older ledger did not keep the words: they are those that it is asked in next.
+  let kept = rows.find((row) => (row.words ?? words) === words && (row.words || row.fingerprint === fingerprint));
   let problem;
   // Also by a version in which it was not memoized, so that no permanent answer covers what it cost.
-  if (version <= spend?.version || (spend?.epsilon?.[0] && !kept)) problem = "was answered before";
-  if (kept && kept.fingerprint !== fingerprint) problem = "was answered with other choices or noise";
-  if (kept && !kept.answer.length) problem = "was withdrawn";
+  if (version <= spend?.version || (spend?.epsilon?.[0] && !rows[0])) problem = "was answered before";
+  if (kept && kept.fingerprint !== fingerprint) problem = "was answered with other noise";
+  if (rows.some(({ answer }) => !answer.length)) problem = "was withdrawn";
   function randomise(quantised, random) {
     if (!kept) {
       kept = { study: id, question: question.id, fingerprint, answer: permanent(quantised, random) };
       memory.permanent.push(kept);
     }
+    kept.words = words;
     return instantaneous(kept.answer, random);
   }
   return { problem, isFresh: !kept, mechanism: { ...mechanism, randomise } };

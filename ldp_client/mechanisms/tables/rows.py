@@ -7,7 +7,7 @@ such parts in order. Errors name the row, counted from 1, and the column, never 
 from itertools import count
 from math import isinf
 
-from ldp_client.core.quantise import UNIT, clip_norm, signed_units
+from ldp_client.core.quantise import INFINITE, MISSING, UNIT, clip_norm, signed_units
 from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
@@ -81,13 +81,13 @@ class Columns:
 
     def _scaled(self, field: "Field", value: "Any", row: int) -> int:
         if value is None or value != value:
-            self._refuse(field, row, "is missing")
+            self._refuse(field, row, MISSING)
         if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
             self._refuse(field, row, "must be a number")
         assert field.bounds is not None
         try:
             if isinf(value):
-                self._refuse(field, row, "is infinite")
+                self._refuse(field, row, INFINITE)
             return signed_units(value, field.bounds, UNIT, field.id)
         except (TypeError, ValueError, OverflowError):
             self._refuse(field, row, "must be a number")
@@ -99,13 +99,11 @@ class Columns:
         """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""
         import numpy as np
 
-        from ldp_client.bulk.quantising import clip_norms, signed
+        from ldp_client.bulk.quantising import clip_norms, refuse_missing, signed
 
         scaled = []
         for field, values in zip(self.fields, columns):
-            for bad, problem in ((np.isnan(values), "is missing"), (np.isinf(values), "is infinite")):
-                if bad.any():
-                    self._refuse(field, before + int(bad.argmax()) + 1, problem)
+            refuse_missing(values, f"{self.question}.{field.id}", before)
             assert field.bounds is not None
             scaled.append(signed(values, field.bounds, UNIT))
         features = clip_norms(np.column_stack(scaled[:-1]), self.norm)

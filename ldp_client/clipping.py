@@ -1,0 +1,88 @@
+"""How many answers lie beyond what a study takes, and were clipped: told to whoever holds the answers.
+
+A device does not need it, and nothing of it leaves: a report is that of the clipped answer.
+"""
+
+from ldp_client.core.quantise import position
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from schemas.study import Question, Study
+
+# What adding squares of floats may lose, so that a record of exactly the norm is not counted.
+ROUNDING = 1e-9
+
+
+class ClippedCount:
+    """Counts, by question, of answers (of a table: rows) that were clipped, out of `total`."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.clipped: "dict[str, int]" = {}
+
+    def add(self, study: "Study", answers: "dict[str, Any]") -> None:
+        """Count one person's answers, which the study's mechanisms have taken."""
+        self.total += 1
+        for question in study.questions:
+            self.note(question.id, is_clipped(question, answers[question.id]))
+
+    def note(self, question: str, count: int) -> None:
+        """Add to one question's count."""
+        self.clipped[question] = self.clipped.get(question, 0) + count
+
+    def line(self) -> str:
+        """One line for whoever holds the answers; "" where none was clipped."""
+        counts = [f"{question} {count} of {self.total}" for question, count in self.clipped.items() if count]
+        return f"clipped to the study's bounds or norm: {', '.join(counts)}" if counts else ""
+
+
+class CountedTable:
+    """A table whose rows are counted, where they are clipped, while its parts are read."""
+
+    def __init__(self, question: "Question", table: "Any", count: ClippedCount) -> None:
+        self.question = question
+        self.table = table
+        self.count = count
+
+    def chunks(self) -> "Iterator[Any]":
+        """The table's parts, each counted once it was taken."""
+        before = 0
+        for part in self.table.chunks():
+            yield part
+            before += len(next(iter(part.values())))
+            self.count.note(self.question.id, _clipped_rows(self.question, part))
+        self.count.total = before
+
+
+def _clipped_rows(question: "Question", columns: "dict[str, Any]") -> int:
+    try:
+        from ldp_client.bulk.quantising import count_clipped
+    except ModuleNotFoundError:
+        records = [dict(zip(columns, values)) for values in zip(*columns.values())]
+        return sum([is_clipped(question, record) for record in records])
+    return count_clipped(question, columns)
+
+
+def is_clipped(asked: "Any", answer: "Any") -> bool:
+    """Whether an answer that was taken lies beyond bounds or norm. asked: a question or its mechanism."""
+    bounds = getattr(asked, "bounds", None)
+    if bounds is not None:
+        return _is_beyond(answer, bounds)
+    features = getattr(asked, "features", ())
+    if not features:
+        return False
+    fields = [field for field in (*features, asked.response) if field.bounds is not None]
+    if any(_is_beyond(answer[field.id], field.bounds) for field in fields):
+        return True
+    if asked.norm is None:
+        return False
+    scaled = [2 * position(answer[field.id], field.bounds, field.id) - 1 for field in features]
+    return sum(entry * entry for entry in scaled) > float(asked.norm) ** 2 * (1 + ROUNDING)
+
+
+def _is_beyond(value: "Any", bounds: "Any") -> bool:
+    low, high = bounds
+    return bool(value < float(low) or value > float(high))

@@ -1,0 +1,92 @@
+"""A new version asks another thing under the old id, so that an old permanent answer speaks for it."""
+
+import sqlite3
+
+import pytest
+
+from schemas import Report, Study
+from schemas.errors import AlreadyAnsweredError, BudgetError
+from tests import studies
+from tests.ldp_client.devices import consenting
+
+SMOKES = {**studies.MEMOIZED, "text": "Do you smoke?"}
+OPIATES = {**studies.MEMOIZED, "text": "Do you take opiates?"}
+BRANDS = {**studies.MEMOIZED_BITS, "text": "Which?", "mechanism": studies.KEPT}
+OTHERS = {**BRANDS, "choices": ["teacher", "worker", "student"]}
+SURE = {"epsilon": "16", "instantaneous_epsilon": "15.9"}
+
+
+def version(number, question, **fields):
+    return Study(studies.document(question, version=number, **fields))
+
+
+def certain(question):
+    """Noise so small that a report is its permanent answer, which is the true one."""
+    return {**question, "mechanism": {**question["mechanism"], **SURE}}
+
+
+def reported(device, study, answer):
+    report_id = device.answer(study, {study.questions[0].id: answer})
+    (queued,) = [item for item in device.ledger.queued() if item.report_id == report_id]
+    return Report.from_json(queued.body).payloads[study.questions[0].id]
+
+
+def test_a_no_to_another_question_is_not_reported_as_the_old_yes(tmp_path):
+    device = consenting(tmp_path, "40")
+    assert reported(device, version(1, certain(SMOKES)), "yes") == b"\x01"
+    assert reported(device, version(2, certain(OPIATES)), "no") == b"\x00"
+    # Each wording keeps its own answer from then on, and is paid for once.
+    assert reported(device, version(3, certain(SMOKES)), "no") == b"\x01"
+    assert reported(device, version(4, certain(OPIATES)), "yes") == b"\x00"
+    assert device.epsilon_left == 8
+    assert [float(spend.epsilon) for spend in device.ledger.spent()] == [32]
+
+
+def test_without_words_the_title_is_the_question(tmp_path):
+    device = consenting(tmp_path, "60")
+    bare = certain(studies.MEMOIZED)
+    assert reported(device, version(1, bare, title="Smoking"), "yes") == b"\x01"
+    assert reported(device, version(2, bare, title="Opiates"), "no") == b"\x00"
+    assert reported(device, version(3, certain(SMOKES), title="Smoking"), "no") == b"\x00"
+
+
+def test_renamed_choices_are_another_question(tmp_path):
+    device = consenting(tmp_path, "40")
+    assert reported(device, version(1, certain(BRANDS)), "student") == b"\x00"
+    assert reported(device, version(2, certain(OTHERS)), "student") == b"\x02"
+    assert device.epsilon_left == 8
+
+
+def test_what_asks_another_thing_is_within_the_budget(tmp_path):
+    device = consenting(tmp_path, "3")
+    device.answer(version(1, SMOKES), {"habit": "yes"})
+    with pytest.raises(BudgetError):
+        device.answer(version(2, OPIATES), {"habit": "no"})
+    assert device.epsilon_left == 1
+    device.answer(version(2, SMOKES), {"habit": "no"})
+
+
+def test_what_was_withdrawn_is_not_asked_in_other_words(tmp_path):
+    device = consenting(tmp_path, "8")
+    device.answer(version(1, SMOKES), {"habit": "yes"})
+    device.withdraw("survey")
+    with pytest.raises(AlreadyAnsweredError, match="withdrawn"):
+        device.answer(version(2, OPIATES), {"habit": "no"})
+
+
+def test_an_older_ledger_takes_the_next_words_for_its_own_and_then_keeps_them(tmp_path):
+    """It kept no words: nothing is paid twice for them, and one change later they are another question."""
+    from ldp_client.ledger_layout import reseal
+    from ldp_client.memory import _without_words
+
+    device = consenting(tmp_path, "40")
+    first = version(1, certain(SMOKES))
+    assert reported(device, first, "yes") == b"\x01"
+    connection = sqlite3.connect(tmp_path / "ledger.sqlite3")
+    connection.execute("UPDATE permanent SET fingerprint = ?", (_without_words(first, "habit"),))
+    reseal(connection)
+    connection.commit()
+    connection.close()
+    assert reported(device, version(2, certain(SMOKES)), "no") == b"\x01"
+    assert device.epsilon_left == 24
+    assert reported(device, version(3, certain(OPIATES)), "no") == b"\x00"

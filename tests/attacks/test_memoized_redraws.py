@@ -1,0 +1,79 @@
+"""A batch answers memoized questions again and again: the redrawn answers together tell the truth."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.mechanisms.memoized import Remembering
+from schemas import Study
+from schemas.errors import InputError
+from tests import studies
+from tests.portable.platforms import JAVASCRIPT
+
+STUDY = Study(studies.document(studies.YES_NO, studies.MEMOIZED))
+ANSWERS = {"ever": True, "habit": True}
+ADVICE = "habit is memoized: .* use a Device with a folder for each person"
+
+
+def mechanisms():
+    return {question.id: mechanism_for(question) for question in STUDY.questions}
+
+
+def never(_size):
+    raise AssertionError("noise was drawn")
+
+
+def test_one_report_at_a_time():
+    with pytest.raises(InputError, match=ADVICE):
+        perturb_answers(STUDY, mechanisms(), ANSWERS, never)
+
+
+def test_many_payloads_at_once():
+    with pytest.raises(InputError, match=ADVICE):
+        mechanisms()["habit"].perturb_many(np.ones(60, bool), never)
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+def test_a_file_of_answers(tmp_path, capsys, ask_one):
+    (tmp_path / "study.json").write_text(
+        json.dumps({**STUDY.document, "ask_one": True} if ask_one else STUDY.document)
+    )
+    (tmp_path / "answers.csv").write_text("ever,habit\nyes,yes\n")
+    out = tmp_path / "reports.ndjson"
+    assert (
+        main(["perturb", str(tmp_path / "study.json"), str(tmp_path / "answers.csv"), "--out", str(out)]) == 2
+    )
+    assert "habit is memoized" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_who_remembers_repeats_one_answer():
+    """60 reports of one memory say as much as its permanent answer, which is kept."""
+    remembering = {**mechanisms(), "habit": Remembering(mechanisms()["habit"], None)}
+    perturb_answers(STUDY, remembering, ANSWERS)
+    kept = remembering["habit"].answer
+    for _ in range(60):
+        perturb_answers(STUDY, remembering, ANSWERS)
+    assert remembering["habit"].answer == kept
+
+
+def test_the_browsers_module():
+    script = f"""
+    globalThis.crypto ??= (await import("node:crypto")).webcrypto;
+    const {{ parseStudy, perturbAnswers }} = await import("{JAVASCRIPT / "index.js"}");
+    const study = await parseStudy({json.dumps(json.dumps(STUDY.document))});
+    try {{
+      await perturbAnswers(study, {{ ever: true, habit: true }});
+    }} catch ({{ code, field }}) {{
+      console.log(code, field);
+    }}
+    """
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "input habit", done.stderr

@@ -1,0 +1,148 @@
+"""A number that nobody gave is counted as the middle of its bounds, by whatever way it comes in."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ldp_client import Device, mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.answers import answers_from_text
+from ldp_client.cli import main
+from schemas import Study
+from schemas.errors import AnswerError
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+from tests.secure_sum.conftest import QUESTIONS as SUMMED
+from tests.secure_sum.conftest import build_study
+
+NUMBER = Study(studies.document(studies.NUMBER))
+BOTH = Study(studies.document(studies.NUMBER, studies.LINEAR))
+NO_NUMBERS = [None, math.nan, math.inf, -math.inf, "", True, np.float64("nan"), np.bool_(False), [3], "3"]
+RECORD = {"age": 30, "years": 3, "rate": 4}
+
+
+def never(_size):
+    raise AssertionError("noise was drawn")
+
+
+@pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
+def test_a_device_refuses_before_anything_is_spent_and_names_the_question(tmp_path, wrong):
+    device = consenting(tmp_path, "4")
+    for answers, field in (
+        ({"hours": wrong, "rating": RECORD}, "hours"),
+        ({"hours": 3, "rating": {**RECORD, "years": wrong}}, r"rating\.years"),
+        ({"hours": 3, "rating": {**RECORD, "rate": wrong}}, r"rating\.rate"),
+    ):
+        with pytest.raises(AnswerError, match=field):
+            device.answer(BOTH, answers)
+    assert (device.ledger.spent(), device.ledger.queued()) == ([], [])
+
+
+@pytest.mark.parametrize("name", [name for name in SUMMED if name not in ("ever", "fruit")])
+@pytest.mark.parametrize("wrong", [None, math.nan, math.inf])
+def test_a_secure_sum_refuses_it_too(name, wrong):
+    question = build_study(name).questions[0]
+    fields = [field.id for field in (*question.features, *filter(None, [question.response]))]
+    answer = dict.fromkeys(fields, wrong) if fields else wrong
+    with pytest.raises(AnswerError, match=name):
+        mechanism_for(question).perturb(answer, never)
+
+
+@pytest.mark.parametrize("question", [studies.NUMBER, studies.NORMAL], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_an_array_with_one_is_refused_with_its_row(question, wrong):
+    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
+    values = np.full(5000, 20.0)
+    values[1233] = wrong
+    with pytest.raises(AnswerError, match=r"row 1234: is (missing|infinite)"):
+        mechanism.perturb_many(values, never)
+
+
+@pytest.mark.parametrize(
+    "question", [studies.LINEAR, studies.LOGISTIC, studies.RECORD, studies.YES_NO_RECORD]
+)
+@pytest.mark.parametrize("field", ["age", "years"])
+def test_columns_with_one_are_refused_with_its_row(question, field):
+    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
+    response = question["response"]
+    columns = {"age": np.full(9, 30.0), "years": np.full(9, 3.0)}
+    columns[response["id"]] = np.ones(9, bool) if "ask" in response else np.ones(9)
+    columns[field][6] = math.nan
+    with pytest.raises(AnswerError, match="row 7: is missing"):
+        mechanism.perturb_many(columns, never)
+
+
+CSV = {
+    "blank cell": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n,30,3,4\n",
+    "blanks": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n  ,30,3,4\n",
+    "blank in a record": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n3,30,,4\n",
+    "NA": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\nNA,30,3,4\n",
+    "nan": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\nnan,30,3,4\n",
+    "infinite": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n3,inf,3,4\n",
+    "true": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n3,true,3,4\n",
+}
+NDJSON = {
+    "null": '{"hours": null, "rating": {"age": 30, "years": 3, "rate": 4}}',
+    "NaN": '{"hours": NaN, "rating": {"age": 30, "years": 3, "rate": 4}}',
+    "Infinity": '{"hours": 3, "rating": {"age": Infinity, "years": 3, "rate": 4}}',
+    "text": '{"hours": "", "rating": {"age": 30, "years": 3, "rate": 4}}',
+    "boolean": '{"hours": true, "rating": {"age": 30, "years": 3, "rate": 4}}',
+    "absent": '{"rating": {"age": 30, "years": 3, "rate": 4}}',
+    "absent in a record": '{"hours": 3, "rating": {"age": 30, "rate": 4}}',
+    "record null": '{"hours": 3, "rating": null}',
+    "nobody": "null",
+}
+GOOD = '{"hours": 3, "rating": {"age": 30, "years": 3, "rate": 4}}\n'
+
+
+def perturb(folder, study, name, text):
+    (folder / "study.json").write_text(study.to_json())
+    (folder / name).write_text(text)
+    out = folder / "reports.ndjson"
+    return main(["perturb", str(folder / "study.json"), str(folder / name), "--out", str(out)]), out
+
+
+@pytest.mark.parametrize("kind", CSV)
+def test_a_csv_with_one_writes_no_report(tmp_path, capsys, kind):
+    code, out = perturb(tmp_path, BOTH, "answers.csv", CSV[kind])
+    told = capsys.readouterr().err
+    assert (code, out.exists()) == (2, False)
+    assert "answers.csv, line 3: " in told
+    assert "hours" in told or "rating" in told
+
+
+@pytest.mark.parametrize("kind", NDJSON)
+def test_ndjson_with_one_writes_no_report(tmp_path, capsys, kind):
+    code, out = perturb(tmp_path, BOTH, "answers.ndjson", GOOD + NDJSON[kind] + "\n")
+    assert (code, out.exists()) == (2, False)
+    assert "answers.ndjson, line 2: " in capsys.readouterr().err
+
+
+def test_an_empty_line_of_one_column_is_an_empty_cell(tmp_path, capsys):
+    """CSV readers leave it out, and with it the person."""
+    code, out = perturb(tmp_path, NUMBER, "answers.csv", "hours\n3\n\n4\n")
+    assert (code, out.exists()) == (2, False)
+    assert "line 3: hours: is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "-Infinity", "none", "True"])
+def test_ldpkit_answer_spends_nothing_on_it(tmp_path, capsys, text):
+    with Server(content=NUMBER.canonical()) as server:
+        url, folder = f"{server.url}/v1/studies/survey", str(tmp_path / "device")
+        assert main(["answer", url, "--folder", folder, "--yes", "--set", f"hours={text}"]) == 2
+        assert main(["answer", url, "--folder", folder, "--yes"]) == 2
+        assert server.asked("PUT") == []
+    assert capsys.readouterr().err.count("hours") == 2
+    assert Device(folder, "8").ledger.spent() == []
+
+
+def test_underscores_are_a_slip():
+    with pytest.raises(AnswerError, match="hours"):
+        answers_from_text(NUMBER, {"hours": "1_000"})
+
+
+def test_numbers_far_beyond_their_bounds_are_still_answers():
+    mechanisms = {"hours": mechanism_for(NUMBER.questions[0])}
+    for far in (1e300, -1e300, 10**400, np.float32(1e30)):
+        perturb_answers(NUMBER, mechanisms, {"hours": far})
