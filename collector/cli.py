@@ -87,6 +87,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     server = import_module(SERVERS[arguments.server])
     settings = _serve_settings(arguments)
     fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
+    _warn_of_telltale(settings)
     with left_whole(settings.database), fitting:
         server.serve(settings, place, lambda url: _announce(url, arguments.ready_file))
     return 0
@@ -141,6 +142,17 @@ def _with_token(settings: Settings) -> Settings:
     made = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
     print(f"operator's token: {made.token}", file=sys.stderr, flush=True)
     return made
+
+
+def _warn_of_telltale(settings: Settings) -> None:
+    from collector.storage.migrating import opened
+    from collector.storage.upkeep import telltale_settings
+
+    if settings.database.startswith("sqlite"):
+        return
+    with opened(settings.database, settings.busy_timeout) as database:
+        for setting in telltale_settings(database):
+            print(f"PostgreSQL has {setting}: it writes down which report came when", file=sys.stderr)
 
 
 def _has_keys(settings: Settings) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from functools import partial
+from typing import Any
 
 from flask import current_app
 
@@ -18,7 +19,7 @@ from collector.operator.overview import Recent, recent_studies
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.withdrawing import Deletions
-from collector.reports.writer import Writer
+from collector.reports.writer import Work, Writer
 from collector.room import Room
 from collector.secure_sum.node import Node
 from collector.secure_sum.node_keys import NodeKeys
@@ -27,6 +28,7 @@ from collector.storage import queries
 from collector.storage.database import Bounds, Database
 from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
+from collector.storage.upkeep import Upkeep
 from collector.studies.current import CurrentStudies
 from collector.studies.rules import RuleBook, Rules
 from collector.studies.signed import load_keys
@@ -83,9 +85,16 @@ class Collector:
         check(database)
         with database.read() as session:
             headers = default_headers(queries.identity(session))
-        calendar = intake.Calendar(today, timedelta(days=settings.late_days))
+        secret = settings.invitation_secret
+        admission = intake.Admission(today, timedelta(days=settings.late_days), secret)
         rules = RuleBook(database)
-        store = partial(intake.store, database, partial(rules.find, reserved=True), calendar)
+        upkeep = Upkeep(database, today, secret)
+
+        def store(works: Sequence[Work]) -> Sequence[Any]:
+            # Before the first reports of a day: those of the days before lose their order.
+            upkeep.run_if_due()
+            return intake.store(database, partial(rules.find, reserved=True), admission, works)
+
         metrics = Metrics()
         patience = settings.database_timeout
         writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit, patience)

@@ -35,9 +35,10 @@ class Settings:
     late_days: how many days after a study closes its reports are still taken. queue_reports: how many reports
     may wait to be written in one process. upload_rate, study_rate: reports a second that one process
     takes in all and for each study, 0 for as many as it can. deletion_rate: deletions a second that one
-    process makes, 0 for as many as it can. signing_keys: a file of public keys in
-    PEM; a study that one of them signed may be published by anybody. node_key: a key file; with it the
-    server is a node of secure sums, and nothing else.
+    process makes, 0 for as many as it can. invitation_key: a secret that hides in the database which
+    invitation was used for which report; the same in all processes of a database. signing_keys: a file
+    of public keys in PEM; a study that one of them signed may be published by anybody. node_key: a key
+    file; with it the server is a node of secure sums, and nothing else.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
@@ -51,8 +52,14 @@ class Settings:
     upload_rate: float = 0.0
     study_rate: float = 0.0
     deletion_rate: float = 100.0
+    invitation_key: str | None = None
     signing_keys: str | None = None
     node_key: str | None = None
+
+    @property
+    def invitation_secret(self) -> bytes:
+        """The invitation_key's bytes; none without one."""
+        return (self.invitation_key or "").encode()
 
     def __post_init__(self) -> None:
         if self.token is not None and not (_PRINTABLE.issuperset(self.token) and self.token):

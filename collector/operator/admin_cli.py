@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import date
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collector.storage.database import Database
 
 ROLES = ("publish", "read", "operate")
+NO_KEY = "no invitation_key is set: the database's log tells which invitation sent which of today's reports"
 
 
 def add_admin(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +50,8 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     sure = expire.add_mutually_exclusive_group()
     sure.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
     sure.add_argument("--dry-run", action="store_true", help="only say how many there are")
+    text = "delete used invitations, and the order in which reports came; a server does so once a day"
+    _add_command(subparsers, "upkeep", text, "upkeep", run_upkeep)
     text = "count every stored report again, for the running summaries"
     _add_command(subparsers, "recount", text, "recount", run_recount)
 
@@ -161,10 +165,13 @@ def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit admin invite STUDY_ID (--count N | --lift)"""
     from collector.operator.inviting import invite, lift
 
+    secret = settings_with().invitation_secret
     with _opened(arguments) as database, database.write() as session:
-        invitations = [] if arguments.lift else invite(session, arguments.study, arguments.count)
+        invitations = [] if arguments.lift else invite(session, arguments.study, arguments.count, secret)
         if arguments.lift:
             lift(session, arguments.study)
+    if invitations and not secret:
+        print(NO_KEY, file=sys.stderr)
     for invitation in invitations:
         print(invitation)
     return 0
@@ -197,6 +204,17 @@ def run_expire(arguments: argparse.Namespace) -> int:
         if not arguments.yes:
             raise InputError(f"{found} of {arguments.study} came before {before}: deleting them needs --yes")
         print(f"{counted(delete_reports(database, arguments.study, before), 'report')} deleted")
+    return 0
+
+
+def run_upkeep(arguments: argparse.Namespace) -> int:
+    """ldpkit admin upkeep"""
+    from collector.context import utc_today
+    from collector.storage.upkeep import Upkeep
+
+    with _opened(arguments) as database:
+        secret = settings_with().invitation_secret
+        Upkeep(database, utc_today, secret).run(utc_today(), even_if_done=True)
     return 0
 
 

@@ -26,7 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from collector.exports.exporting import Source
 from collector.http.problems import ProblemError
-from collector.operator.posteriors import Fitted, forget_fitted, keep_fitted, last_fitted, this_minute
+from collector.operator.posteriors import Fitted, forget_fitted, keep_fitted, last_fitted, this_day
 from collector.reports.running_summary import read_summary
 from collector.storage import queries
 from collector.storage.database import one_line
@@ -95,7 +95,7 @@ class Fitter:
             assert document is not None
             known = last_fitted(session, number, document.version)
         if known is None or known.failure != failure:
-            fitted = Fitted(this_minute(), {}, failure)
+            fitted = Fitted(this_day(), {}, failure)
             self._source.database.act(lambda session: keep_fitted(session, number, document.version, fitted))
 
     def _is_known(self, number: int, version: int, digest: str) -> bool:
@@ -114,8 +114,8 @@ def run_fit(study: Study, summary: str) -> Fitted:
         with (folder / "log").open("wb") as log, _started(folder, log) as process:
             failed = _exit_code(process) != 0
         if failed:
-            return Fitted(this_minute(), {}, _last_line(folder / "log"))
-        return Fitted(this_minute(), _questions(folder / "fit" / "posterior.json"))
+            return Fitted(this_day(), {}, _last_line(folder / "log"))
+        return Fitted(this_day(), _questions(folder / "fit" / "posterior.json"))
 
 
 @contextmanager

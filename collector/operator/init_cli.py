@@ -19,6 +19,7 @@ SETTINGS = """\
 # Settings of a collector: see docs/operating.md. Keep them to yourself: the token may do everything.
 database = {database}
 token = {token}
+invitation_key = {invitation_key}
 """
 NEXT = """\
 made {settings} and {database}
@@ -53,6 +54,7 @@ def run_init(arguments: argparse.Namespace) -> int:
     database = arguments.database or f"sqlite:///{folder / DATABASE_NAME}"
     shown = make_database(Settings(database=database))
     values = {"database": database, "token": secrets.token_urlsafe(TOKEN_BYTES)}
+    values["invitation_key"] = secrets.token_urlsafe(TOKEN_BYTES)
     write_new(
         settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
     )

@@ -16,8 +16,11 @@ INVITATION_BYTES = 16
 MOST_AT_ONCE = 1_000_000
 
 
-def invite(session: Session, study_id: str, count: int) -> list[str]:
-    """New invitations, and the study is for invited reports only from now on. Raises InputError."""
+def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[str]:
+    """New invitations, and the study is for invited reports only from now on.
+
+    secret: of the setting invitation_key. Raises InputError.
+    """
     if not 1 <= count <= MOST_AT_ONCE:
         raise InputError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
     document = queries.find_document(session, study_id)
@@ -26,7 +29,7 @@ def invite(session: Session, study_id: str, count: int) -> list[str]:
             f"study {study_id} is a secure sum: its nodes take shares, which carry no invitation"
         )
     invitations = [secrets.token_urlsafe(INVITATION_BYTES) for _ in range(count)]
-    add_invitations(session, _number(session, study_id), map(hash_key, invitations))
+    add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret)
     return invitations
 
 

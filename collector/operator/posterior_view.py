@@ -7,8 +7,6 @@ from typing import Any
 from collector.operator.posteriors import Fitted
 
 MOST_ROWS = 12
-MINUTES_AN_HOUR = 60
-MINUTES_A_DAY = 24 * MINUTES_AN_HOUR
 
 
 def posterior_view(fitted: Fitted | None, question: str, reports: int) -> dict[str, Any]:
@@ -25,7 +23,7 @@ def posterior_view(fitted: Fitted | None, question: str, reports: int) -> dict[s
         "rows": [_row(name, row, scale) for name, row in rows],
         "more": max(more, 0),
         "n": found["n"],
-        "age": _age(fitted.minutes_ago),
+        "age": _age(fitted.days_ago),
         "ok": found["ok"],
         "remarks": [*found["reasons"], *found["notes"]],
     }
@@ -56,11 +54,5 @@ def _row(name: str, row: dict[str, float], scale: tuple[float, float]) -> dict[s
     return {"name": name, **numbers, **{key: round(place, 2) for key, place in places.items()}}
 
 
-def _age(minutes: int) -> str:
-    if minutes < 1:
-        return "less than a minute ago"
-    if minutes < MINUTES_AN_HOUR:
-        return f"{minutes} min ago"
-    if minutes < MINUTES_A_DAY:
-        return f"{minutes // MINUTES_AN_HOUR} h ago"
-    return f"{minutes // MINUTES_A_DAY} days ago"
+def _age(days: int) -> str:
+    return {0: "today", 1: "yesterday"}.get(days, f"{days} days ago")

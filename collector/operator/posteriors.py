@@ -12,38 +12,38 @@ from sqlalchemy.orm import Session
 
 from collector.storage.models import PosteriorRow
 
-SECONDS_A_MINUTE = 60
+SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """One fit of a version. minute: when, since 1970; no finer, as it follows the arrival of reports.
+    """One fit of a version. day: when, since 1970; no finer, as it follows the arrival of reports.
 
     questions: the entries of posterior.json, by question. failure: why there are none, if so.
     summary: SHA-256 of the summary that was fitted.
     """
 
-    minute: int
+    day: int
     questions: dict[str, Any]
     failure: str | None = None
     summary: str = ""
 
     @property
-    def minutes_ago(self) -> int:
+    def days_ago(self) -> int:
         """How old it is."""
-        return max(0, this_minute() - self.minute)
+        return max(0, this_day() - self.day)
 
 
-def this_minute() -> int:
-    """The minute of the clock, since 1970."""
-    return int(time.time()) // SECONDS_A_MINUTE
+def this_day() -> int:
+    """The day of the clock, in UTC, since 1970."""
+    return int(time.time()) // SECONDS_A_DAY
 
 
 def keep_fitted(session: Session, study: int, version: int, fitted: Fitted) -> None:
     """Put a fit in the place of the one before, of whatever version."""
     forget_fitted(session, study)
     said = {"questions": fitted.questions, "failure": fitted.failure, "summary": fitted.summary}
-    session.add(PosteriorRow(study=study, version=version, minute=fitted.minute, fitted=json.dumps(said)))
+    session.add(PosteriorRow(study=study, version=version, day=fitted.day, fitted=json.dumps(said)))
 
 
 def forget_fitted(session: Session, study: int) -> None:
@@ -54,4 +54,4 @@ def forget_fitted(session: Session, study: int) -> None:
 def last_fitted(session: Session, study: int, version: int) -> Fitted | None:
     """The last fit of a version, if there was one."""
     row = session.get(PosteriorRow, (study, version))
-    return None if row is None else Fitted(row.minute, **json.loads(row.fitted))
+    return None if row is None else Fitted(row.day, **json.loads(row.fitted))

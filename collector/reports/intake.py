@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -16,6 +17,7 @@ from collector.http.problems import (
     REPORT_WITHDRAWN,
     STUDY_CLOSED,
     STUDY_NOT_OPEN,
+    UNAVAILABLE,
     ProblemError,
 )
 from collector.operator.keys import hash_key
@@ -24,17 +26,18 @@ from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
 from collector.storage.database import Database
-from collector.storage.invitations import use_invitations
+from collector.storage.invitations import Spending, use_invitations
 from collector.studies.publishing import unknown_study
 from collector.studies.rules import UnknownVersionError
 from schemas import Report
-from schemas.errors import LdpkitError, ReportError
+from schemas.errors import InputError, LdpkitError, ReportError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from collector.context import Collector
 
+LOGGER = logging.getLogger("collector")
 INVITATION = "LDPKit-Invitation"
 # A device goes by its own calendar, which may be a day ahead of UTC.
 EARLY = timedelta(days=1)
@@ -51,11 +54,16 @@ Outcome = Union[Receipt, ProblemError]
 Outcomes = Sequence[Outcome]
 
 
-class Calendar(NamedTuple):
-    """today: the clock, which knows days only. late: how long after a study closes reports are taken."""
+class Admission(NamedTuple):
+    """What decides whether reports are let in.
+
+    today: the clock, which knows days only. late: how long after a study closes reports are taken.
+    secret: of the setting invitation_key.
+    """
 
     today: Callable[[], date]
     late: timedelta
+    secret: bytes
 
 
 def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
@@ -128,24 +136,24 @@ def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
     return stored, duplicates
 
 
-def store(database: Database, find: FindRules, calendar: Calendar, works: Sequence[Work]) -> list[Any]:
+def store(database: Database, find: FindRules, admission: Admission, works: Sequence[Work]) -> list[Any]:
     """Store uploads and make changes in one transaction, durable on return.
 
     For each upload its outcomes, for each change its value, or the problem.
     """
     try:
-        return _store_works(database, find, calendar, works, look_first=False)
+        return _store_works(database, find, admission, works, look_first=False)
     except queries.PartlyHeldError:
-        return _store_works(database, find, calendar, works, look_first=True)
+        return _store_works(database, find, admission, works, look_first=True)
 
 
 def _store_works(
-    database: Database, find: FindRules, calendar: Calendar, works: Sequence[Work], look_first: bool
+    database: Database, find: FindRules, admission: Admission, works: Sequence[Work], look_first: bool
 ) -> list[Any]:
     uploads = [work for work in works if isinstance(work, Upload)]
     changes = {index: work for index, work in enumerate(works) if isinstance(work, Change)}
     with database.write() as session:
-        stored = iter(_store_uploads(session, find, calendar, uploads, look_first))
+        stored = iter(_store_uploads(session, find, admission, uploads, look_first))
         order = sorted(changes, key=lambda index: changes[index].key)
         made = {index: _make(session, changes[index]) for index in order}
     return [made[index] if index in made else next(stored) for index in range(len(works))]
@@ -161,7 +169,7 @@ def _make(session: Session, change: Change) -> Any:
 
 
 def _store_uploads(
-    session: Session, find: FindRules, calendar: Calendar, uploads: Sequence[Upload], look_first: bool
+    session: Session, find: FindRules, admission: Admission, uploads: Sequence[Upload], look_first: bool
 ) -> list[Union[Outcomes, ProblemError]]:
     results: dict[int, Union[Outcomes, ProblemError]] = {}
     # In the order of the ids, so that two processes cannot wait for each other in a circle.
@@ -170,7 +178,7 @@ def _store_uploads(
         members = list(group)
         together = [upload for _, upload in members]
         try:
-            outcomes = iter(_store_study(session, find, calendar, study_id, together, look_first))
+            outcomes = iter(_store_study(session, find, admission, study_id, together, look_first))
         except ProblemError as problem:
             results.update((index, problem) for index, _ in members)
             continue
@@ -181,7 +189,7 @@ def _store_uploads(
 def _store_study(
     session: Session,
     find: FindRules,
-    calendar: Calendar,
+    admission: Admission,
     study_id: str,
     uploads: Sequence[Upload],
     look_first: bool,
@@ -190,8 +198,8 @@ def _store_study(
     study = queries.study_state(session, study_id, keep=True)
     if study is None:
         raise unknown_study(study_id)
-    day = calendar.today()
-    refusal = _shut(study, day, calendar.late)
+    day = admission.today()
+    refusal = _shut(study, day, admission.late)
     look_first = look_first or study.invited or refusal is not None
     reports = [report for upload in uploads for report in upload.reports]
     first: dict[bytes, PackedReport] = {}
@@ -200,7 +208,7 @@ def _store_study(
     held = queries.held_reports(session, study.number, first) if look_first else {}
     fresh = [] if refusal else [report for report_id, report in first.items() if report_id not in held]
     if study.invited and fresh:
-        fresh = _invited(session, study.number, uploads, fresh)
+        fresh = _invited(session, study, admission.secret, uploads, fresh)
         refusal = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
     stored = queries.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
@@ -214,7 +222,11 @@ def _store_study(
 
 
 def _invited(
-    session: Session, study: int, uploads: Sequence[Upload], fresh: Sequence[PackedReport]
+    session: Session,
+    study: queries.StudyState,
+    secret: bytes,
+    uploads: Sequence[Upload],
+    fresh: Sequence[PackedReport],
 ) -> list[PackedReport]:
     """Those new reports that came with an invitation of their own, which is used up now."""
     wanted = {report.id: report for report in fresh}
@@ -222,7 +234,12 @@ def _invited(
     for upload in uploads:
         if upload.invitation is not None and upload.reports[0].id in wanted:
             by_invitation.setdefault(upload.invitation, wanted.pop(upload.reports[0].id))
-    used = use_invitations(session, study, by_invitation)
+    try:
+        spending = Spending.read(study.spending, secret)
+    except InputError as error:
+        LOGGER.error("no invited report can be taken: %s", error)
+        raise ProblemError(UNAVAILABLE, "invitations cannot be checked now; nothing was stored") from None
+    used = use_invitations(session, study.number, spending, by_invitation)
     return [by_invitation[invitation] for invitation in used]
 
 

@@ -7,20 +7,28 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection
+from sqlalchemy.exc import SQLAlchemyError
 
-from collector.storage.database import Database, one_line
+from collector.storage.database import OWNER_ONLY, Database, one_line
 from collector.storage.migrating import check
 from schemas.errors import InputError
 
+# What a dump brings into order: tables, and their keys.
+ORDERED = {"reports": "study, id", "invitations": "study, hash", "spent_invitations": "study, tag"}
+COMPLETE = b"-- PostgreSQL database dump complete"
+
 
 def back_up(database: Database, path: Path) -> None:
-    """Write a copy to `path`, whole or not at all: an SQLite file, or a dump for pg_restore.
+    """Write a copy to a new file, whole or not at all: an SQLite file, or SQL for psql.
 
-    Raises InputError when it cannot be made.
+    Reports stand in it in the order of their ids. Only its owner may read it. Raises InputError when it
+    cannot be made, and where there is a file already.
     """
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: no such folder")
@@ -30,27 +38,84 @@ def back_up(database: Database, path: Path) -> None:
     copy = _copy_sqlite if database.engine.dialect.name == "sqlite" else _dump_postgresql
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
         made = Path(folder) / path.name
-        copy(database.url, made)
+        copy(database, made)
+        made.chmod(OWNER_ONLY)
         _flush(made)
-        made.replace(path)
+        try:
+            os.link(made, path)
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
     _flush(path.parent)
 
 
-def _copy_sqlite(url: URL, path: Path) -> None:
-    source = Path(str(url.database))
+def _copy_sqlite(database: Database, path: Path) -> None:
+    source = Path(str(database.url.database))
     try:
-        with closing(sqlite3.connect(source)) as connection:
+        with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
             # Reads one snapshot, however long it takes, and leaves deleted contents behind.
             connection.execute("VACUUM INTO ?", (str(path),))
         with closing(sqlite3.connect(path)) as connection:
-            (verdict,) = connection.execute("PRAGMA quick_check").fetchone()
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
         raise InputError(f"cannot copy {source}: {error}") from None
     if verdict != "ok":
         raise InputError(f"the copy of {source} is damaged: {verdict}")
 
 
-def _dump_postgresql(url: URL, path: Path) -> None:
+def _dump_postgresql(database: Database, path: Path) -> None:
+    """pg_dump's SQL, of one snapshot, with the rows of ORDERED between: pg_dump writes rows as they came."""
+    try:
+        with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            snapshot = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
+            schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
+            tables = [f'"{schema}"."{name}"' for name in ORDERED]
+            with path.open("wb") as file:
+                options = [f"--snapshot={snapshot}", *(f"--exclude-table-data={name}" for name in tables)]
+                _pg_dump(database.url, file, "--section=pre-data", "--section=data", *options)
+                rows = [
+                    _copy_rows(connection, name, key, file) for name, key in zip(tables, ORDERED.values())
+                ]
+                _pg_dump(database.url, file, "--section=post-data", *options)
+    except SQLAlchemyError as error:
+        raise InputError(f"cannot copy {database.shown}: {one_line(error)}") from None
+    finally:
+        database.engine.dispose()
+    if _rows_of(path, tables) != rows:
+        raise InputError(f"the copy of {database.shown} is damaged")
+
+
+def _copy_rows(connection: Connection, table: str, key: str, file: BinaryIO) -> int:
+    """Write a table's rows in the order of its key; how many."""
+    file.write(f"\nCOPY {table} FROM stdin;\n".encode())
+    driver: Any = connection.connection.driver_connection
+    with driver.cursor() as cursor:
+        with cursor.copy(f"COPY (SELECT * FROM {table} ORDER BY {key}) TO STDOUT") as rows:
+            for some in rows:
+                file.write(some)
+        count: int = cursor.rowcount
+    file.write(b"\\.\n")
+    file.flush()
+    return count
+
+
+def _rows_of(path: Path, tables: Sequence[str]) -> list[int]:
+    """How many rows a dump has of each table; none where its end is missing."""
+    counts = dict.fromkeys((f"COPY {name} FROM stdin;\n".encode() for name in tables), 0)
+    table, last = None, b""
+    with path.open("rb") as file:
+        for line in file:
+            if line in counts:
+                table = line
+            elif line == b"\\.\n":
+                table = None
+            elif table is not None:
+                counts[table] += 1
+            last = line if line.startswith(b"-- ") else last
+    return list(counts.values()) if last.strip() == COMPLETE else []
+
+
+def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
+    """Append what pg_dump says. Raises InputError."""
     program = shutil.which("pg_dump")
     if program is None:
         raise InputError("a backup of PostgreSQL needs pg_dump: install PostgreSQL's client programs")
@@ -60,14 +125,11 @@ def _dump_postgresql(url: URL, path: Path) -> None:
     # In the environment: arguments can be read by every user of the machine.
     password = parameters.pop("password", None)
     environment = {**os.environ, "PGPASSWORD": password} if password else None
-    options = [
-        "--format=custom",
-        "--no-password",
-        f"--file={path}",
-        f"--dbname={make_conninfo(**parameters)}",
-    ]
-    command = [program, *options]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    command = [program, "--no-password", f"--dbname={make_conninfo(**parameters)}", *options]
+    file.flush()
+    done = subprocess.run(
+        command, env=environment, stdout=file, stderr=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode:
         raise InputError(f"pg_dump failed: {one_line(Exception(done.stderr))}")
 

@@ -1,44 +1,138 @@
-"""The invitations that were not used yet, as hashes; using one deletes it."""
+"""The invitations that let reports in, as hashes, and which of them were used.
+
+A report and the use of its invitation are one transaction, so each invitation lets one report in, whatever
+crashes. Whoever reads a database's log sees both together. So a use is written as a tag, HMAC-SHA256 of the
+invitation's hash under a key that this database does not have: see `Spending`. Once a day the invitations
+behind the tags are deleted, all at once and in the order of their hashes, and the tags' key is forgotten.
+"""
 
 from __future__ import annotations
 
+import hmac
+import secrets
 from collections.abc import Iterable
-from typing import cast
+from typing import NamedTuple, cast
 
 from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from collector.storage.models import InvitationRow
-from collector.storage.queries import IDS_PER_STATEMENT, STUDIES
+from collector.storage.models import InvitationRow, SpentInvitationRow
+from collector.storage.queries import IDS_PER_STATEMENT, STUDIES, insert_new
+from schemas.errors import InputError
 
 INVITATIONS = cast(Table, InvitationRow.__table__)
+SPENT = cast(Table, SpentInvitationRow.__table__)
+# Fewer used invitations wait for others: together they are deleted.
+FEWEST_TOGETHER = 10
+NONCE_BYTES = 16
+WRONG_KEY = "setting invitation_key: not the one that this study's invitations are used with"
 
 
-def add_invitations(session: Session, study: int, hashes: Iterable[bytes]) -> None:
-    """Let only invited reports in from now on, and these many more of them."""
-    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=True))
+class Spending(NamedTuple):
+    """What tags are made with, between two deletions of used invitations.
+
+    key: HMAC of the setting invitation_key over a nonce, which the database has until it is settled.
+    """
+
+    nonce: bytes
+    key: bytes
+
+    @classmethod
+    def start(cls, secret: bytes) -> Spending:
+        """A new one, of a new nonce."""
+        return cls._of(secrets.token_bytes(NONCE_BYTES), secret)
+
+    @classmethod
+    def read(cls, stored: bytes | None, secret: bytes) -> Spending:
+        """What `stored` stands for. Raises InputError where it was made with another secret."""
+        found = cls._of((stored or b"")[:NONCE_BYTES], secret)
+        if stored is not None and not hmac.compare_digest(stored, found.stored):
+            raise InputError(WRONG_KEY)
+        return found
+
+    @classmethod
+    def _of(cls, nonce: bytes, secret: bytes) -> Spending:
+        return cls(nonce, hmac.digest(secret, nonce, "sha256"))
+
+    @property
+    def stored(self) -> bytes:
+        """What the database has of it: the nonce, and what tells whether a secret is the right one."""
+        return self.nonce + hmac.digest(self.key, b"check", "sha256")
+
+    def tag(self, hashed: bytes) -> bytes:
+        """What stands for a used invitation."""
+        return hmac.digest(self.key, b"tag" + hashed, "sha256")
+
+
+def add_invitations(session: Session, study: int, hashes: Iterable[bytes], secret: bytes) -> None:
+    """Let only invited reports in from now on, and these many more of them. Raises InputError."""
+    stored = _stored_spending(session, study)
+    spending = Spending.start(secret) if stored is None else Spending.read(stored, secret)
+    changed = {"invited": True, "spending": spending.stored}
+    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(**changed))
     rows = [{"study": study, "hash": one} for one in sorted(hashes)]
     session.connection().execute(insert(INVITATIONS), rows)
 
 
 def lift_invitations(session: Session, study: int) -> None:
     """Let everybody's reports in, and forget the invitations."""
-    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=False))
-    session.connection().execute(delete(INVITATIONS).where(INVITATIONS.c.study == study))
+    changed = {"invited": False, "spending": None}
+    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(**changed))
+    for table in (SPENT, INVITATIONS):
+        session.connection().execute(delete(table).where(table.c.study == study))
 
 
-def use_invitations(session: Session, study: int, hashes: Iterable[bytes]) -> set[bytes]:
-    """Delete those of these invitations that were not used yet, and return them."""
+def use_invitations(session: Session, study: int, spending: Spending, hashes: Iterable[bytes]) -> set[bytes]:
+    """Those of these invitations that were not used yet, and are from now on."""
     wanted = sorted(hashes)
     used: set[bytes] = set()
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
         some = INVITATIONS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
-        statement = delete(INVITATIONS).where(INVITATIONS.c.study == study, some)
-        used.update(session.connection().execute(statement.returning(INVITATIONS.c.hash)).scalars())
+        known = select(INVITATIONS.c.hash).where(INVITATIONS.c.study == study, some)
+        tags = {spending.tag(hashed): hashed for hashed in session.connection().execute(known).scalars()}
+        if tags:
+            new = insert_new(session, SPENT, ["study", "tag"])
+            rows = [{"study": study, "tag": tag} for tag in sorted(tags)]
+            kept = session.connection().execute(new.values(rows).returning(SPENT.c.tag)).scalars()
+            used.update(tags[tag] for tag in kept)
     return used
+
+
+def settle_invitations(session: Session, study: int, secret: bytes) -> int:
+    """Delete the used invitations with their tags, and go on with a new key; how many.
+
+    None while there are fewer than FEWEST_TOGETHER. The caller holds the study's row. Raises InputError
+    for another secret than the tags were made with.
+    """
+    here = SPENT.c.study == study
+    spent = set(session.connection().execute(select(SPENT.c.tag).where(here)).scalars())
+    if len(spent) < FEWEST_TOGETHER:
+        return 0
+    spending = Spending.read(_stored_spending(session, study), secret)
+    known = session.connection().execute(select(INVITATIONS.c.hash).where(INVITATIONS.c.study == study))
+    used = sorted(hashed for hashed in known.scalars() if spending.tag(hashed) in spent)
+    if len(used) < len(spent):
+        raise InputError(WRONG_KEY)
+    for start in range(0, len(used), IDS_PER_STATEMENT):
+        some = INVITATIONS.c.hash.in_(used[start : start + IDS_PER_STATEMENT])
+        session.connection().execute(delete(INVITATIONS).where(INVITATIONS.c.study == study, some))
+    session.connection().execute(delete(SPENT).where(here))
+    fresh = Spending.start(secret).stored
+    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=fresh))
+    return len(used)
 
 
 def count_invitations(session: Session, study: int) -> int:
     """How many were not used yet."""
-    counted = select(func.count()).select_from(INVITATIONS).where(INVITATIONS.c.study == study)
-    return int(session.connection().execute(counted).scalar_one())
+
+    def rows(table: Table) -> int:
+        counted = select(func.count()).select_from(table).where(table.c.study == study)
+        return int(session.connection().execute(counted).scalar_one())
+
+    return rows(INVITATIONS) - rows(SPENT)
+
+
+def _stored_spending(session: Session, study: int) -> bytes | None:
+    found = select(STUDIES.c.spending).where(STUDIES.c.number == study)
+    stored: bytes | None = session.connection().execute(found).scalar_one()
+    return stored

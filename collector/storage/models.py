@@ -15,7 +15,7 @@ class Base(DeclarativeBase):
 class StudyRow(Base):
     """A study's state. version: the one devices get now; opens, closes: that version's days.
 
-    invited: whether a report needs an invitation.
+    invited: whether a report needs an invitation. spending: see invitations.py.
     """
 
     __tablename__ = "studies"
@@ -27,6 +27,7 @@ class StudyRow(Base):
     closes: Mapped[date | None]
     closed: Mapped[bool]
     invited: Mapped[bool] = mapped_column(server_default=false())
+    spending: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 class CollectorRow(Base):
@@ -102,14 +103,14 @@ class SumsRow(Base):
 
 
 class PosteriorRow(Base):
-    """What was last fitted to a version's summary: see operator/posteriors.py. minute: since 1970, UTC."""
+    """What was last fitted to a version's summary: see operator/posteriors.py. day: since 1970, UTC."""
 
     __tablename__ = "posteriors"
     __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
 
     study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    minute: Mapped[int]
+    day: Mapped[int]
     fitted: Mapped[str] = mapped_column(Text)
 
 
@@ -124,10 +125,7 @@ class SecureSumRow(Base):
 
 
 class InvitationRow(Base):
-    """An invitation that was not used yet. hash: SHA-256; the invitation itself is nowhere.
-
-    A used one is deleted, in the transaction that stores the report: nothing says which report it was.
-    """
+    """An invitation that lets a report in. hash: SHA-256; the invitation itself is nowhere."""
 
     __tablename__ = "invitations"
     # Without rowid: no order of making.
@@ -135,3 +133,21 @@ class InvitationRow(Base):
 
     study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
     hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class SpentInvitationRow(Base):
+    """An invitation that was used and is not deleted yet. tag: says which to nobody; see invitations.py."""
+
+    __tablename__ = "spent_invitations"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    tag: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class UpkeepRow(Base):
+    """One row: the day of the last upkeep (upkeep.py)."""
+
+    __tablename__ = "upkeep"
+
+    day: Mapped[date] = mapped_column(primary_key=True)

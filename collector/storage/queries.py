@@ -21,7 +21,12 @@ REPORTS = cast(Table, ReportRow.__table__)
 IDS_PER_STATEMENT = 500
 # Built once: every commit needs the state of its studies.
 STATE = select(
-    STUDIES.c.number, STUDIES.c.closed, STUDIES.c.opens, STUDIES.c.closes, STUDIES.c.invited
+    STUDIES.c.number,
+    STUDIES.c.closed,
+    STUDIES.c.opens,
+    STUDIES.c.closes,
+    STUDIES.c.invited,
+    STUDIES.c.spending,
 ).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
 NEVER_PUBLISHED = 0
@@ -49,7 +54,7 @@ class PartlyHeldError(Exception):
 class StudyState(NamedTuple):
     """What uploads need to know of a study. number: its key in the reports table.
 
-    invited: whether a report needs an invitation.
+    invited: whether a report needs an invitation. spending: see invitations.py.
     """
 
     number: int
@@ -57,6 +62,7 @@ class StudyState(NamedTuple):
     opens: date | None
     closes: date | None
     invited: bool
+    spending: bytes | None
 
 
 class StudyOverview(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import inspect, text
@@ -15,7 +16,7 @@ from collector.reports.writer import Upload
 from collector.storage.invitations import count_invitations
 from collector.storage.retention import delete_study
 from schemas.errors import InputError
-from tests.collector.conftest import build_report
+from tests.collector.conftest import build_report, build_study
 from tests.collector.test_collector_admin import run
 from tests.collector.test_collector_fast_uploads import Pair
 from tests.collector.test_collector_simulation import AwayError
@@ -34,7 +35,7 @@ def either(make_harness, database_url, study):
 
 def made(harness, count):
     with harness.collector.database.write() as session:
-        return invite(session, "habits", count)
+        return invite(session, "habits", count, b"")
 
 
 def left(harness):
@@ -134,32 +135,50 @@ def test_workers_that_take_the_same_report_or_invitation_at_once(postgresql, mak
 
 
 def test_nothing_links_an_invitation_with_its_report(either, study):
-    """No column holds both; a used one is gone, and its hash with it."""
-    invitations = made(either, 3)
-    put(either, build_report(study), invitations[1])
+    """No column holds both; a used one is told by its tag alone, until the day's are deleted together."""
+    invitations = made(either, 13)
+    for invitation in invitations[1:]:
+        put(either, build_report(study), invitation)
     tables = inspect(either.collector.database.engine)
-    assert {column["name"] for column in tables.get_columns("invitations")} == {"study", "hash"}
-    assert {column["name"] for column in tables.get_columns("reports")} == {
-        "study",
-        "id",
-        "version",
-        "day",
-        "payloads",
+    columns = {
+        name: {column["name"] for column in tables.get_columns(name)}
+        for name in ("invitations", "spent_invitations", "reports")
     }
+    assert columns == {
+        "invitations": {"study", "hash"},
+        "spent_invitations": {"study", "tag"},
+        "reports": {"study", "id", "version", "day", "payloads"},
+    }
+    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (13, 12, 1)
+    next_day(either)
+    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (1, 0, 1)
     with either.collector.database.engine.connect() as connection:
         hashes = {bytes(row.hash) for row in connection.execute(text("SELECT hash FROM invitations"))}
-    assert hashes == {hash_key(invitations[0]), hash_key(invitations[2])}
+    assert hashes == {hash_key(invitations[0])}
+
+
+def rows(harness, table):
+    with harness.collector.database.engine.connect() as connection:
+        return connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()
+
+
+def next_day(harness):
+    """The first report of a day, refused or not, has what was used on the day before deleted."""
+    harness.day += timedelta(1)
+    assert harness.post([build_report(build_study()).to_document()]).status_code == 200
 
 
 def test_a_used_hash_is_overwritten(habits, study):
-    (invitation,) = made(habits, 1)
+    invitations = made(habits, 12)
     with closing(sqlite3.connect(habits.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        assert hash_key(invitation) in habits.path.read_bytes()
-        put(habits, build_report(study), invitation)
+        assert hash_key(invitations[0]) in habits.path.read_bytes()
+        for invitation in invitations:
+            put(habits, build_report(study), invitation)
+        next_day(habits)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert hash_key(invitation) not in habits.path.read_bytes()
-    assert invitation.encode() not in habits.path.read_bytes()
+    assert not any(hash_key(invitation) in habits.path.read_bytes() for invitation in invitations)
+    assert invitations[0].encode() not in habits.path.read_bytes()
 
 
 def test_the_fast_layer_reads_the_header_too(make_harness, study):
@@ -167,7 +186,7 @@ def test_the_fast_layer_reads_the_header_too(make_harness, study):
     pair.publish(study)
     for harness in (pair.fast, pair.plain):
         with harness.collector.database.write() as session:
-            invite(session, "habits", 1)
+            invite(session, "habits", 1, b"")
             session.execute(text("UPDATE invitations SET hash = :hash"), {"hash": hash_key("word")})
     first, second = build_report(study), build_report(study)
     for report, word, status in ((first, "x", "403"), (first, "word", "201"), (second, "word", "403")):

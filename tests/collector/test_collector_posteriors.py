@@ -193,14 +193,14 @@ def test_a_fit_without_an_end_is_given_up(habits, study, opened, monkeypatch, tm
 
 
 def test_age_verdict_and_many_parameters(habits, monkeypatch, token):
-    monkeypatch.setattr(posteriors, "this_minute", lambda: 10_000)
+    monkeypatch.setattr(posteriors, "this_day", lambda: 10_000)
     row = {"mean": 0.0, "sd": 1.0, "q05": -1.0, "q50": 0.0, "q95": 1.0}
     rows = {f"p[{number}]": {**row, "mean": float(number)} for number in range(100)}
     part = {"model": "m", "n": 7, "ok": False, "reasons": ["R-hat <b>"], "notes": [], "parameters": rows}
     with habits.collector.database.write() as session:
-        keep_fitted(session, 1, 1, Fitted(10_000 - 125, {"hours": part}))
+        keep_fitted(session, 1, 1, Fitted(10_000 - 2, {"hours": part}))
     text = page(habits, token)
-    for words in ("fitted 2 h ago", "not to be trusted", "R-hat &lt;b&gt;", "p[99]", "88 more"):
+    for words in ("fitted 2 days ago", "not to be trusted", "R-hat &lt;b&gt;", "p[99]", "88 more"):
         assert words in text
     assert "p[3]" not in text
 

@@ -104,7 +104,7 @@ def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
         with pytest.raises(InputError, match="cannot listen"):
             run("serve", "--database", database, "--port", port, "--token", "t")
     with pytest.raises(InputError, match="cannot listen"):
-        run("serve", "--port", "99999", "--token", "t")
+        run("serve", "--database", database, "--port", "99999", "--token", "t")
     with pytest.raises(InputError, match="there is no database"):
         run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "t")
 

@@ -173,7 +173,7 @@ def test_shares_need_no_invitation(network):
     network.publish("ever")
     database = network.nodes[0].app.extensions["ldpkit"].database
     with pytest.raises(InputError, match="secure sum"), database.write() as session:
-        invite(session, "summed", 3)
+        invite(session, "summed", 3, b"")
     assert network.nodes[0].put(network.messages()[0]).status_code == 201
 
 

@@ -1,0 +1,115 @@
+"""Once a day: the database's files lose the order in which the reports of the days before came."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+from sqlalchemy import select, text, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from collector.storage import queries
+from collector.storage.database import Database, one_line
+from collector.storage.invitations import settle_invitations
+from collector.storage.models import UpkeepRow
+from schemas.errors import InputError
+
+LOGGER = logging.getLogger("collector")
+# A row's place in a PostgreSQL table, and the transaction that wrote it, tell when it came.
+WRITE_AGAIN = """
+WITH moved AS (DELETE FROM reports WHERE day >= :since AND day < :today RETURNING *)
+INSERT INTO reports SELECT * FROM moved ORDER BY study, id
+"""
+# What a PostgreSQL server may be set to write down, and what it says then.
+TELLTALE = {
+    "log_statement": ("mod", "all"),
+    "log_min_duration_statement": ("0",),
+    "log_min_duration_sample": ("0",),
+    "track_commit_timestamp": ("on",),
+}
+
+
+class Upkeep:
+    """Looks whether a day has ended since the last time. secret: of the setting invitation_key."""
+
+    def __init__(self, database: Database, today: Callable[[], date], secret: bytes) -> None:
+        self._database = database
+        self._today = today
+        self._secret = secret
+        self._done: date | None = None
+
+    def run_if_due(self) -> None:
+        """Do it unless somebody has today; a failure is logged, and the next day tries again."""
+        today = self._today()
+        if self._done == today:
+            return
+        self._done = today
+        try:
+            self.run(today)
+        except (SQLAlchemyError, sqlite3.Error, InputError) as error:
+            LOGGER.warning("the daily upkeep failed: %s", one_line(getattr(error, "orig", error)))
+
+    def run(self, today: date, even_if_done: bool = False) -> bool:
+        """Settle invitations and rewrite storage; whether there was anything to do.
+
+        Raises InputError, SQLAlchemyError, sqlite3.Error.
+        """
+        with self._database.write() as session:
+            since = _take_day(session, today)
+            if since is None and not even_if_done:
+                return False
+            _settle(session, self._secret)
+            if self._database.engine.dialect.name == "postgresql":
+                session.execute(text(WRITE_AGAIN), {"since": since or today, "today": today})
+        _rewrite(self._database)
+        return True
+
+
+def telltale_settings(database: Database) -> list[str]:
+    """The settings of a PostgreSQL server that write down which report came when."""
+    if database.engine.dialect.name != "postgresql":
+        return []
+    with database.read() as session:
+        known = {
+            row.name: row.setting for row in session.execute(text("SELECT name, setting FROM pg_settings"))
+        }
+    database.engine.dispose()
+    return [f"{name} = {known[name]}" for name, bad in TELLTALE.items() if known.get(name) in bad]
+
+
+def _take_day(session: Session, today: date) -> date | None:
+    """The day of the last upkeep, if it was before today's; from now on it is today."""
+    last = session.execute(select(UpkeepRow.day).with_for_update()).scalar()
+    if last is None:
+        session.add(UpkeepRow(day=today))
+        return date.min
+    if last >= today:
+        return None
+    session.execute(update(UpkeepRow).values(day=today))
+    return last
+
+
+def _settle(session: Session, secret: bytes) -> None:
+    for study_id, number in queries.study_numbers(session):
+        # Uploads and withdrawals wait: none may look for a row that is being moved.
+        row = queries.locked_study(session, study_id)
+        if row is not None and row.invited:
+            settle_invitations(session, number, secret)
+
+
+def _rewrite(database: Database) -> None:
+    """SQLite: the whole file, in the order of the keys, without a log. PostgreSQL: wipe what has moved."""
+    if database.engine.dialect.name == "postgresql":
+        with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.exec_driver_sql("VACUUM reports, invitations, spent_invitations")
+        return
+    # A connection of its own: the engine's begin transactions, in which this is impossible.
+    address = f"{Path(str(database.url.database)).absolute().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(address, database.busy_timeout, uri=True)) as connection:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
