@@ -74,7 +74,7 @@ def test_the_page_says_why_there_is_no_posterior_and_then_shows_it(habits, study
     Fitter(opened).fit_all()
     text = page(habits, token)
     assert "Posterior from 1 reports" in text
-    for words in ("less than a minute ago", "sound", "0.25", "0.125 to 0.375", "a note"):
+    for words in ("fitted today", "sound", "0.25", "0.125 to 0.375", "a note"):
         assert words in text
     assert "No posterior yet" not in text
 
