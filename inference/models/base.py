@@ -55,6 +55,8 @@ class Model:
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     target_acceptance: of NUTS; higher, with shorter steps, where a posterior has narrow places.
     coordinates: in which the posterior of these data is straight enough to draw from.
+    redrawn: a site, unbounded and with a priori independent entries, that chains also redraw from its prior;
+    with coordinates as they are.
     """
 
     program: Callable[..., None]
@@ -66,3 +68,4 @@ class Model:
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
     target_acceptance: float = TARGET_ACCEPTANCE
     coordinates: Coordinates = AS_THEY_ARE
+    redrawn: str | None = None

@@ -52,4 +52,6 @@ def multinomial_of(question: Question, mechanism: Mechanism, form: Form, n: int)
 
     notes = (*form.notes, *prior_note(question, answers))
     data = {"order": shares.order, **form.data}
-    return Model(program, data, shares.initial, shares.parameters, notes, replicates=form.replicates)
+    return Model(
+        program, data, shares.initial, shares.parameters, notes, form.replicates, redrawn=shares.redrawn
+    )

@@ -65,7 +65,8 @@ def _multinomial(question: Question, answers: Answers) -> Model:
     def program(counts: Array, order: Array) -> None:
         numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
 
-    return Model(program, {"counts": counts, "order": shares.order}, shares.initial, shares.parameters)
+    data = {"counts": counts, "order": shares.order}
+    return Model(program, data, shares.initial, shares.parameters, redrawn=shares.redrawn)
 
 
 def _linear(question: Question, answers: Answers) -> Model:

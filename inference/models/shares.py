@@ -59,6 +59,11 @@ class Shares:
         return {**found, "concentration": draws["concentration"]} if self._unknown else found
 
     @property
+    def redrawn(self) -> str | None:
+        """The site whose entries chains must redraw: sticks of which each may be nothing, half or all."""
+        return STICKS if self._in_sticks else None
+
+    @property
     def _unknown(self) -> bool:
         return isinstance(self._stated, Mapping)
 

@@ -78,7 +78,7 @@ def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumma
 
     notes = (*_approximation(n, noise_sd, values), *prior_note(question, answers))
     data = {"n": n, "total": values, "order": shares.order}
-    return Model(program, data, shares.initial, shares.parameters, notes)
+    return Model(program, data, shares.initial, shares.parameters, notes, redrawn=shares.redrawn)
 
 
 def _answers_worth(question: Question, n: int, noise_sd: float) -> float:

@@ -132,6 +132,7 @@ class Chains:
     def _transition(
         self, state: State, factor: Array, data: Arrays, adapt: Array, target: Array
     ) -> tuple[State, Moved]:
+        state = self._redrawn(state, factor, data)
         key, momentum_key, tree_key = jax.random.split(state.key, 3)
         momentum = jax.random.normal(momentum_key, state.vector.shape)
         tree = build_tree(
@@ -150,6 +151,14 @@ class Chains:
         place = (tree.z_proposal, tree.z_proposal_pe, tree.z_proposal_grad)
         moved = Moved(tree.z_proposal, tree.diverging, tree.num_proposals)
         return State(*place, key, log_step, averaging), moved
+
+    def _redrawn(self, state: State, factor: Array, data: Arrays) -> State:
+        if self.space.redraw is None:
+            return state
+        key, own_key = jax.random.split(state.key)
+        vector = self.space.redraw(state.vector, own_key, data)
+        potential, slope = self.slope(vector, data)
+        return state._replace(vector=vector, potential=potential, gradient=_back(slope, factor), key=key)
 
     def _leapfrog(self, factor: Array, data: Arrays) -> Callable[..., IntegratorState]:
         def step(size: Array, _: Array, state: IntegratorState) -> IntegratorState:

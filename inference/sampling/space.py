@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import constrain_fn, potential_energy, unconstrain_fn
 
 from inference.models.base import Draws, Model
+from inference.sampling.redrawing import Redraw, redrawing
 
 Arrays = Mapping[str, Array]
 
@@ -23,12 +24,14 @@ class Space:
 
     potential: (vector, data) -> −log joint density. sites: (vector, data) -> {site: value}.
     start: (initial values, data) -> vector, at the moment estimate. dimension: length of a vector.
+    redraw: (vector, key, data) -> vector, a jump that leaves the posterior what it is, where one is needed.
     """
 
     potential: Callable[[Array, Arrays], Array]
     sites: Callable[[Array, Arrays], dict[str, Array]]
     start: Callable[[Arrays, Arrays], Array]
     dimension: int
+    redraw: Redraw | None = None
 
 
 def space_of(model: Model) -> Space:
@@ -56,7 +59,8 @@ def space_of(model: Model) -> Space:
     def start(initial: Arrays, data: Arrays) -> Array:
         return ravel_pytree(unbounded(initial, data))[0]
 
-    return Space(potential, sites, start, len(flat))
+    redraw = redrawing(program, model.redrawn, unravel, potential) if model.redrawn else None
+    return Space(potential, sites, start, len(flat), redraw)
 
 
 def as_arrays(values: Mapping[str, object], dtype: type | None = None) -> dict[str, Array]:
