@@ -22,6 +22,8 @@ from collector.http.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.reports.packing import PackedReport
 
 LOGGER = logging.getLogger("collector")
+# Reports in one commit: a second's work onto millions of others.
+MOST_AT_ONCE = 10_000
 T = TypeVar("T")
 Action = Callable[[Session], Any]
 
@@ -66,10 +68,12 @@ class _Job:
         self._result = result
         self._unsettled.release()
 
-    def wait(self, seconds: float) -> Any:
-        """The value, once it is there. Raises ProblemError where it is not in time."""
-        if not self._unsettled.acquire(timeout=seconds):
-            raise _stuck()
+    def is_settled(self, seconds: float) -> bool:
+        """Whether the value is there in time."""
+        return self._unsettled.acquire(timeout=seconds)
+
+    def result(self) -> Any:
+        """The value, once it is there."""
         if isinstance(self._result, BaseException):
             raise self._result
         return self._result
@@ -81,8 +85,8 @@ class Writer:
     store: commits uploads and changes in one transaction; one result each, an exception for one to refuse.
     act: runs a function of a session in a transaction of its own. capacity: how many reports may
     wait. observe: told the seconds of each commit, and how many reports wait after it. patience: seconds that
-    a thread waits; while one commit takes longer, nobody else begins to wait, so that threads are left for
-    requests that need no database.
+    one commit may take; while one takes longer nobody waits, so that threads are left for requests that need
+    no database.
     """
 
     def __init__(
@@ -133,7 +137,7 @@ class Writer:
             self._thread.join()
 
     def require_moving(self) -> None:
-        """Raises ProblemError while one commit takes longer than anybody waits for it."""
+        """Raises ProblemError while one commit takes longer than anybody waits."""
         since = self._since
         if since is not None and time.monotonic() - since > self._patience:
             raise _stuck()
@@ -149,7 +153,14 @@ class Writer:
                 self._thread = Thread(target=self._run, name="writer", daemon=True)
                 self._thread.start()
         self._queue.put(job)
-        return job.wait(self._patience)
+        while not job.is_settled(self._time_left()):
+            self.require_moving()
+        return job.result()
+
+    def _time_left(self) -> float:
+        """Seconds until the commit under way has taken too long."""
+        since = self._since
+        return self._patience if since is None else max(0.01, since + self._patience - time.monotonic())
 
     def _run(self) -> None:
         while jobs := self._take():
@@ -161,11 +172,14 @@ class Writer:
                         self._settle([job], lambda works: [self._act(works[0])])
 
     def _take(self) -> list[_Job]:
-        """All that waits, at least one; nothing once the writer is closed."""
-        jobs = []
+        """All that waits up to MOST_AT_ONCE, at least one; nothing once the writer is closed."""
+        jobs, size = [], 0
         job = self._queue.get()
         while job is not None:
             jobs.append(job)
+            size += job.size
+            if size >= MOST_AT_ONCE:
+                return jobs
             try:
                 job = self._queue.get_nowait()
             except Empty:

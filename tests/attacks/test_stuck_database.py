@@ -21,6 +21,7 @@ from collector.http.handling import REST_SECONDS, Seldom, problem_of
 from collector.http.problems import ProblemError
 from collector.operator.key_checks import WRONG_A_SECOND
 from collector.operator.keys import Role, add_key
+from collector.reports import writer as writer_module
 from collector.reports.packing import PackedReport
 from collector.reports.writer import Upload, Writer
 from collector.storage import database as database_module
@@ -208,6 +209,20 @@ def test_what_a_stuck_commit_holds_up_is_refused_in_time():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert writer.upload(upload) is True
+    writer.close()
+
+
+def test_a_long_queue_that_moves_is_waited_for(monkeypatch):
+    monkeypatch.setattr(writer_module, "MOST_AT_ONCE", 1)
+
+    def store(works):
+        time.sleep(PATIENCE / 4)
+        return [len(works)] * len(works)
+
+    writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
+    uploads = [Upload("s", [PackedReport(bytes([n] * 16), 1, b"x")]) for n in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        assert list(pool.map(writer.upload, uploads)) == [1] * 12
     writer.close()
 
 
