@@ -10,7 +10,7 @@ from inference import design_cli
 from inference.design_cli import SAME_NUMBERS, tell
 from inference.methods import NAMES
 from inference.projection.cli import add_project
-from ldp_client.commands import add_command
+from ldp_client.commands import EXIT_NOT_TRUSTED, add_command
 from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N]"""
     study = load_study(arguments.study)
     from inference.fitting import fit
-    from inference.reading import load_evidence
+    from inference.reading import ReportFiles, load_evidence
     from inference.results.folder import save_report, whole_folder
 
     with whole_folder(Path(arguments.out)) as folder:
@@ -101,10 +101,12 @@ def run_fit(arguments: argparse.Namespace) -> int:
         posteriors = fit(
             study, evidence, arguments.seed, tell, method=arguments.method, draws=arguments.draws
         )
+        if isinstance(evidence, ReportFiles):
+            posteriors = {name: found.noted(evidence.notes()) for name, found in posteriors.items()}
         save_report(study, posteriors, folder)
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")
-    return 0
+    return exit_code(posteriors)
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
@@ -114,18 +116,28 @@ def run_demo(arguments: argparse.Namespace) -> int:
     posteriors = run(Path(arguments.out), arguments.devices, arguments.epsilon, arguments.seed, tell)
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")
-    return 0
+    return exit_code(posteriors)
+
+
+def exit_code(posteriors: dict[str, Posterior]) -> int:
+    """0 where every question's verdict is good in all its parts, else 4."""
+    return 0 if all(found.diagnostics.ok for found in posteriors.values()) else EXIT_NOT_TRUSTED
 
 
 def print_verdicts(posteriors: dict[str, Posterior]) -> None:
-    """One line a parameter, and what was found wrong."""
+    """Of each question its verdict, the worst part first, then a line a parameter, then notes."""
     for name, posterior in posteriors.items():
-        verdict = "ok" if posterior.diagnostics.ok else "NOT OK"
-        print(f"{name} ({posterior.model}, {posterior.size_in_words()}): {verdict}")
+        verdict = posterior.verdict
+        leads = "ok" if verdict.ok else "NOT OK"
+        print(f"{name} ({posterior.model}, {posterior.size_in_words()}): {leads}: {verdict.headline()}")
+        for part, state, meaning in verdict.lines():
+            print(f"  {part + ':':11}{state}: {meaning}")
+        for line in verdict.reasons:
+            print(f"  {line}")
         rows = posterior.summary()
         width = max(map(len, rows))
         for row_name, row in rows.items():
             numbers = f"{row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}"
             print(f"  {row_name:{width}} {numbers}")
-        for line in (*posterior.diagnostics.reasons, *posterior.diagnostics.notes):
+        for line in posterior.diagnostics.notes:
             print(f"  {line}")

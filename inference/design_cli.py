@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.commands import add_command
+from ldp_client.commands import EXIT_NOT_TRUSTED, add_command
 from ldp_client.documents import chosen_questions, load_study
 from schemas.errors import InputError
 
@@ -147,7 +147,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
         ]
         save_calibrations(study, found, folder)
     print("\n".join(line for one in found for line in calibration_lines(one)))
-    return 0
+    return 0 if all(one.ok for one in found) else EXIT_NOT_TRUSTED
 
 
 def calibration_lines(found: Calibration) -> list[str]:

@@ -16,6 +16,7 @@ from inference.methods.from_reports import holder_statistics
 from inference.methods.posteriors import draw_published
 from inference.models import model_for
 from inference.models.base import Draws, Model
+from inference.models.false_reports import false_report_notes, false_report_reasons
 from inference.models.holder_regression import holder_regression
 from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
@@ -28,7 +29,7 @@ from ldp_client import mechanism_for
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Report, Study
 from schemas.errors import InputError, SummaryError
-from summaries import QuestionSummary, Summary, summarize
+from summaries import QuestionSummary, Summary, check_study, only_reports, summarize
 
 Progress = Callable[[str], None]
 
@@ -56,17 +57,18 @@ def fit(
 
     Raises ReportError or SummaryError when the reports do not belong to the study, StudyError for a prior
     that does not fit, InputError for a seed that is not a whole number from 0 to 2**32 − 1, for a number of
-    draws that cannot be, an unknown method, or one that is not for these statistics or priors.
+    draws that cannot be, an unknown method, or one that is not for these statistics or priors, for what is no
+    Study, no reports and no priors, and where there is no report at all.
     """
+    check_study(study)
     check_seed(seed)
     check_method(method, study)
     check_draws(draws, method)
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few = SmallSamples(study)
-    summary = reports if isinstance(reports, Summary) else summarize(study, few.watch(reports))
-    if summary.digest != study.digest:
-        raise SummaryError("digest", "belongs to another study document")
+    summary = reports if isinstance(reports, Summary) else summarize(study, few.watch(only_reports(reports)))
+    check_evidence(study, summary)
     models = {
         question.id: model_for(question, summary.questions[question.id], few.rows(question.id))
         for question in questions
@@ -80,16 +82,32 @@ def fit(
         if question.ask == "table":
             posteriors[question.id] = fit_table(study, question, part, seed, method, draws)
             continue
-        model = models[question.id]
-        posteriors[question.id] = draw_posterior(study, question, model, part.n, seed, method, draws)
+        found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws)
+        mechanism = mechanism_for(question)
+        reasons, notes = false_report_reasons(mechanism, part), false_report_notes(mechanism, part)
+        posteriors[question.id] = replace(found, diagnostics=found.diagnostics.with_model(reasons, notes))
     return posteriors
+
+
+def check_evidence(study: Study, summary: Summary) -> None:
+    """Raises SummaryError for a summary of another document, InputError where nobody has answered."""
+    if summary.digest != study.digest:
+        raise SummaryError(
+            "digest",
+            f"it is of another study document, {summary.study} version {summary.version} with digest "
+            f"{summary.digest}: fit it with that document",
+        )
+    if not any(part.n for part in summary.questions.values()):
+        raise InputError("there are no reports: a fit would give back the prior")
 
 
 def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     """The study's questions with these priors. Raises InputError for an unknown question, StudyError."""
+    if not isinstance(priors, Mapping) or not all(isinstance(one, Mapping) for one in priors.values()):
+        raise InputError("priors must be {question id: {parameter: distribution}}")
     unknown = set(priors) - {question.id for question in study.questions}
     if unknown:
-        raise InputError(f"the study has no question {min(unknown)!r}")
+        raise InputError(f"the study has no question {min(unknown, key=str)!r}")
     return [with_priors(question, priors.get(question.id, {})) for question in study.questions]
 
 
@@ -144,7 +162,7 @@ def draw_posterior(
     predictive = predict(model, prior_sites, drawn.sites, own_seed)
     if predictive is None:
         return found
-    diagnostics = replace(found.diagnostics, notes=(*found.diagnostics.notes, *predictive.notes()))
+    diagnostics = found.diagnostics.with_model(predictive.reasons(), predictive.notes())
     return replace(found, predictive=predictive, diagnostics=diagnostics)
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from inference.results.diagnostics import REMEDY, diagnose
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import prior_notes
+from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.verdict import Part
 from inference.sampling import Sampled
 from schemas import Question, Study
 
@@ -55,6 +56,8 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
             drawing.drawn.mixing,
             REMEDY if method == "nuts" else "use marginal, or try another seed",
             drawing.drawn.chained,
+            Part.of(contradictions(drawing.parameters, drawing.prior_draws)),
+            knowledge(drawing.parameters, drawing.prior_draws),
         ),
         study=study.digest,
         seed=seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -15,6 +16,7 @@ from numpyro import handlers
 from inference.likelihoods.counts import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
 from inference.models.base import Draws, Model, Replicates
+from inference.results.goodness import p_value, tells_two_groups
 from inference.results.predictive import Predictive
 from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, as_arrays
@@ -44,7 +46,23 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
     random = np.random.default_rng(seed)
     before, after = (_simulated(expected, n, random) for expected in found)
     observed = np.asarray(found[0]["observed"][0], dtype=np.float64).ravel()
-    return Predictive(*(_groups(values, n) for values in (before, after, observed)))
+    groups = _grouped(before, after, observed, n)
+    return groups if model.channel is None else _tested(groups, model.channel(), found[1], flat)
+
+
+def _tested(
+    groups: Predictive, channel: NDArray[np.float64], expected: dict[str, Array], flat: Draws
+) -> Predictive:
+    """The same with the test of the whole histogram."""
+    observed = np.asarray(expected["observed"][0], dtype=np.float64)
+    cells = np.asarray(expected["cells"], dtype=np.float64)
+    cells = cells[np.isfinite(cells).all(axis=1)]
+    count = sum(int(np.prod(values.shape[1:])) for values in flat.values())
+    return replace(
+        groups,
+        fit_p=p_value(observed, cells, channel, count),
+        tells_laws=tells_two_groups(float(observed.sum()), cells, channel, count),
+    )
 
 
 def _replicated(
@@ -57,7 +75,7 @@ def _replicated(
     before, after = (
         np.stack([replicates.draw(one, random) for one in _one_by_one(sites)]) for sites in (prior, posterior)
     )
-    return Predictive(*(_groups(values, n) for values in (before, after, replicates.observed)))
+    return _grouped(before, after, replicates.observed, n)
 
 
 def _one_by_one(sites: Draws) -> list[Draws]:
@@ -93,6 +111,12 @@ def _simulated(expected: dict[str, Array], n: int, random: Generator) -> NDArray
         return np.asarray(expected["sample"], dtype=np.float64).reshape(SIMULATED, -1)
     cells = np.asarray(expected["cells"], dtype=np.float64)
     return np.stack([random.multinomial(n, row / row.sum()) for row in cells]).astype(np.float64)
+
+
+def _grouped(
+    before: NDArray[np.float64], after: NDArray[np.float64], observed: NDArray[np.float64], n: int
+) -> Predictive:
+    return Predictive(_groups(before, n), _groups(after, n), _groups(observed, n))
 
 
 def _groups(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from ldp_client import mechanism_for
 from schemas import Report, Study
 from schemas.errors import InputError, ReportError
 from schemas.export_end import is_end_line
-from summaries import Summary, check_report, summarize
+from summaries import Summary, check_report, check_study, summarize
 
 SHOWN = 3
 
@@ -23,7 +25,10 @@ def summarize_files(study: Study, paths: Iterable[str]) -> Summary:
     Raises InputError that counts and shows the reports that are impossible under the study, or
     that share an id but not their content; nothing is dropped in silence.
     """
-    return summarize(study, _checked(study, paths))
+    check_study(study)
+    if isinstance(paths, str | PathLike):
+        raise InputError("paths must be a list of paths, not one path")
+    return summarize(study, ReportFiles(study, [checked_path(path) for path in paths]))
 
 
 def load_summary(study: Study, path: str) -> Summary:
@@ -32,14 +37,23 @@ def load_summary(study: Study, path: str) -> Summary:
     return found if isinstance(found, Summary) else summarize(study, found)
 
 
-def load_evidence(study: Study, path: str) -> Summary | Iterator[Report]:
+def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFiles:
     """What `fit` takes: a summary file's summary, or a file's reports, read once and as they are asked for.
 
     Raises InputError, SummaryError; for bad reports only when the last one was asked for.
     """
+    path = checked_path(path)
+    check_study(study)
     if not path.endswith(".parquet") and '"ldpkit.summary/' in _read_head(path):
         return Summary.from_json(Path(path).read_bytes(), study)
-    return _checked(study, [path])
+    return ReportFiles(study, [path])
+
+
+def checked_path(path: object) -> str:
+    """The path as text. Raises InputError for what is none."""
+    if not isinstance(path, str | PathLike):
+        raise InputError(f"a path is wanted, not a {type(path).__name__}")
+    return str(path)
 
 
 def _read_head(path: str) -> str:
@@ -50,32 +64,98 @@ def _read_head(path: str) -> str:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _checked(study: Study, paths: Iterable[str]) -> Iterator[Report]:
-    """All good reports on this document, once each; raises at the end if any was bad."""
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-    seen: dict[bytes, int] = {}
-    problems: list[str] = []
-    count = repeated = other_versions = 0
-    for where, read in _all_reports(paths):
-        count += 1
-        try:
-            report = read()
-            if report.study == study.id and report.version != study.version:
-                other_versions += 1
+class ReportFiles:
+    """All good reports on one document in files, once each.
+
+    Raises InputError at the end if any was bad, or if there were reports but none on this document. Then
+    `left_out` are the reports on other versions: {(version, digest): how many}.
+    """
+
+    def __init__(self, study: Study, paths: Iterable[str]) -> None:
+        self.left_out: Counter[tuple[int, str]] = Counter()
+        self._study, self._paths = study, paths
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result must know of the reports that were left out."""
+        if not self.left_out:
+            return ()
+        count = self.left_out.total()
+        said = "1 report answers" if count == 1 else f"{count} reports answer"
+        which = ", ".join([f"version {version}" for version, _ in sorted(self.left_out)])
+        verb = "was" if count == 1 else "were"
+        return (
+            f"{said} other versions of the study ({which}) and {verb} left out: fit those with the study "
+            "file of their version",
+        )
+
+    def __iter__(self) -> Iterator[Report]:
+        mechanisms = {question.id: mechanism_for(question) for question in self._study.questions}
+        seen: dict[bytes, int] = {}
+        problems: list[str] = []
+        good = repeated = 0
+        others = Others(self._study)
+        for where, read in _all_reports(self._paths):
+            try:
+                report = read()
+                if others.hold(report, where):
+                    continue
+                check_report(self._study, mechanisms, report)
+                if _is_repeat(report, seen):
+                    repeated += 1
+                    continue
+            except ReportError as error:
+                problems.append(f"{where}: {error}")
                 continue
-            check_report(study, mechanisms, report)
-            if _is_repeat(report, seen):
-                repeated += 1
-                continue
-        except ReportError as error:
-            problems.append(f"{where}: {error}")
-            continue
-        yield report
-    if problems:
-        shown = "; ".join(problems[:SHOWN])
-        raise InputError(f"{len(problems)} of {count} reports cannot belong to this study: {shown}")
-    _tell(repeated, "reports stood more than once and were counted once")
-    _tell(other_versions, "reports answer other versions of the study and were left out")
+            good += 1
+            yield report
+        others.refuse_all(good + repeated + len(problems))
+        problems += others.foreign
+        if problems:
+            shown = "; ".join(problems[:SHOWN])
+            count = good + repeated + len(problems) + others.versions.total()
+            raise InputError(f"{len(problems)} of {count} reports cannot belong to this study: {shown}")
+        self.left_out = others.versions
+        _tell(repeated, "reports stood more than once and were counted once")
+        for line in self.notes():
+            print(line, file=sys.stderr)
+
+
+class Others:
+    """Reports on documents other than the study's.
+
+    versions: {(version, digest): how many} of its other versions, which may be left out. foreign: where those
+    stand that answer another study, or another document of the same version.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.versions: Counter[tuple[int, str]] = Counter()
+        self.foreign: list[str] = []
+        self._study = study
+        self._documents: Counter[str] = Counter()
+
+    def hold(self, report: Report, where: str) -> bool:
+        """Whether the report is one of these; it is counted then."""
+        if report.digest == self._study.digest:
+            return False
+        self._documents[f"{report.study} version {report.version} with digest {report.digest}"] += 1
+        if report.study == self._study.id and report.version != self._study.version:
+            self.versions[report.version, report.digest] += 1
+        else:
+            self.foreign.append(
+                f"{where}: it answers another study document, {report.study} version {report.version} with "
+                f"digest {report.digest}"
+            )
+        return True
+
+    def refuse_all(self, rest: int) -> None:
+        """Raises InputError where all reports are of these. rest: how many are not."""
+        if rest or not self._documents:
+            return
+        own = f"{self._study.id} version {self._study.version} with digest {self._study.digest}"
+        seen = [f"{count} answer {document}" for document, count in self._documents.most_common()]
+        raise InputError(
+            f"no report answers {own}: {', '.join(seen[:SHOWN])}. Use the study file with that digest"
+        )
 
 
 def _tell(count: int, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from summaries.reducing import check_report, summarize
+from summaries.reducing import check_report, check_study, only_reports, summarize
 from summaries.summary import QuestionSummary, Summary
 
-__all__ = ["QuestionSummary", "Summary", "check_report", "summarize"]
+__all__ = ["QuestionSummary", "Summary", "check_report", "check_study", "only_reports", "summarize"]

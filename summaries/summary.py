@@ -14,6 +14,7 @@ from schemas import Question, Study
 from schemas.canonical import canonical_json, parse_json
 from schemas.errors import SummaryError
 from schemas.fields import Constant, Hex, Identifier, Integer, Record
+from summaries.noise_tails import possible_tails, tails
 from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.summary/1"
@@ -27,24 +28,32 @@ class QuestionSummary:
     """n reports of one question, reduced to integers (see summaries.reductions).
 
     reports: their payloads, shape (n, bytes), where a posterior needs them; then there are no values.
+    tails: how many lie far out (summaries.noise_tails); None without such noise, or where nobody counted.
     """
 
     n: int
     values: NDArray[np.int64]
     reports: NDArray[np.uint8] | None = None
+    tails: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, mechanism: Mechanism, payloads: NDArray[np.uint8]) -> QuestionSummary:
         """The summary of n possible payloads, shape (n, bytes)."""
         reduction = REDUCTIONS[mechanism.name]
         kept = payloads.copy() if reduction.keeps_reports(mechanism) else None
-        return cls(len(payloads), reduction.reduce(mechanism, payloads), kept)
+        return cls(len(payloads), reduction.reduce(mechanism, payloads), kept, tails(mechanism, payloads))
 
     def merge(self, other: QuestionSummary) -> QuestionSummary:
         """The summary of both sets of reports."""
         kept = [part.reports for part in (self, other) if part.reports is not None]
         reports = np.concatenate(kept) if kept else None
-        return QuestionSummary(self.n + other.n, self.values + other.values, reports)
+        far = None if self.tails is None or other.tails is None else self.tails + other.tails
+        return QuestionSummary(self.n + other.n, self.values + other.values, reports, far)
+
+    def to_document(self) -> dict[str, Any]:
+        """This question's entry in a summary document."""
+        counted = {} if self.tails is None else {"tails": [int(value) for value in self.tails]}
+        return {"n": self.n, "values": [int(value) for value in self.values], **counted}
 
 
 @dataclass(frozen=True)
@@ -81,10 +90,7 @@ class Summary:
         for name, part in self.questions.items():
             if part.reports is not None:
                 raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
-        questions = {
-            name: {"n": part.n, "values": [int(value) for value in part.values]}
-            for name, part in self.questions.items()
-        }
+        questions = {name: part.to_document() for name, part in self.questions.items()}
         head = {"format": FORMAT, "study": self.study, "version": self.version, "digest": self.digest}
         return canonical_json({**head, "questions": questions})
 
@@ -93,7 +99,11 @@ class Summary:
         """Parse a summary of this study. Raises SummaryError."""
         parsed = _SHAPE.read(parse_json(text, SummaryError, MAX_BYTES), "", SummaryError)
         if parsed["digest"] != study.digest:
-            raise SummaryError("digest", "belongs to another study document")
+            raise SummaryError(
+                "digest",
+                f"it is of another study document, {parsed['study']} version {parsed['version']} with digest "
+                f"{parsed['digest']}: use that document",
+            )
         empty = cls.empty(study)
         if set(parsed["questions"]) != set(empty.questions):
             raise SummaryError("questions", "are not those of the study")
@@ -111,6 +121,8 @@ def _check_part(question: Question, part: QuestionSummary, size: int) -> None:
         raise SummaryError(field, f"must have {size} entries")
     if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
         raise SummaryError(field, f"cannot be those of {part.n} reports")
+    if part.tails is not None and not possible_tails(mechanism, part.n, part.tails):
+        raise SummaryError(f"questions.{question.id}.tails", f"cannot be those of {part.n} reports")
 
 
 class _Values:
@@ -134,7 +146,7 @@ class _Questions:
         }
 
 
-_PART = Record({"n": Integer(0, LARGEST_COUNT), "values": _Values()})
+_PART = Record({"n": Integer(0, LARGEST_COUNT), "values": _Values()}, {"tails": _Values()})
 _SHAPE = Record(
     {
         "format": Constant(FORMAT),

@@ -30,6 +30,7 @@ from collector.operator.posteriors import Fitted, forget_fitted, keep_fitted, la
 from collector.reports.running_summary import read_summary
 from collector.storage import queries
 from collector.storage.database import one_line
+from ldp_client.commands import EXIT_NOT_TRUSTED
 from schemas import Study
 
 LOGGER = logging.getLogger("collector")
@@ -112,7 +113,7 @@ def run_fit(study: Study, summary: str) -> Fitted:
         (folder / "study.json").write_bytes(study.canonical())
         (folder / "summary.json").write_text(summary, encoding="utf-8")
         with (folder / "log").open("wb") as log, _started(folder, log) as process:
-            failed = _exit_code(process) != 0
+            failed = _exit_code(process) not in (0, EXIT_NOT_TRUSTED)
         if failed:
             return Fitted(this_day(), {}, _last_line(folder / "log"))
         return Fitted(this_day(), _questions(folder / "fit" / "posterior.json"))

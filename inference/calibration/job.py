@@ -123,6 +123,10 @@ def calibrate(
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
     """Raises InputError for what `calibrate` cannot do, before anything is simulated."""
+    if not isinstance(question, Question):
+        raise InputError(
+            f"calibrate takes a Question, not a {type(question).__name__}: study.question(question_id) is one"
+        )
     check_seed(seed)
     check_studies(studies)
     check_devices(n)

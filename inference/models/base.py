@@ -54,6 +54,8 @@ class Model:
     replicates: where the program's own law is no sum of reports.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
     target_acceptance: of NUTS; higher, with shorter steps, where a posterior has narrow places.
+    channel: gives probabilities (answers, cells) of a report given each of some answers, evenly spaced from
+    bound to bound, where the likelihood counts reports by cell: for a test of the law.
     coordinates: in which the posterior of these data is straight enough to draw from.
     redrawn: a site, unbounded and with a priori independent entries, that chains also redraw from its prior;
     with coordinates as they are.
@@ -69,3 +71,4 @@ class Model:
     target_acceptance: float = TARGET_ACCEPTANCE
     coordinates: Coordinates = AS_THEY_ARE
     redrawn: str | None = None
+    channel: Callable[[], NDArray[np.float64]] | None = None

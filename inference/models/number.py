@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, cast
 
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import numpy as np
 import numpyro
 from jax import Array
 from numpy.typing import NDArray
+from scipy import stats
 
 from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.numbers.discrete import MOST_POINTS
@@ -30,6 +32,9 @@ from summaries.reductions.histogram import REACH, histogram_edges
 NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
+_LAWS = {"laplace": stats.laplace, "gaussian": stats.norm}
+# Of which the channel is stated.
+ANSWERS = 65
 
 
 def number_model(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -49,7 +54,8 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
     variance = _VARIANCE[mechanism.name] * noise_scale**2
     start = law.start(place.start(*_moments(summary, edges, noise_scale, variance)))
     data = {"n": summary.n, "counts": summary.values}
-    model = Model(program, data, start, lambda draws: law.own(draws, place.units))
+    channel = partial(_channel, mechanism, edges, noise_scale)
+    model = Model(program, data, start, lambda draws: law.own(draws, place.units), channel=channel)
     error = math.sqrt(variance / max(summary.n, 1))
     end = bound_met(_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
     if end is None:
@@ -97,6 +103,14 @@ def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
     number = cast("Laplace | Gaussian", mechanism)
     edges = histogram_edges(number.levels, REACH[mechanism.name])
     return edges / number.levels, number.scale / number.levels
+
+
+def _channel(mechanism: Mechanism, edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Probabilities (answers, cells) of reports in the cells, given answers from bound to bound."""
+    answers = np.linspace(0, 1, ANSWERS)[:, None]
+    below = _LAWS[mechanism.name].cdf(edges, answers, scale)
+    ends = np.zeros((ANSWERS, 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
 
 
 def _middles(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:

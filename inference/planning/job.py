@@ -23,6 +23,7 @@ from inference.simulated.totals import among
 from ldp_client import mechanism_for
 from schemas import Question, Study
 from schemas.errors import InputError
+from summaries import check_study
 
 Progress = Callable[[str], None]
 Vector = NDArray[np.float64]
@@ -83,8 +84,8 @@ def plan(
     simulated, for an unknown parameter and for a truth that cannot be, StudyError for an epsilon that the
     mechanism cannot have.
     """
+    questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     chosen = tuple(sorted(set(devices)))
-    questions = questions_to_plan(study, question_id, chosen, epsilons, seed)
     own_seed = crc32(f"{seed} {question_id}".encode())
     truths = [
         with_truth(questions[0], one, truth or {}) for one in prior_truths(questions[0], REPEATS, own_seed)
@@ -108,9 +109,14 @@ def questions_to_plan(
     study: Study, question_id: str, devices: Sequence[int], epsilons: Sequence[str], seed: int
 ) -> list[Question]:
     """The question at each epsilon. Raises what `plan` raises, before anything is simulated."""
+    check_study(study)
     check_seed(seed)
-    if not devices:
-        raise InputError("a plan needs a number of devices")
+    if not any(question.id == question_id for question in study.questions):
+        raise InputError(f"the study has no question {question_id!r}")
+    if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
+        raise InputError("a plan needs a list of numbers of devices")
+    if isinstance(epsilons, str):
+        raise InputError("epsilons must be a list of decimals, such as ['0.5', '1']")
     for n in devices:
         check_devices(n)
     questions = [

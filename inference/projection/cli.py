@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.commands import add_command
+from ldp_client.commands import EXIT_NOT_TRUSTED, add_command
 from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def run_project(arguments: argparse.Namespace) -> int:
     """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--seed N]"""
     study = load_study(arguments.study)
     from inference.limits import check_seed
+    from inference.projection.rounds import doubts_of
     from inference.projection.second_study import second_study
     from ldp_client.files import replacing
 
@@ -43,7 +44,10 @@ def run_project(arguments: argparse.Namespace) -> int:
         file.write(second.to_json() + "\n")
     print("\n".join(line for one in projected for line in projection_lines(one)))
     print(f"second study in {arguments.out}: look at its bounds, and set its days")
-    return 0
+    doubts = doubts_of(study, Path(arguments.found))
+    for doubt in doubts:
+        print(f"it rests on a fit that is NOT OK: {doubt}")
+    return EXIT_NOT_TRUSTED if doubts else 0
 
 
 def projection_lines(found: Projected) -> list[str]:

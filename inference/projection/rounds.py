@@ -72,6 +72,14 @@ def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]
     return posteriors
 
 
+def doubts_of(study: Study, path: Path) -> list[str]:
+    """Of what `ldpkit fit` wrote: the questions whose verdict is not good, with their reasons."""
+    if study.unit == "holder":
+        return []
+    found = json.loads(read_bytes(path / RESULT))["questions"]
+    return [f"{name}: {'; '.join(one['reasons'])}" for name, one in found.items() if not one.get("ok")]
+
+
 def _of_holders(study: Study, path: Path) -> list[FirstRound]:
     asked = [question for question in study.questions if question.mechanism.share is not None]
     if not asked:

@@ -1,13 +1,15 @@
-"""Whether a set of draws can be trusted: R-hat, effective sample sizes, divergences, and a verdict."""
+"""Whether a set of draws can be trusted: R-hat, effective sample sizes, divergences, with the verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
+
+from inference.results.verdict import BAD, UNTOUCHED, Part, Verdict
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0
@@ -19,18 +21,32 @@ REMEDY = "keep more draws (--draws, or draws= in Python) or try another seed"
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """ok: whether R-hat ≤ 1.01, bulk and tail ESS ≥ 400 and nothing diverged; reasons: why not.
+    """verdict: chains (good: R-hat ≤ 1.01, bulk and tail ESS ≥ 400, nothing diverged), model, knowledge.
 
-    notes: what a reader should know though the sampling is sound. r_hat, ess_bulk, ess_tail: by parameter.
+    notes: what a reader should know besides. r_hat, ess_bulk, ess_tail: by parameter.
     """
 
-    ok: bool
-    reasons: tuple[str, ...]
+    verdict: Verdict
     notes: tuple[str, ...]
     divergences: int
     r_hat: Mapping[str, float]
     ess_bulk: Mapping[str, float]
     ess_tail: Mapping[str, float]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all parts of the verdict are good."""
+        return self.verdict.ok
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why not, the worst part's first."""
+        return self.verdict.reasons
+
+    def with_model(self, reasons: tuple[str, ...], notes: tuple[str, ...] = ()) -> Diagnostics:
+        """The same, and the model is bad for these reasons too, where there are any; and more notes."""
+        verdict = replace(self.verdict, model=self.verdict.model.with_reasons(reasons))
+        return replace(self, verdict=verdict, notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True)
@@ -73,12 +89,15 @@ def diagnose(
     found: Mixing | None = None,
     remedy: str = REMEDY,
     chained: bool = True,
+    model: Part = UNTOUCHED,
+    knowledge: Part = UNTOUCHED,
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
     notes are what a reader should know besides; reasons those for which the method itself does not trust its
     draws. found: how they mix, where that was measured already; remedy: what to try where they do not.
     chained: whether draws follow on one another, so that mixing decides; else they need only be finite.
+    model, knowledge: those parts of the verdict.
     """
     found = found or mixing(parameters)
     # What a method takes as known does not vary, and no longer run would change that.
@@ -92,10 +111,9 @@ def diagnose(
     if divergences:
         reasons.append(f"{divergences} transitions diverged: state a narrower prior, or try another seed")
     if n == 0:
-        reasons.append("there are no reports: this is the prior")
-    return Diagnostics(
-        not reasons, tuple(reasons), notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail
-    )
+        knowledge = Part(BAD, ("there are no reports: this is the prior",))
+    verdict = Verdict(Part.of(tuple(reasons)), model, knowledge)
+    return Diagnostics(verdict, notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail)
 
 
 def _over_chains(statistic: Callable[..., float], draws: NDArray[np.float64], **options: object) -> float:

@@ -24,6 +24,11 @@ METHODS = {
     "marginal": "NUTS",
     "laplace": "Gaussian approximation at the mode, importance-resampled",
 }
+PART_QUESTIONS = {
+    "chains": "Do the draws represent the posterior?",
+    "model": "Do the reports fit the model?",
+    "knowledge": "Is it narrower than the prior?",
+}
 _ENVIRONMENT = Environment(
     loader=PackageLoader("inference.results"),
     autoescape=select_autoescape(default=True, default_for_string=True),
@@ -68,8 +73,12 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         "mechanism": question.mechanism.name,
         "model": question.model.name,
         "size": posterior.size_in_words(),
-        "ok": posterior.diagnostics.ok,
-        "reasons": posterior.diagnostics.reasons,
+        "ok": posterior.verdict.ok,
+        "headline": posterior.verdict.headline(),
+        "parts": [
+            (name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in posterior.verdict.lines()
+        ],
+        "reasons": posterior.verdict.reasons,
         "notes": posterior.diagnostics.notes,
         "rows": _rows(posterior, raw),
         "noise": mechanism.in_words(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,23 @@ from xarray import DataTree
 
 from inference.results.diagnostics import Diagnostics, is_fixed
 from inference.results.predictive import Predictive
+from inference.results.verdict import Verdict
 from ldp_client.counting import counted
 from ldp_client.files import replacing
+from schemas.errors import InputError
 
 RESULT = "posterior.json"
 # A file of very many variables takes minutes to write.
 MOST_VARIABLES = 200
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
+
+
+class Rows(dict[str, dict[str, float]]):
+    """A table of numbers by parameter, with the verdict on them."""
+
+    def __init__(self, rows: Mapping[str, dict[str, float]], verdict: Verdict) -> None:
+        super().__init__(rows)
+        self.verdict = verdict
 
 
 @dataclass(frozen=True)
@@ -51,12 +61,21 @@ class Posterior:
     predictive: Predictive | None = None
     holders: int | None = None
 
-    def summary(self) -> dict[str, dict[str, float]]:
-        """{parameter: mean, sd, 5 %, 50 % and 95 % quantiles, R-hat, bulk and tail ESS}."""
-        return {name: self._row(name, draws) for name, draws in self.draws.items()}
+    @property
+    def verdict(self) -> Verdict:
+        """Whether chains, model and knowledge are good; read it before the numbers."""
+        return self.diagnostics.verdict
+
+    def summary(self) -> Rows:
+        """{parameter: mean, sd, sd over the prior's, 5 %, 50 % and 95 % quantiles, R-hat, both ESS}.
+
+        `summary().verdict` says what they are worth.
+        """
+        return Rows({name: self._row(name, draws) for name, draws in self.draws.items()}, self.verdict)
 
     def _row(self, name: str, draws: NDArray[np.float64]) -> dict[str, float]:
         row = {"mean": float(draws.mean()), "sd": float(draws.std(ddof=1))}
+        row["sd_over_prior_sd"] = row["sd"] / self.prior_sd[name] if name in self.prior_sd else float("nan")
         row |= {label: float(np.quantile(draws, level)) for label, level in QUANTILES.items()}
         found = self.diagnostics
         row |= {
@@ -83,6 +102,11 @@ class Posterior:
                 else float("inf")
             )
         return needed
+
+    def noted(self, notes: tuple[str, ...]) -> Posterior:
+        """The same posterior with more notes."""
+        diagnostics = replace(self.diagnostics, notes=(*self.diagnostics.notes, *notes))
+        return replace(self, diagnostics=diagnostics)
 
     def size_in_words(self) -> str:
         """How much was used: reports, or records of holders."""
@@ -120,6 +144,7 @@ class Posterior:
             "n": self.n,
             **({} if self.holders is None else {"holders": self.holders}),
             "ok": found.ok,
+            "verdict": found.verdict.to_document(),
             "reasons": list(found.reasons),
             "notes": list(found.notes),
             "parameters": self.summary(),
@@ -128,8 +153,11 @@ class Posterior:
     def save(self, folder: str | Path) -> None:
         """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder, made when missing.
 
-        Other questions of the same study and seed that posterior.json holds already are kept.
+        Other questions of the same study and seed that posterior.json holds already are kept. Raises
+        InputError where it holds another study's, or others under another seed: nothing is written then.
         """
+        if not isinstance(folder, str | Path):
+            raise InputError(f"the folder must be a path, not a {type(folder).__name__}")
         save_posteriors({self.question: self}, Path(folder))
 
 
@@ -150,11 +178,11 @@ def _together(
 
 def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
     """Write posterior.json for all questions of one study, and each question's draws."""
-    folder.mkdir(parents=True, exist_ok=True)
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
     document = {"study": first.study, "seed": first.seed}
-    document["questions"] = {**_saved_before(folder / RESULT, document), **questions}
+    document["questions"] = {**_saved_before(folder / RESULT, document, set(questions)), **questions}
+    folder.mkdir(parents=True, exist_ok=True)
     # Not a number has no place in JSON: a parameter without spread has no R-hat.
     text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
     with replacing(str(folder / RESULT)) as file:
@@ -166,14 +194,26 @@ def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
         (folder / f"{name}.nc").write_bytes(buffer.getvalue())
 
 
-def _saved_before(path: Path, head: dict[str, Any]) -> dict[str, Any]:
-    """The questions of an earlier posterior.json with the same study and seed."""
+def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[str, Any]:
+    """The questions of an earlier posterior.json. Raises InputError where they would not belong together."""
+    if path.parent.exists() and not path.parent.is_dir():
+        raise InputError(f"{path.parent} is not a folder")
     if not path.exists():
         return {}
-    saved = json.loads(path.read_text(encoding="utf-8"))
-    same = all(saved.get(key) == value for key, value in head.items())
-    questions: dict[str, Any] = saved["questions"] if same else {}
-    return questions
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        questions: dict[str, Any] = {**saved["questions"]}
+        study, seed = saved["study"], saved["seed"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is no result of a fit: choose another folder") from None
+    if study != head["study"]:
+        raise InputError(f"{path.parent} holds a fit of another study ({study}): choose another folder")
+    kept = {name: found for name, found in questions.items() if name not in replaced}
+    if kept and seed != head["seed"]:
+        raise InputError(
+            f"{path.parent} holds {min(kept)} under seed {seed}, not {head['seed']}: choose another folder"
+        )
+    return kept
 
 
 def _without_nan(value: Any) -> Any:

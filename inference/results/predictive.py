@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
+
+from inference.results.goodness import FALSE_ALARM
 
 Shares = NDArray[np.float64]
 
@@ -13,17 +16,25 @@ Shares = NDArray[np.float64]
 SLACK = 0.1
 # With fewer groups inside, the prior is surprised, or the model does not fit.
 FEW_INSIDE = 0.6
-# Nor does it where all groups together are so much farther out than any simulated summary is.
-MOST_STRAIN = 1.3
+# Nor does it where all groups together are so much farther out than any simulated summary is, and are so
+# improbable by the gamma law with the simulated ones' mean and variance: of sound models at most one in a
+# thousand is there, as 60 simulated summaries tell that law no better.
+MOST_STRAIN, LEAST_CHANCE = 1.3, 1e-4
 
 
 @dataclass(frozen=True)
 class Predictive:
-    """prior, posterior: (simulated, groups); observed: (groups,). Entries of a summary for each report."""
+    """prior, posterior: (simulated, groups); observed: (groups,). Entries of a summary for each report.
+
+    fit_p: the p-value of a test of the whole histogram, where there is one; it decides then. tells_laws:
+    whether these reports would show a law of another shape.
+    """
 
     prior: Shares
     posterior: Shares
     observed: Shares
+    fit_p: float | None = None
+    tells_laws: bool = True
 
     def inside(self, simulated: Shares) -> float:
         """The share of groups whose observed entry lies in the range of the simulated ones, or near it."""
@@ -36,9 +47,20 @@ class Predictive:
         return float(np.mean((self.observed >= low - slack) & (self.observed <= high + slack)))
 
     def strain(self, simulated: Shares) -> float:
-        """How far out the observed entries are together, in the distance of the farthest simulated ones.
+        """How far out the observed entries are together, in the distance of the farthest simulated ones."""
+        own, seen = self._distances(simulated)
+        return float(seen / max(own.max(), 1e-9))
 
-        Distances are sums of squares over the groups, in the spread of the (other) simulated summaries.
+    def chance(self, simulated: Shares) -> float:
+        """The probability of entries as far out together, by the gamma law that fits simulated distances."""
+        own, seen = self._distances(simulated)
+        mean, variance = float(own.mean()), max(float(own.var(ddof=1)), 1e-18)
+        return float(stats.gamma.sf(seen, max(mean**2, 1e-18) / variance, scale=variance / max(mean, 1e-9)))
+
+    def _distances(self, simulated: Shares) -> tuple[Shares, float]:
+        """Of every simulated summary, and of the observed one.
+
+        Sums of squares over the groups, in the spread of the (other) simulated summaries.
         """
         count, middle = len(simulated), simulated.mean(axis=0)
         away = simulated - middle
@@ -47,7 +69,7 @@ class Predictive:
         others_variance = (np.sum(away**2, axis=0) - away**2) / (count - 1) - others_middle**2
         own = np.sum((away - others_middle) ** 2 / np.maximum(others_variance, floor**2), axis=1)
         seen = np.sum((self.observed - middle) ** 2 / np.maximum(away.var(axis=0), floor**2))
-        return float(seen / max(own.max(), 1e-9))
+        return own, float(seen)
 
     @property
     def surprised(self) -> bool:
@@ -56,8 +78,10 @@ class Predictive:
 
     @property
     def misfit(self) -> bool:
-        """Whether what came lies outside what the posterior expects."""
-        return self.inside(self.posterior) < FEW_INSIDE or self.strain(self.posterior) > MOST_STRAIN
+        """Whether what came lies outside what the posterior expects: of sound models, once in a thousand."""
+        if self.fit_p is not None:
+            return self.fit_p < FALSE_ALARM
+        return self.strain(self.posterior) > MOST_STRAIN and self.chance(self.posterior) < LEAST_CHANCE
 
     def in_words(self) -> str:
         """One sentence on each of the two checks."""
@@ -68,12 +92,22 @@ class Predictive:
         return first + second + (": the model does not fit." if self.misfit else ": no misfit shows.")
 
     def notes(self) -> tuple[str, ...]:
-        """What must be said wherever the numbers stand; nothing where both checks are good."""
+        """What must be said wherever the numbers stand, of the prior; nothing where it allows what came."""
         found = []
         if self.surprised:
             found.append(
                 "what came lies outside what the prior expects: look at the prior, and at the bounds"
             )
-        if self.misfit:
-            found.append("the model does not fit these reports: its intervals are those of another law")
+        if not (self.tells_laws or self.misfit):
+            found.append(
+                "these reports are too few, under so much noise, to tell the law from one of two groups "
+                "of people: intervals hold if the answers follow it, and nothing here could show "
+                "that they do not"
+            )
         return tuple(found)
+
+    def reasons(self) -> tuple[str, ...]:
+        """Why the model is not to be believed; nothing where it expects what came."""
+        if not self.misfit:
+            return ()
+        return ("the model does not fit these reports: its intervals are those of another law",)

@@ -108,7 +108,7 @@ def test_many_reports_are_not_kept() -> None:
 
 
 def fitted(arguments: list[str], out) -> dict:
-    assert main(["fit", *arguments, "--out", str(out), "--seed", "3", "--method", "laplace"]) == 0
+    assert main(["fit", *arguments, "--out", str(out), "--seed", "3", "--method", "laplace"]) in (0, 4)
     return json.loads((out / "posterior.json").read_text())["questions"]["occupation"]
 
 

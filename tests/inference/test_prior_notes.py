@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inference import fit
-from inference.results.prior_notes import prior_notes
+from inference.results.prior_notes import contradictions, knowledge, prior_notes
 from inference.simulated.answers import Truth
 from inference.simulated.reports import simulate
 from ldp_client import mechanism_for
@@ -26,13 +26,31 @@ def chains(random):
         (2, 1.1, []),
         (4, 1.1, ["disagree about x"]),
         (-4, 1.1, ["disagree about x"]),
-        (4, 0.5, ["disagree about x"]),
+        (4, 0.5, ["contradicts the reports: of x"]),
+        (-4, 0.1, ["contradicts the reports: of x"]),
     ],
 )
 def test_what_a_posterior_says_of_its_prior(mean, sd, says):
     random = np.random.default_rng(1)
-    notes = prior_notes({"x": chains(random)}, {"x": random.normal(mean, sd, size=1000)})
+    draws, prior = {"x": chains(random)}, {"x": random.normal(mean, sd, size=1000)}
+    notes = [
+        *prior_notes(draws, prior),
+        *contradictions(draws, prior),
+        *knowledge(draws, prior).reasons,
+    ]
     assert [part in note for part, note in zip(says, notes, strict=True)] == [True] * len(says)
+
+
+@pytest.mark.parametrize("law", ["normal", "exponential", "lognormal"])
+def test_truths_that_come_from_the_prior_hardly_ever_contradict_it(law):
+    """Of 4,000 truths that are known exactly at most a few, whatever the prior's tail."""
+    random = np.random.default_rng(5)
+    sample = getattr(random, law)
+    alarms = 0
+    for truth in sample(size=4000):
+        draws = {"x": truth + 1e-3 * random.normal(size=(4, 20))}
+        alarms += bool(contradictions(draws, {"x": sample(size=1000)}))
+    assert alarms < 15
 
 
 def test_of_many_parameters_some_are_far_out_by_chance():

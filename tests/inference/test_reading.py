@@ -75,7 +75,7 @@ def test_reports_on_other_versions_are_left_out_and_told(tmp_path, capsys):
     late = perturb_answers(newer, MECHANISMS, {"ever": True, "hours": 2})
     path = write(tmp_path / "a", [*REPORTS, late])
     assert summarize_files(STUDY, [path]).to_json() == WHOLE
-    assert "1 reports answer other versions" in capsys.readouterr().err
+    assert "1 report answers other versions of the study (version 2)" in capsys.readouterr().err
 
 
 def test_files_that_cannot_be_read(tmp_path):

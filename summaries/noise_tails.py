@@ -1,0 +1,92 @@
+"""How far single reports lie beyond all that answers and noise together do: counts that add up.
+
+A sum of reports does not show whether a few of them were out by sixteen standard deviations of the noise,
+which moves it as a thousand honest people would. Under Gaussian noise on every entry these counts have a law
+that bounds them from above whatever the answers are, so that they show such reports without any model.
+"""
+
+from __future__ import annotations
+
+from math import isqrt, log, sqrt
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.strips import NOISE_REACH
+from ldp_client.mechanisms.base import Mechanism
+from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianRecord
+from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
+from summaries.reductions.base import signed
+
+SD = 1 << NOISE_BITS
+# Entries so many sds beyond their bound are counted, each beyond its number too.
+ENTRY_SDS = (3, 4, 5, 6)
+# And reports whose norm is beyond the bound and noise's with these probabilities at most.
+NORM_CHANCES = (1e-3, 1e-5, 1e-7)
+# Squares are summed in units of so many to an sd, squared: for 2**34 reports below 2**63.
+PARTS = 1 << 8
+SIZE = len(ENTRY_SDS) + len(NORM_CHANCES) + 1
+
+
+class Reach(NamedTuple):
+    """bounds (entries,): of each entry without noise. norm: of all together. Both in grid units."""
+
+    bounds: NDArray[np.int64]
+    norm: int
+
+
+def has_tails(mechanism: Mechanism) -> bool:
+    """Whether every entry of the mechanism's reports carries Gaussian noise of its own."""
+    return isinstance(mechanism, GaussianStatistics | GaussianRecord)
+
+
+def tails(mechanism: Mechanism, payloads: NDArray[np.uint8]) -> NDArray[np.int64] | None:
+    """Counts (SIZE,) of entries, then of reports, that are beyond each limit, and the sum of squared norms in
+    units of (sd / PARTS)²; None without such noise.
+    """
+    if not has_tails(mechanism):
+        return None
+    reach = reach_of(mechanism)
+    entries = signed(payloads[:, : 4 * len(reach.bounds)]).astype(np.int64)
+    beyond = np.abs(entries) - reach.bounds
+    far = [int((beyond > sds * SD).sum()) for sds in ENTRY_SDS]
+    squares = (entries.astype(np.float64) ** 2).sum(axis=1)
+    limits = [reach.norm + noise_norm(len(reach.bounds), chance) * SD for chance in NORM_CHANCES]
+    long = [int((squares > limit**2).sum()) for limit in limits]
+    energy = int(np.rint(squares * (PARTS / SD) ** 2).astype(np.int64).sum())
+    return np.asarray([*far, *long, energy], dtype=np.int64)
+
+
+def possible_tails(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> bool:
+    """Whether these can be the counts of n reports: whoever is beyond a limit is beyond those before it."""
+    if not has_tails(mechanism) or len(counts) != SIZE or counts.min() < 0:
+        return False
+    far, norms = counts[: len(ENTRY_SDS)], counts[len(ENTRY_SDS) : -1]
+    falling = (np.diff(far) <= 0).all() and (np.diff(norms) <= 0).all()
+    return bool(falling and far[0] <= n * len(reach_of(mechanism).bounds) and norms[0] <= n)
+
+
+def noise_norm(entries: int, chance: float) -> float:
+    """What the norm of so many standard normals exceeds with this probability at most.
+
+    P(χ² ≥ D + 2√(Dx) + 2x) ≤ e^−x (Laurent & Massart 2000, lemma 1).
+    """
+    x = -log(chance)
+    return sqrt(entries + 2 * sqrt(entries * x) + 2 * x)
+
+
+def reach_of(mechanism: Mechanism) -> Reach:
+    if isinstance(mechanism, GaussianStatistics):
+        entries = len(mechanism.coordinates)
+        # The norm of vvᵀ is that of v, squared; rounding adds less than 1 to each entry.
+        square = mechanism.radius**2 + 2 * mechanism.weight**2
+        norm = (mechanism.diagonal * square >> MULTIPLIER_BITS) + isqrt(entries) + 2
+        return Reach(np.full(entries, mechanism.largest - NOISE_REACH), norm)
+    record = cast(GaussianRecord, mechanism)
+    features = np.full(len(record.features), record.radius)
+    if not isinstance(record, GaussianNumberRecord):
+        return Reach(features, record.radius + 1)
+    norm = isqrt(record.radius**2 + record.response_grid**2) + 2
+    return Reach(np.append(features, record.response_grid), norm)

@@ -1,0 +1,176 @@
+"""Tries to have a fit look sound that is not: another version's reports, false ones, a law that is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from inference import fit, summarize
+from inference.models.false_reports import false_report_reasons
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from schemas import Study
+from schemas.errors import InputError
+from summaries import QuestionSummary, Summary
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO))
+NEWER = Study(studies.document(studies.YES_NO, version=2))
+
+
+def reports(study, count=30):
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    return [perturb_answers(study, mechanisms, {"ever": True}) for _ in range(count)]
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, study in (("study.json", STUDY), ("newer.json", NEWER)):
+        (tmp_path / name).write_text(study.to_json())
+    return tmp_path
+
+
+def run_fit(folder, study, found, *more):
+    path = folder / "reports.ndjson"
+    path.write_text("".join(report.to_json() + "\n" for report in found))
+    return main(
+        ["fit", str(folder / study), str(path), "--out", str(folder / "out"), "--method", "laplace", *more]
+    )
+
+
+def test_reports_of_the_wrong_version_are_not_a_posterior(files, capsys):
+    assert run_fit(files, "newer.json", reports(STUDY)) == 2
+    said = capsys.readouterr().err
+    assert "30 answer survey version 1 with digest " + STUDY.digest in said
+    assert NEWER.digest in said
+    assert not (files / "out").exists()
+
+
+def test_no_reports_are_not_a_posterior(files, capsys):
+    assert run_fit(files, "study.json", []) == 2
+    assert "there are no reports" in capsys.readouterr().err
+    with pytest.raises(InputError, match="no reports"):
+        fit(STUDY, summarize(STUDY, []))
+
+
+def test_a_mixture_of_versions_is_said_in_the_result(files, capsys):
+    run_fit(files, "study.json", [*reports(STUDY, 400), *reports(NEWER, 7)])
+    notes = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]["notes"]
+    assert any("7 reports answer other versions of the study (version 2)" in note for note in notes)
+    assert "7 reports" in capsys.readouterr().out
+    assert "7 reports" in (files / "out" / "report.html").read_text()
+
+
+def test_a_fit_that_is_the_prior_says_so_and_exits_4(files, capsys):
+    assert run_fit(files, "study.json", reports(STUDY, 1)) == 4
+    document = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]
+    assert document["ok"] is False
+    assert document["verdict"]["knowledge"]["state"] == "bad"
+    assert document["verdict"]["model"]["state"] == "good"
+    assert "NOT OK: nothing was learnt" in capsys.readouterr().out
+    assert "nothing was learnt" in (files / "out" / "report.html").read_text()
+
+
+def test_a_page_claims_nothing_of_who_added_the_noise(files):
+    """These reports were made on one machine, from answers that it knew."""
+    run_fit(files, "study.json", reports(STUDY, 400))
+    page = (files / "out" / "report.html").read_text()
+    for claim in ("nobody collected", "itself", "locally private", "sampling is sound"):
+        assert claim not in page
+
+
+def test_a_lognormal_law_is_no_normal_one():
+    """14 posterior sds off, and once marked ok."""
+    question = {**studies.NUMBER, "bounds": ["0", "10"], "model": {"name": "normal"}}
+    study = Study(studies.document(studies.with_epsilon(question, "4")))
+    (asked,) = study.questions
+    random = np.random.default_rng(1)
+    answers = np.clip(random.lognormal(0.7, 0.6, 100_000), 0, 10)
+    mechanism = mechanism_for(asked)
+    part = QuestionSummary.of(mechanism, payloads(mechanism.perturb_many(answers, random.bytes)))
+    summary = Summary(study.id, study.version, study.digest, {asked.id: part})
+    found = fit(study, summary, method="laplace")[asked.id]
+    assert found.verdict.worst == "model"
+    assert not found.diagnostics.ok
+
+
+def payloads(found):
+    return np.asarray(found, dtype=np.uint8)
+
+
+def noise_of(mechanism, n, random):
+    """Payloads of n people whose products are all zero, as the mechanism's law of noise has them."""
+    entries = len(mechanism.coordinates)
+    return np.rint(random.normal(size=(n, entries)) * (1 << 20)).astype(np.int64)
+
+
+def packed(entries):
+    return entries.astype(">i4").view(np.uint8).reshape(len(entries), -1)
+
+
+@pytest.mark.parametrize(("share", "sds"), [(0.001, 16), (0.001, 6), (0.01, 2)])
+def test_false_reports_in_a_regression_are_found(share, sds):
+    """One in a thousand reports at the largest possible coordinates turned a slope from 1 to -0.6."""
+    mechanism = mechanism_for(Study(studies.document(studies.LINEAR)).questions[0])
+    entries = noise_of(mechanism, 100_000, np.random.default_rng(2))
+    honest = QuestionSummary.of(mechanism, packed(entries))
+    assert false_report_reasons(mechanism, honest) == ()
+    entries[: round(share * len(entries))] = sds << 20
+    (reason,) = false_report_reasons(mechanism, QuestionSummary.of(mechanism, packed(entries)))
+    assert "they are false" in reason
+
+
+@pytest.mark.parametrize("wrong", ["a path", None, 3, [{"ever": True}], {"ever": [1]}, ["a line"]])
+def test_what_is_no_series_of_reports_is_one_clear_line(wrong):
+    for job in (lambda: fit(STUDY, wrong), lambda: summarize(STUDY, wrong)):
+        with pytest.raises(InputError, match="reports must be a series of Report, or a Summary"):
+            job()
+
+
+@pytest.mark.parametrize("wrong", ["study.json", STUDY.document, None])
+def test_what_is_no_study_is_one_clear_line(wrong):
+    from inference.planning.job import plan
+
+    for job in (lambda: fit(wrong, []), lambda: summarize(wrong, []), lambda: plan(wrong, "ever")):
+        with pytest.raises(InputError, match="must be a Study"):
+            job()
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, "1", True, None])
+def test_a_seed_that_cannot_be_is_one_clear_line(seed):
+    with pytest.raises(InputError, match="seed must be a whole number"):
+        fit(STUDY, reports(STUDY, 3), seed=seed)
+
+
+@pytest.mark.parametrize("wrong", [["p"], {"ever": "flat"}, {3: {}}])
+def test_priors_in_another_shape_are_one_clear_line(wrong):
+    with pytest.raises(InputError, match=r"priors must be|no question 3"):
+        fit(STUDY, reports(STUDY, 3), priors=wrong)
+
+
+def test_other_jobs_say_what_they_want():
+    from inference.calibration.job import calibrate
+    from inference.planning.job import plan
+
+    with pytest.raises(InputError, match="takes a Question, not a str"):
+        calibrate("ever")
+    with pytest.raises(InputError, match="no question 'never'"):
+        plan(STUDY, "never")
+    with pytest.raises(InputError, match="list of numbers of devices"):
+        plan(STUDY, "ever", 1000)
+
+
+def test_a_folder_of_another_study_is_not_written_over(tmp_path):
+    first = fit(STUDY, reports(STUDY, 100), method="laplace")["ever"]
+    second = fit(NEWER, reports(NEWER, 100), method="laplace")["ever"]
+    first.save(tmp_path)
+    before = (tmp_path / "posterior.json").read_bytes()
+    with pytest.raises(InputError, match="a fit of another study"):
+        second.save(tmp_path)
+    assert (tmp_path / "posterior.json").read_bytes() == before
+    (tmp_path / "posterior.json").write_text("{}")
+    with pytest.raises(InputError, match="no result of a fit"):
+        first.save(tmp_path)

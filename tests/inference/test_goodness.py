@@ -1,0 +1,106 @@
+"""The test of a number's law: how often it is wrong about a right one, and what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference.results.goodness import FALSE_ALARM, p_value, tells_two_groups
+
+EDGES = np.linspace(0, 1, 129)
+ANSWERS = np.linspace(0, 1, 129)
+SMALL = 20.0
+
+
+def channel(epsilon):
+    """Probabilities (answers, cells) of Laplace reports: below the bounds, in 128 cells, and above."""
+    below = stats.laplace.cdf(EDGES, ANSWERS[:, None], 1 / epsilon)
+    ends = np.zeros((len(ANSWERS), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+def normal(mean, sd):
+    """Clipped normal laws on the answers, (laws, answers)."""
+    middles = np.concatenate([[-np.inf], (ANSWERS[1:] + ANSWERS[:-1]) / 2, [np.inf]])
+    return np.diff(stats.norm.cdf(middles, np.atleast_1d(mean)[:, None], np.atleast_1d(sd)[:, None]), axis=1)
+
+
+def posterior(counts, matrix, random):
+    """Cells (60, cells) at draws of mean and sd, by grids that close in on the posterior."""
+    centre, width = np.array([0.5, np.log(0.2)]), np.array([1.0, 2.3])
+    for _ in range(7):
+        grid = [middle + np.linspace(-reach, reach, 13) for middle, reach in zip(centre, width, strict=True)]
+        mean, log_sd = (axis.ravel() for axis in np.meshgrid(*grid))
+        density = np.log(normal(mean, np.exp(log_sd)) @ matrix) @ counts
+        density += (
+            stats.norm.logpdf(mean, 0.5, 0.7) + stats.gamma.logpdf(np.exp(log_sd), 2, scale=0.25) + log_sd
+        )
+        weight = np.exp(density - density.max())
+        weight /= weight.sum()
+        places = np.stack([mean, log_sd])
+        centre = places @ weight
+        spread = np.sqrt(weight @ (places - centre[:, None]).T ** 2)
+        width = np.clip(4 * spread, 0.35 * width, 1.2 * width)
+    chosen = random.choice(len(mean), 60, p=weight)
+    step = np.array([axis[1] - axis[0] for axis in grid])
+    moved = places[:, chosen] + step[:, None] * random.uniform(-0.5, 0.5, (2, 60))
+    return normal(moved[0], np.exp(moved[1])) @ matrix
+
+
+def p_of(law, epsilon, n, random):
+    matrix = channel(epsilon)
+    expected = law @ matrix
+    counts = random.multinomial(n, expected / expected.sum()).astype(float)
+    return p_value(counts, posterior(counts, matrix, random), matrix[::2], 2)
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(1, 1_000), (4, 20_000)])
+def test_a_right_law_is_refused_no_more_often_than_stated(epsilon, n):
+    """p-values at truths from the prior are no smaller than uniform ones."""
+    random = np.random.default_rng(epsilon)
+    found = []
+    for _ in range(150):
+        truth = normal(random.normal(0.5, 0.35), random.gamma(2, 0.12) + 0.02)[0]
+        found.append(p_of(truth, epsilon, n, random))
+    for level in (0.05, 0.01, FALSE_ALARM):
+        assert stats.binom.sf(np.sum(np.asarray(found) < level) - 1, len(found), level) > 1e-3
+
+
+TWO_GROUPS = (normal(0.2, 0.05) + normal(0.8, 0.05))[0] / 2
+
+
+def lognormal():
+    density = stats.lognorm.pdf(np.maximum(ANSWERS, 1e-9) * 10, 0.6, scale=2.0)
+    return density / density.sum()
+
+
+@pytest.mark.parametrize(
+    ("law", "epsilon", "n"),
+    [(lognormal(), 4, 100_000), (TWO_GROUPS, 1, 200_000), (TWO_GROUPS, 4, 10_000)],
+)
+def test_other_laws_are_found(law, epsilon, n):
+    random = np.random.default_rng(1)
+    assert all(p_of(law, epsilon, n, random) < FALSE_ALARM for _ in range(3))
+
+
+def test_reports_of_no_law_are_found():
+    """Two in a hundred reports at one value: a lump that no answer has behind Laplace noise."""
+    random = np.random.default_rng(3)
+    matrix = channel(1)
+    law = normal(0.5, 0.2)[0] @ matrix
+    counts = random.multinomial(20_000, law / law.sum()).astype(float)
+    counts[40] += 400
+    assert p_value(counts, posterior(counts, matrix, random), matrix[::2], 2) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n", "tells"), [(1, 10_000, False), (1, 200_000, True), (4, 10_000, True)]
+)
+def test_what_could_not_be_found_is_known_beforehand(epsilon, n, tells):
+    """Two groups at epsilon 1 and n = 10,000 have noncentrality 4: no test at this level finds them."""
+    random = np.random.default_rng(4)
+    matrix = channel(epsilon)
+    law = TWO_GROUPS @ matrix
+    counts = random.multinomial(n, law / law.sum()).astype(float)
+    assert tells_two_groups(n, posterior(counts, matrix, random), matrix[::2], 2) is tells
