@@ -12,6 +12,7 @@ from inference.models.false_reports import false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from schemas.errors import InputError
 from summaries import QuestionSummary, Summary
@@ -90,7 +91,9 @@ def test_a_lognormal_law_is_no_normal_one():
     random = np.random.default_rng(1)
     answers = np.clip(random.lognormal(0.7, 0.6, 100_000), 0, 10)
     mechanism = mechanism_for(asked)
-    part = QuestionSummary.of(mechanism, payloads(mechanism.perturb_many(answers, random.bytes)))
+    part = QuestionSummary.of(
+        mechanism, payloads(mechanism.perturb_many(answers, NotForRealAnswers(random.bytes)))
+    )
     summary = Summary(study.id, study.version, study.digest, {asked.id: part})
     found = fit(study, summary, method="laplace")[asked.id]
     assert found.verdict.worst == "model"
