@@ -5,7 +5,13 @@ from datetime import date
 from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
-from ldp_client.known_studies import note_consent, note_version, refuse_unsigned, refuse_without_consent
+from ldp_client.known_studies import (
+    note_consent,
+    note_publisher,
+    note_version,
+    refuse_unsigned,
+    refuse_without_consent,
+)
 from ldp_client.ledger import Ledger
 from ldp_client.memory import recall, remember
 from ldp_client.outbox import LONGEST_WINDOW, Queued, due_within, enqueue, invite, refuse_full
@@ -77,8 +83,13 @@ class Device:
         """
         from ldp_client.fetch import fetch_document, fetch_signed
 
-        fetch = fetch_signed if self.policy.keys else fetch_document
-        return self.accept(fetch(self._needed_collector(), study_id))
+        collector = self._needed_collector()
+        found: "tuple[Study | SignedStudy, str]"
+        found = (fetch_signed if self.policy.keys else fetch_document)(collector, study_id)
+        study = self.accept(found[0])
+        with self.ledger.writing() as connection:
+            note_publisher(connection, study.digest, collector, found[1])
+        return study
 
     def accept(self, study: "Study | SignedStudy") -> "Study":
         """Check a study that came from elsewhere, and remember its version and who signed it.

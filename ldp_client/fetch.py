@@ -1,12 +1,12 @@
 """Fetching a study document from a collector."""
 
-import urllib.error
 import urllib.request
-from http.client import HTTPException
 
+from ldp_client.exchange import MOST_CHARACTERS, exchange
 from ldp_client.terms import read_new
-from ldp_client.upload import open_url
+from ldp_client.upload import identity_of
 from schemas.errors import InputError, TransferError
+from schemas.fields import printable
 from schemas.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from schemas.signed import SignedStudy
 from schemas.study import MAX_BYTES, Study
@@ -29,21 +29,29 @@ def fetch_study(url: str) -> "tuple[Study, str]":
     that needs a newer ldpkit.
     """
     base, study_id = split_study_url(url)
-    return fetch_document(base, study_id), base
+    return fetch_document(base, study_id)[0], base
 
 
-def fetch_document(collector: str, study_id: str) -> Study:
-    """The study of that id, not signed. Raises as fetch_study does."""
+def fetch_document(collector: str, study_id: str) -> "tuple[Study, str]":
+    """The study of that id, not signed, and the collector's identity ("" where it says none).
+
+    Raises as fetch_study does.
+    """
     url = f"{collector}{STUDIES_PATH}{study_id}"
-    return _same(url, study_id, read_new(Study.from_json, _get(url, MAX_BYTES)))
+    body, identity = _get(url, MAX_BYTES)
+    return _same(url, study_id, read_new(Study.from_json, body)), identity
 
 
-def fetch_signed(collector: str, study_id: str) -> SignedStudy:
-    """The study of that id with its signatures, not verified yet. Raises as fetch_study does."""
+def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str]":
+    """The study of that id with its signatures, not verified yet, and the collector's identity.
+
+    Raises as fetch_study does.
+    """
     url = f"{collector}{STUDIES_PATH}{study_id}/signed"
-    signed = read_new(SignedStudy.from_json, _get(url, MAX_SIGNED_BYTES))
+    body, identity = _get(url, MAX_SIGNED_BYTES)
+    signed = read_new(SignedStudy.from_json, body)
     _same(url, study_id, signed.study)
-    return signed
+    return signed, identity
 
 
 def _same(url: str, study_id: str, study: Study) -> Study:
@@ -52,13 +60,12 @@ def _same(url: str, study_id: str, study: Study) -> Study:
     return study
 
 
-def _get(url: str, most: int) -> bytes:
+def _get(url: str, most: int) -> "tuple[bytes, str]":
     try:
-        with open_url(urllib.request.Request(url, headers={"User-Agent": "ldpkit"})) as response:
-            return response.read(most + 1)
-    except urllib.error.HTTPError as error:
-        with error:
-            hint = ": is the study's id right?" if error.code == 404 else ""
-            raise TransferError(f"{url} answered with HTTP status {error.code}{hint}") from None
-    except (OSError, ValueError, HTTPException) as error:
-        raise TransferError(f"cannot reach {url}: {getattr(error, 'reason', error)}") from None
+        answer = exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
+    except (TransferError, ValueError) as error:
+        raise TransferError(f"cannot reach {url}: {printable(error, MOST_CHARACTERS)}") from None
+    if answer.status != 200:
+        hint = ": is the study's id right?" if answer.status == 404 else ""
+        raise TransferError(f"{url} answered with HTTP status {answer.status}{hint}")
+    return answer.body, identity_of(answer)

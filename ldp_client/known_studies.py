@@ -45,6 +45,22 @@ def refuse_unsigned(connection: sqlite3.Connection, study: "Study", keys: "Seque
         )
 
 
+def publisher_of(connection: sqlite3.Connection, digest: str, collector: str) -> str:
+    """The identity of the collector that serves this document at this base URL, "" for unknown."""
+    query = "SELECT identity FROM publishers WHERE document = ? AND collector = ?"
+    row = connection.execute(query, (digest, collector)).fetchone()
+    return row[0] if row else ""
+
+
+def note_publisher(connection: sqlite3.Connection, digest: str, collector: str, identity: str) -> None:
+    """Remember which collector serves a study there; once a report was taken, only that one can delete it."""
+    query = "SELECT 1 FROM reports WHERE document = ? AND state IN ('sent', 'withdrawn')"
+    known = publisher_of(connection, digest, collector)
+    if not digest or not identity or (known and connection.execute(query, (digest,)).fetchone()):
+        return
+    connection.execute("INSERT OR REPLACE INTO publishers VALUES (?, ?, ?)", (digest, collector, identity))
+
+
 def note_consent(connection: sqlite3.Connection, study: "Study", today: date) -> None:
     """The person agrees to answer exactly this document."""
     row = (study.id, study.digest, today.isoformat())

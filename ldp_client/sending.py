@@ -3,11 +3,13 @@
 import time
 
 from ldp_client import outbox, pacing
+from ldp_client.known_studies import note_publisher, publisher_of
 from ldp_client.ledger import Ledger
 from ldp_client.locking import BusyError, locked, mark
+from ldp_client.refusals import ask_publisher, judged
 from ldp_client.secure_sum.outgoing import delete_shares, put_shares
 from ldp_client.upload import Outcome, delete_report, put_report, with_retries
-from schemas.errors import LdpkitError
+from schemas.errors import LdpkitError, LedgerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
     from ldp_client.policy import Policy
 
 
-STILL_WAITS = ("waiting", "paced")
+STILL_WAITS = ("waiting", "kept", "paced")
+# No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
+LONGEST_FLUSH_SECONDS = 300.0
+TOO_LONG = "this flush took too long: the rest is for the next one"
 NO_SECRET = "it was made before reports had secrets: only the collector's operator can delete it now"
 PACED = f"{pacing.MOST_REQUESTS} attempts to send or delete a report a minute are the most"
 
@@ -48,14 +53,18 @@ class Sender:
         self._ledger = ledger
         self._collector = collector
         self._policy = policy
+        self._until = 0.0
 
     def flush(self, attempts: int, now: bool) -> Flushed:
         """One process of a device at a time, so that no deletion overtakes the report that it is about."""
         result = Flushed()
+        self._until = time.monotonic() + LONGEST_FLUSH_SECONDS
         try:
             with locked(self._ledger.folder, 0) as lock:
+                asked = self._delete_all(attempts, result, set())
                 self._send_all(attempts, now, result)
-                self._delete_all(attempts, result)
+                # What was withdrawn while its report was on the way.
+                self._delete_all(attempts, result, asked)
                 # Whoever made the ledger may have been stopped just before it did this.
                 mark(lock)
         except BusyError:
@@ -109,9 +118,10 @@ class Sender:
         with self._ledger.writing() as connection:
             what(connection, report.report_id)
 
-    def _delete_all(self, attempts: int, result: Flushed) -> None:
+    def _delete_all(self, attempts: int, result: Flushed, asked: "set[str]") -> "set[str]":
+        """Ask for every deletion but those in `asked`; returns what was asked for."""
         with self._ledger.reading() as connection:
-            reports = outbox.withdrawn(connection)
+            reports = [report for report in outbox.withdrawn(connection) if report.report_id not in asked]
         for report in reports:
             obstacle = NO_SECRET if not report.secret else self._obstacle(report)
             if obstacle:
@@ -119,6 +129,7 @@ class Sender:
                 result.reason = result.reason or obstacle
             else:
                 self._delete(report, attempts, result)
+        return {report.report_id for report in reports}
 
     def _delete(self, report: "Queued", attempts: int, result: Flushed) -> None:
         outcome = self._ask(lambda _connection: True, lambda: self._ask_deletion(report), attempts)
@@ -141,24 +152,52 @@ class Sender:
         """
 
         def attempt() -> Outcome:
+            if time.monotonic() > self._until:
+                return Outcome("kept", TOO_LONG)
             with self._ledger.writing() as connection:
                 if not pacing.allows(connection, time.time()):
                     return Outcome("paced", PACED)
                 if not begin(connection):
                     return Outcome("withdrawn")
-            return request()
+            try:
+                return request()
+            except LedgerError:
+                raise
+            except Exception as error:
+                # One report that cannot be sent keeps no other from its way. Not in the error's words.
+                return Outcome("kept", f"the request could not be made: {type(error).__name__}")
 
         return with_retries(attempt, attempts)
 
+    def _judged(self, report: "Queued", place: str, outcome: Outcome) -> Outcome:
+        """What an answer from that base URL means for the report."""
+        if outcome.state not in ("sent", "refused"):
+            return outcome
+        with self._ledger.reading() as connection:
+            publisher = publisher_of(connection, report.document, place)
+        if outcome.state == "refused" and not publisher and report.document:
+            publisher = ask_publisher(place, report)
+        elif not publisher:
+            publisher = outcome.identity
+        with self._ledger.writing() as connection:
+            note_publisher(connection, report.document, place, publisher)
+        return judged(report, outcome, publisher)
+
     def _put(self, report: "Queued") -> Outcome:
-        return (
-            put_shares(report)
-            if report.nodes
-            else put_report(self._url(report), report.body, report.invitation)
-        )
+        def judge(place: str, outcome: Outcome) -> Outcome:
+            return self._judged(report, place, outcome)
+
+        if report.nodes:
+            return put_shares(report, judge)
+        return judge(self._collector, put_report(self._url(report), report.body, report.invitation))
 
     def _ask_deletion(self, report: "Queued") -> Outcome:
-        return delete_shares(report) if report.nodes else delete_report(self._url(report), report.secret)
+        def judge(place: str, outcome: Outcome) -> Outcome:
+            return self._judged(report, place, outcome)
+
+        if report.nodes:
+            return delete_shares(report, judge)
+        return judge(self._collector, delete_report(self._url(report), report.secret))
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"

@@ -21,9 +21,9 @@ LOWER_HEX = "0123456789abcdef"
 IDENTIFIER_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 
-def printable(name: "Any") -> str:
-    """A foreign name, cut, in plain ASCII and on one line, for a message."""
-    return "".join([character if " " <= character <= "~" else "?" for character in str(name)[:64]])
+def printable(name: "Any", most: int = 64) -> str:
+    """A foreign name or text, cut, in plain ASCII and on one line, for a message."""
+    return "".join([character if " " <= character <= "~" else "?" for character in str(name)[:most]])
 
 
 class Text:

@@ -12,27 +12,32 @@ if TYPE_CHECKING:
 
     from ldp_client.outbox import Queued
 
+    Judge = Callable[[str, Outcome], Outcome]
 
-def put_shares(queued: "Queued") -> Outcome:
-    """Send every share once: "sent" when every node has its own, "refused" when one refuses for good."""
+
+def put_shares(queued: "Queued", judge: "Judge") -> Outcome:
+    """Send every share once: "sent" when every node has its own, "refused" when one refuses for good.
+
+    judge: says of a node, by its base URL, what its answer means.
+    """
     shares = [a2b_base64(text) for text in json.loads(queued.body)]
 
     def put(url: str, index: int) -> Outcome:
         return put_share(url, shares[index], node_invitation(queued.invitation, index))
 
-    return _at_all(queued, put)
+    return _at_all(queued, put, judge)
 
 
-def delete_shares(queued: "Queued") -> Outcome:
+def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
     """Ask every node once to delete its share."""
-    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret))
+    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge)
 
 
-def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]") -> Outcome:
+def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]", judge: "Judge") -> Outcome:
     """The worst of the nodes' answers: each is asked, whatever the others say."""
     path = share_path(queued.study, queued.report_id)
-    outcomes = [ask(node + path, index) for index, node in enumerate(queued.nodes)]
-    for state in ("refused", "waiting"):
+    outcomes = [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
+    for state in ("refused", "waiting", "kept"):
         for outcome in outcomes:
             if outcome.state == state:
                 return outcome

@@ -1,6 +1,7 @@
 """Devices whose person was asked elsewhere, a repeated question, a collector that misbehaves on demand."""
 
 import functools
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -25,8 +26,21 @@ class Memoized(RandomizedResponse):
         raise AssertionError("a device repeats its permanent answer")
 
 
+IDENTITY = "0123456789abcdef" * 2
+STORED, WITHDRAWN = "stored", "withdrawn"
+
+
+def problem(name, digest=""):
+    """A refusal in the collector's own words, about the study with that digest."""
+    document = {"type": f"urn:ldpkit:problem:{name}", "detail": "in words"}
+    return "application/problem+json", json.dumps({**document, **({"digest": digest} if digest else {})})
+
+
 class Server:
-    """Answers requests with the statuses of a list, then 200; keeps what it was sent.
+    """A collector: answers with the statuses of a list, then 200; keeps what it was sent.
+
+    A good PUT or DELETE gets a receipt; others get what `refusals` has for their status (media type, text),
+    else HTML, as proxies send it. identity: the collector's.
 
     requests: (method, path, body, headers). content: what GET answers. headers: sent with
     each answer. tls: an SSLContext, for https.
@@ -34,6 +48,7 @@ class Server:
 
     def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
+        self.refusals, self.identity = {}, IDENTITY
         self.http = HTTPServer(("127.0.0.1", 0), self._handler())
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
@@ -57,12 +72,26 @@ class Server:
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 outer.requests.append((self.command, self.path, body, dict(self.headers)))
-                self.send_response(outer.statuses.pop(0) if outer.statuses else 200)
-                for name, value in outer.headers.items():
+                status = outer.statuses.pop(0) if outer.statuses else 200
+                media_type, content = self.content_of(status)
+                self.send_response(status)
+                headers = {"Content-Type": media_type, "LDPKit-Collector": outer.identity, **outer.headers}
+                for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()
+                self.wfile.write(content)
+
+            def content_of(self, status):
+                if status in outer.refusals:
+                    media_type, text = outer.refusals[status]
+                    return media_type, text.encode()
+                if status not in (200, 201):
+                    return "text/html", b"<html>"
                 if self.command == "GET":
-                    self.wfile.write(outer.content)
+                    return "application/json", outer.content
+                result = STORED if self.command == "PUT" else WITHDRAWN
+                receipt = {"id": self.path.rsplit("/", 1)[1], "result": result}
+                return "application/json", json.dumps(receipt).encode()
 
             do_GET = do_PUT = do_DELETE = answer  # noqa: N815
 

@@ -190,16 +190,16 @@ def test_a_damaged_body_is_not_sent(tmp_path, server):
     ("code", "follows"), [(307, True), (308, True), (301, False), (302, False), (303, False)]
 )
 def test_a_report_follows_only_redirects_that_keep_it(server, code, follows):
-    server.statuses, server.headers = [code], {"Location": f"{server.url}/moved"}
-    assert put_report(f"{server.url}/x", "{}").state == ("sent" if follows else "waiting")
-    moved = [(verb, body) for verb, path, body, _ in server.requests if path == "/moved"]
+    server.statuses, server.headers = [code], {"Location": f"{server.url}/moved/x"}
+    assert put_report(f"{server.url}/x", "{}").state == ("sent" if follows else "kept")
+    moved = [(verb, body) for verb, path, body, _ in server.requests if path == "/moved/x"]
     assert moved == ([("PUT", b"{}")] if follows else [])
 
 
 def test_what_comes_with_a_redirect_is_not_read(server):
     """It may have no end."""
     server.statuses = [307]
-    server.headers = {"Location": f"{server.url}/moved", "Content-Length": str(10**12)}
+    server.headers = {"Location": f"{server.url}/moved/x", "Content-Length": str(10**12)}
     assert put_report(f"{server.url}/x", "{}").state == "sent"
 
 
@@ -210,7 +210,7 @@ def test_no_redirect_leads_to_another_host_or_port(server):
         no_port = f"http://127.0.0.1:{10**30}"
         for target in (elsewhere, other.url, no_port, "file:///etc/hosts", "ftp://127.0.0.1/x"):
             server.statuses, server.headers = [307, 307], {"Location": f"{target}/v1/studies/survey"}
-            assert put_report(f"{server.url}/x", "{}").state == "waiting"
+            assert put_report(f"{server.url}/x", "{}").state == "kept"
             with pytest.raises(TransferError, match="307"):
                 fetch_study(f"{server.url}/v1/studies/survey")
         assert other.requests == []

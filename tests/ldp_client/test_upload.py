@@ -11,7 +11,7 @@ from ldp_client.upload import delete_report, put_report, with_retries
 from schemas import Study
 from schemas.errors import InputError, StudyError, TransferError
 from tests import studies
-from tests.ldp_client.devices import Server, consenting
+from tests.ldp_client.devices import Server, consenting, problem
 
 STUDY = Study(studies.document(studies.YES_NO))
 
@@ -24,7 +24,7 @@ def server():
 
 @pytest.mark.parametrize(
     ("status", "state"),
-    [(200, "sent"), (201, "sent"), (404, "refused"), (409, "refused"), (422, "refused")]
+    [(200, "sent"), (201, "sent"), (404, "kept"), (409, "kept"), (422, "kept")]
     + [(status, "waiting") for status in (408, 425, 429, 500, 503, 507)],
 )
 def test_statuses(server, status, state):
@@ -33,7 +33,8 @@ def test_statuses(server, status, state):
 
 
 @pytest.mark.parametrize(
-    ("status", "state"), [(204, "sent"), (404, "sent"), (410, "sent"), (403, "refused"), (503, "waiting")]
+    ("status", "state"),
+    [(200, "sent"), (204, "kept"), (404, "kept"), (410, "kept"), (403, "kept"), (503, "waiting")],
 )
 def test_statuses_of_a_deletion(server, status, state):
     server.statuses = [status]
@@ -57,7 +58,7 @@ def test_retries_send_the_same_bytes_with_growing_random_delays(server):
 
 
 def test_retries_stop_at_a_final_refusal(server):
-    server.statuses = [503, 422]
+    server.statuses, server.refusals = [503, 422], {422: problem("report-invalid")}
     ask = functools.partial(put_report, f"{server.url}/x", "{}")
     assert with_retries(ask, 5, lambda _delay: None).state == "refused"
     assert len(server.requests) == 2
@@ -79,7 +80,7 @@ def test_flush_keeps_what_could_not_be_sent_and_forgets_the_rest(tmp_path, serve
 def test_a_refused_report_is_dropped_and_told_and_its_spend_stays(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
-    server.statuses = [422]
+    server.statuses, server.refusals = [422], {422: problem("report-invalid", STUDY.digest)}
     flushed = device.flush(attempts=3)
     assert "422" in flushed.refused[0]
     assert device.ledger.queued() == []

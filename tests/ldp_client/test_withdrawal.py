@@ -7,7 +7,7 @@ from ldp_client.upload import Outcome
 from schemas import Study
 from schemas.errors import AlreadyAnsweredError, RefusedError
 from tests import studies
-from tests.ldp_client.devices import Server, consenting
+from tests.ldp_client.devices import Server, consenting, problem
 
 STUDY = Study(studies.document(studies.YES_NO))
 YES = {"ever": True}
@@ -79,7 +79,7 @@ def test_a_report_that_was_refused_after_its_acknowledgement_was_lost_is_deleted
     body = device.ledger.queued()[0].body
     server.statuses = [503]
     device.flush(attempts=1)
-    server.statuses = [final]
+    server.statuses, server.refusals = [final], {final: problem("report-invalid", STUDY.digest)}
     assert len(device.flush(attempts=1).refused) == 1
     assert device.ledger.queued() == []
     assert device.flush().refused == []

@@ -11,6 +11,7 @@ from collector.secure_sum.aggregator import close_study
 from ldp_client import Device
 from ldp_client.batch import perturb_file
 from schemas.errors import AlreadyAnsweredError, RefusedError
+from tests.ldp_client.devices import problem
 from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, build_study
 
 
@@ -112,8 +113,19 @@ def test_a_share_that_left_is_deleted_though_another_node_refused_its_own(networ
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
     device.answer(study, {"ever": True}, INVITATION)
-    network.nodes[1].trouble = lambda _environment: Response(status=404)
+    invalid = problem("report-invalid", study.digest)[1]
+
+    def refuse(environment):
+        # Who it is, and that it has published the study, it says itself.
+        if environment["REQUEST_METHOD"] == "GET":
+            return None
+        identity = dict(network.nodes[1].app.extensions["ldpkit"].headers)["LDPKit-Collector"]
+        headers = {"LDPKit-Collector": identity, "Content-Type": "application/problem+json"}
+        return Response(invalid, 422, headers)
+
+    network.nodes[1].trouble = refuse
     assert len(device.flush(attempts=1).refused) == 1
+    network.nodes[1].trouble = None
     assert held(network) == [1, 0, 1]
     assert device.withdraw(study.id) == 1
     assert device.flush().deleted == 1

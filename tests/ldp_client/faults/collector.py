@@ -23,7 +23,10 @@ class _Handler(BaseHTTPRequestHandler):
         with self.log.open("a") as file:
             file.write(json.dumps([self.command, self.path, body]) + "\n")
         self.send_response(200)
+        self.send_header("Content-Type", "application/json")
         self.end_headers()
+        result = "stored" if self.command == "PUT" else "withdrawn"
+        self.wfile.write(json.dumps({"id": self.path.rsplit("/", 1)[1], "result": result}).encode())
 
     do_PUT = do_DELETE = answer  # noqa: N815
 

@@ -39,20 +39,20 @@ def at_statement(point: int) -> None:
 
 def at_request(point: int) -> None:
     """An odd point: before a request; an even one: the collector has it, the device does not know."""
-    seen, opened = [0], upload.open_url
+    seen, opened = [0], upload.exchange
 
     def boundary() -> None:
         seen[0] += 1
         if seen[0] == point:
             os._exit(KILLED)
 
-    def open_url(request: Any) -> Any:
+    def exchange(request: Any) -> Any:
         boundary()
         response = opened(request)
         boundary()
         return response
 
-    upload.open_url = open_url
+    upload.exchange = exchange
 
 
 def at_write(point: int) -> None:

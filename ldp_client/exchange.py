@@ -1,0 +1,202 @@
+"""One HTTP request and its whole answer, within one deadline.
+
+TLS certificates are verified. A redirect is followed within the same host and port only, never from
+https to http. Nothing for this machine goes through a proxy; what leaves it is https, of which a proxy that
+`https_proxy` names sees the host and the port.
+"""
+
+import contextlib
+import threading
+import urllib.error
+import urllib.request
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import SHUT_RDWR
+from urllib.parse import urljoin, urlsplit
+
+from schemas.errors import TransferError
+from schemas.fields import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from email.message import Message
+    from typing import IO, Any, Optional
+
+# For name, connection, headers and body together, redirects included; and for each wait for the network.
+DEADLINE_SECONDS = 20.0
+TIMEOUT_SECONDS = 10.0
+MOST_REDIRECTS = 5
+MOST_BYTES = 1 << 16
+# A longer text of an error is cut.
+MOST_CHARACTERS = 160
+# Redirects, and those that keep the method and the body.
+REDIRECTS = (301, 302, 303, 307, 308)
+KEEPING = (307, 308)
+LOOPBACK = ("localhost", "::1")
+
+
+class Answer:
+    """status, headers; body: at most one byte more than was asked for."""
+
+    def __init__(self, status: int, headers: "Message", body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+def exchange(request: urllib.request.Request, most: int = MOST_BYTES, seconds: float = 0.0) -> Answer:
+    """The answer to a request, whatever its status. Raises TransferError, in one clean line.
+
+    When `seconds` (DEADLINE_SECONDS if 0) are over nothing more is sent, however slowly the server goes on.
+    """
+    running = _Running(request, most)
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    thread.join(seconds or DEADLINE_SECONDS)
+    if thread.is_alive():
+        running.stop()
+        raise TransferError(f"no whole answer in {seconds or DEADLINE_SECONDS:g} s")
+    return running.result()
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL leads to this machine."""
+    host = urlsplit(url).hostname or ""
+    return host in LOOPBACK or host.startswith("127.")
+
+
+class _Running:
+    """One exchange in a thread of its own: looking a name up cannot be broken off in any other way."""
+
+    def __init__(self, request: urllib.request.Request, most: int) -> None:
+        self._request = request
+        self._most = most
+        self._lock = threading.Lock()
+        self._socket: "Optional[socket.socket]" = None
+        self._stopped = False
+        self._answer: "Optional[Answer]" = None
+        self._error: "Optional[Exception]" = None
+
+    def run(self) -> None:
+        try:
+            self._answer = self._follow()
+        except Exception as error:
+            self._error = error
+
+    def result(self) -> Answer:
+        if self._answer is not None:
+            return self._answer
+        if isinstance(self._error, (OSError, HTTPException)):
+            reason = getattr(self._error, "reason", None) or self._error
+            raise TransferError(printable(reason, MOST_CHARACTERS)) from None
+        if isinstance(self._error, ValueError):
+            # Not in its words: they repeat what goes along in a header.
+            raise TransferError("its address, or what goes along, cannot be sent") from None
+        assert self._error is not None
+        raise self._error
+
+    def hold(self, connected: "socket.socket") -> None:
+        """Nothing has been sent yet. Raises OSError when the deadline has passed."""
+        with self._lock:
+            self._socket = connected
+            if self._stopped:
+                raise OSError("the deadline has passed")
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    self._socket.shutdown(SHUT_RDWR)
+
+    def _follow(self) -> Answer:
+        proxies: "Optional[dict[str, str]]" = {} if is_loopback(self._request.full_url) else None
+        handlers = [urllib.request.ProxyHandler(proxies), _Http(self.hold), _Https(self.hold), _NoRedirects()]
+        opener = urllib.request.build_opener(*handlers)
+        request: "Optional[urllib.request.Request]" = self._request
+        for _ in range(MOST_REDIRECTS + 1):
+            assert request is not None
+            try:
+                response: "Any" = opener.open(request, timeout=TIMEOUT_SECONDS)
+            except urllib.error.HTTPError as error:
+                response = error
+            with response:
+                moved = _moved(request, response.getcode(), response.headers.get("Location"))
+                if moved is None:
+                    return Answer(response.getcode(), response.headers, response.read(self._most + 1))
+            request = moved
+        raise TransferError(f"more than {MOST_REDIRECTS} redirects")
+
+
+def _moved(
+    request: urllib.request.Request, status: int, location: "Optional[str]"
+) -> "Optional[urllib.request.Request]":
+    """The request to make instead, None where the answer is the last one."""
+    keeps = status in KEEPING or (status in REDIRECTS and request.get_method() == "GET")
+    if not keeps or not location:
+        return None
+    url = urljoin(request.full_url, location)
+    if not _stays(request.full_url, url):
+        return None
+    moved = urllib.request.Request(url, request.data, method=request.get_method())
+    moved.headers.update(request.headers)
+    return moved
+
+
+def _stays(old: str, new: str) -> bool:
+    before, after = urlsplit(old), urlsplit(new)
+    kept = ("https",) if before.scheme == "https" else ("http", "https")
+    return after.netloc.lower() == before.netloc.lower() and after.scheme in kept
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """urllib would read all of a redirect's answer, however long it is."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,  # noqa: ARG002
+        fp: "IO[bytes]",  # noqa: ARG002
+        code: int,  # noqa: ARG002
+        msg: str,  # noqa: ARG002
+        headers: "Message",  # noqa: ARG002
+        newurl: str,  # noqa: ARG002
+    ) -> None:
+        return None
+
+
+class _Connection(HTTPConnection):
+    def __init__(self, *arguments: "Any", hold: "Any", **options: "Any") -> None:
+        super().__init__(*arguments, **options)
+        self._hold = hold
+
+    def connect(self) -> None:
+        super().connect()
+        self._hold(self.sock)
+
+
+class _SecureConnection(HTTPSConnection):
+    def __init__(self, *arguments: "Any", hold: "Any", **options: "Any") -> None:
+        super().__init__(*arguments, **options)
+        self._hold = hold
+
+    def connect(self) -> None:
+        super().connect()
+        self._hold(self.sock)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, hold: "Any") -> None:
+        super().__init__()
+        self._hold = hold
+
+    def http_open(self, req: urllib.request.Request) -> "Any":
+        return self.do_open(_Connection, req, hold=self._hold)  # type: ignore[arg-type]
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, hold: "Any") -> None:
+        super().__init__()
+        self._hold = hold
+
+    def https_open(self, req: urllib.request.Request) -> "Any":
+        return self.do_open(_SecureConnection, req, hold=self._hold)  # type: ignore[arg-type]

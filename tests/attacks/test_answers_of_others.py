@@ -1,0 +1,219 @@
+"""Proxies, captive portals and other collectors answer an upload or a withdrawal in the collector's place."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from ldp_client import refusals
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import IDENTITY, Server, consenting, problem
+
+STUDY = Study(studies.document(studies.YES_NO))
+HTML = ("text/html", "<html>\x1b[31mLog in</html>")
+STATUSES = [
+    200,
+    201,
+    204,
+    302,
+    400,
+    401,
+    403,
+    404,
+    405,
+    407,
+    409,
+    410,
+    411,
+    413,
+    415,
+    418,
+    422,
+    426,
+    431,
+    451,
+]
+
+
+@pytest.fixture
+def server():
+    with Server(STUDY.canonical()) as server:
+        yield server
+
+
+def answered(folder, server, study=STUDY):
+    device = consenting(folder, "4", server.url)
+    server.content = study.canonical()
+    device.fetch(study.id)
+    report_id = device.answer(study, {"ever": True})
+    return device, report_id
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_no_page_settles_an_upload_or_a_withdrawal(tmp_path, server, status):
+    device, _ = answered(tmp_path, server)
+    server.refusals = {status: HTML}
+    server.statuses = [status]
+    flushed = device.flush(attempts=1)
+    assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
+    assert str(status) in flushed.reason
+    assert "\x1b" not in flushed.reason
+    assert len(device.ledger.queued()) == 1
+    server.refusals = {}
+    assert device.flush(attempts=1).sent == 1
+    device.withdraw(STUDY.id)
+    server.refusals = {status: HTML}
+    server.statuses = [status]
+    flushed = device.flush(attempts=1)
+    assert (flushed.deleted, flushed.undeleted) == (0, 1)
+    server.refusals = {}
+    assert device.flush(attempts=1).deleted == 1
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        "",
+        "{}",
+        "[1]",
+        '{"id":"' + "0" * 32 + '","result":"stored"}',
+        '{"id":"ID","result":"withdrawn"}',
+        '{"id":"ID"}',
+        "[" * 100_000,
+    ],
+)
+def test_no_other_json_is_a_receipt(tmp_path, server, receipt):
+    device, report_id = answered(tmp_path, server)
+    server.refusals = {200: ("application/json", receipt.replace("ID", report_id))}
+    assert device.flush(attempts=1).waiting == 1
+    server.refusals = {}
+    assert device.flush(attempts=1).sent == 1
+
+
+REFUSALS = ["report-invalid", "report-conflict", "report-withdrawn", "study-closed", "study-unknown"]
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.parametrize("digest", ["", "ab" * 32])
+def test_a_refusal_about_another_study_drops_nothing(tmp_path, server, name, digest):
+    device, _ = answered(tmp_path, server)
+    server.refusals = {410: problem(name, digest)}
+    server.statuses = [410]
+    flushed = device.flush(attempts=1)
+    assert (flushed.waiting, flushed.refused) == (1, [])
+    assert name in flushed.reason
+    assert device.flush(attempts=1).sent == 1
+
+
+@pytest.mark.parametrize("answer", ["refusal", "receipt"])
+def test_another_collector_at_the_same_address_settles_nothing(tmp_path, server, answer):
+    """As when an operator starts it on the wrong database, in which that study was published too."""
+    device, _ = answered(tmp_path, server)
+    server.identity = "f" * 32
+    if answer == "refusal":
+        server.refusals, server.statuses = {410: problem("report-withdrawn", STUDY.digest)}, [410]
+    flushed = device.flush(attempts=1)
+    assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
+    assert "another collector" in flushed.reason
+    server.identity = IDENTITY
+    assert device.flush(attempts=1).sent == 1
+    device.withdraw(STUDY.id)
+    server.identity = "f" * 32
+    assert device.flush(attempts=1).undeleted == 1
+    device.fetch(STUDY.id)
+    assert device.flush(attempts=1).undeleted == 1
+    server.identity = IDENTITY
+    assert device.flush(attempts=1).deleted == 1
+
+
+def test_its_own_collector_has_the_last_word(tmp_path, server):
+    device, report_id = answered(tmp_path, server)
+    server.refusals, server.statuses = {410: problem("report-withdrawn", STUDY.digest)}, [410]
+    (refused,) = device.flush(attempts=1).refused
+    assert report_id in refused
+    assert "report-withdrawn" in refused
+
+
+def test_who_published_a_study_that_came_otherwise_is_asked(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, {"ever": True})
+    refusal = {410: problem("report-withdrawn", STUDY.digest)}
+    server.refusals, server.statuses, server.content = refusal, [410], b"{}"
+    assert device.flush(attempts=1).waiting == 1
+    server.statuses, server.content = [410], STUDY.canonical()
+    assert len(device.flush(attempts=1).refused) == 1
+    assert server.asked("GET") == ["/v1/studies/survey?version=1"] * 2
+
+
+def test_a_second_collector_with_a_study_of_that_id_takes_nothing_for_itself(tmp_path, server):
+    device, _ = answered(tmp_path, server)
+    other = Study(studies.document(studies.YES_NO, title="Another"))
+    server.identity, server.content = "e" * 32, other.canonical()
+    server.refusals, server.statuses = {422: problem("report-invalid", other.digest)}, [422]
+    assert device.flush(attempts=1).waiting == 1
+
+
+@pytest.mark.parametrize(
+    ("shift", "collectors_shift", "final"),
+    [
+        (-1, None, False),
+        (29, None, False),
+        (31, None, True),
+        (31, -11, False),
+        (20, 900, False),
+        (31, 31, True),
+    ],
+)
+def test_a_closed_study_is_over_thirty_days_after_its_last_day_by_both_clocks(
+    tmp_path, server, monkeypatch, shift, collectors_shift, final
+):
+    last = date.today()
+    study = Study(studies.document(studies.YES_NO, closes=last.isoformat()))
+    device, _ = answered(tmp_path, server, study)
+
+    class Today(date):
+        @classmethod
+        def today(cls):
+            return last + timedelta(shift)
+
+    monkeypatch.setattr(refusals, "date", Today)
+    if collectors_shift is not None:
+        from datetime import datetime, timezone
+
+        moment = datetime(last.year, last.month, last.day, 12, tzinfo=timezone.utc)
+        monkeypatch.setattr(
+            "http.server.BaseHTTPRequestHandler.date_time_string",
+            lambda *_: format_datetime(moment + timedelta(collectors_shift), usegmt=True),
+        )
+    else:
+        monkeypatch.setattr("http.server.BaseHTTPRequestHandler.date_time_string", lambda *_: "never")
+    server.refusals, server.statuses = {410: problem("study-closed", study.digest)}, [410]
+    flushed = device.flush(attempts=1)
+    assert (len(flushed.refused), flushed.waiting) == (int(final), int(not final))
+    if not final:
+        assert (last + timedelta(30)).isoformat() in flushed.reason
+        assert device.withdraw(study.id) == 1
+
+
+def test_a_study_without_a_last_day_that_is_closed_keeps_its_reports(tmp_path, server):
+    device, _ = answered(tmp_path, server)
+    server.refusals, server.statuses = {410: problem("study-closed", STUDY.digest)}, [410]
+    flushed = device.flush(attempts=1)
+    assert (flushed.refused, flushed.waiting) == ([], 1)
+    assert "until the study takes it or the person withdraws" in flushed.reason
+
+
+def test_what_a_server_says_is_cut_and_clean(tmp_path, server):
+    device, _ = answered(tmp_path, server)
+    said = json.dumps(
+        {"type": "urn:ldpkit:problem:x\x1b[2J", "detail": "\x1b]0;owned\x07\r\n" + "x" * 10_000}
+    )
+    server.refusals, server.statuses = {400: ("application/problem+json", said)}, [400]
+    reason = device.flush(attempts=1).reason
+    assert reason.isprintable()
+    assert reason.isascii()
+    assert len(reason) < 300

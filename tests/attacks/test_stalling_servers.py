@@ -1,0 +1,172 @@
+"""A server stalls, sends a byte a second, redirects in circles or breaks off, to hold a device up."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+
+from ldp_client import exchange, sending
+from ldp_client.upload import put_report
+from schemas import Study
+from schemas.errors import TransferError
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO))
+OTHER = Study(studies.document(studies.YES_NO, id="other"))
+YES = {"ever": True}
+
+
+@contextlib.contextmanager
+def raw_server(answer):
+    """answer: called with each connection, in a thread."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=answer_quietly, args=(connection,), daemon=True).start()
+
+    def answer_quietly(connection):
+        with connection, contextlib.suppress(OSError):
+            connection.recv(1 << 16)
+            answer(connection)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.close()
+
+
+def silent(_connection):
+    time.sleep(5)
+
+
+def dripping_headers(connection):
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    for number in range(100):
+        connection.sendall(f"X-{number}: x\r\n".encode())
+        time.sleep(0.05)
+
+
+def dripping_body(connection):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(100):
+        connection.sendall(b" ")
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("answer", [silent, dripping_headers, dripping_body])
+def test_the_whole_request_has_one_deadline(tmp_path, monkeypatch, answer):
+    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.5)
+    with raw_server(answer) as url:
+        device = consenting(tmp_path, "4", url)
+        device.answer(STUDY, YES)
+        start = time.monotonic()
+        flushed = device.flush(attempts=1)
+        with pytest.raises(TransferError, match="no whole answer in"):
+            device.fetch("survey")
+        assert time.monotonic() - start < 4
+    assert flushed.waiting == 1
+    assert "no whole answer in" in flushed.reason
+    assert len(device.ledger.queued()) == 1
+
+
+def test_nothing_leaves_after_the_deadline(monkeypatch):
+    """The connection comes about too late: a deletion may have been sent meanwhile."""
+    received = []
+    connect = exchange.HTTPConnection.connect
+
+    def late(connection):
+        time.sleep(0.5)
+        connect(connection)
+
+    monkeypatch.setattr(exchange.HTTPConnection, "connect", late)
+    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.1)
+    with Server() as server:
+        assert put_report(f"{server.url}/x", "{}").state == "waiting"
+        time.sleep(1)
+        received += server.requests
+    assert received == []
+
+
+def test_a_circle_of_redirects_is_left(tmp_path):
+    with Server(STUDY.canonical()) as server:
+        device = consenting(tmp_path, "4", server.url)
+        device.answer(STUDY, YES)
+        server.headers = {"Location": "/again"}
+        server.statuses = [307] * 50
+        flushed = device.flush(attempts=1)
+        assert flushed.waiting == 1
+        assert "redirects" in flushed.reason
+        with pytest.raises(TransferError, match="redirects"):
+            device.fetch("survey")
+        assert len(server.requests) <= 2 * (exchange.MOST_REDIRECTS + 1)
+        server.statuses, server.headers = [], {}
+        assert device.flush(attempts=1).sent == 1
+
+
+def test_one_bad_report_blocks_no_other_and_deletions_go_first(tmp_path, monkeypatch):
+    put = sending.put_report
+
+    def failing(url, body, invitation):
+        if "/survey/" in url:
+            raise ValueError("an odd one")
+        return put(url, body, invitation)
+
+    monkeypatch.setattr(sending, "put_report", failing)
+    third = Study(studies.document(studies.YES_NO, id="third"))
+    with Server() as server:
+        device = consenting(tmp_path, "4", server.url)
+        device.answer(third, YES)
+        assert device.flush(attempts=1).sent == 1
+        device.withdraw("third")
+        device.answer(STUDY, YES)
+        device.answer(OTHER, YES)
+        flushed = device.flush(attempts=1)
+        assert (flushed.sent, flushed.waiting, flushed.deleted) == (1, 1, 1)
+        assert "odd one" not in flushed.reason
+        assert [method for method, *_ in server.requests] == ["PUT", "DELETE", "PUT"]
+
+
+def test_a_flush_ends(tmp_path, monkeypatch):
+    """However many reports each stall for as long as one may."""
+    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr(sending, "LONGEST_FLUSH_SECONDS", 0.5)
+    with raw_server(silent) as url:
+        device = consenting(tmp_path, "4", url)
+        for number in range(12):
+            device.answer(
+                Study(studies.document(studies.with_epsilon(studies.YES_NO, "0.1"), id=f"s{number}")), YES
+            )
+        start = time.monotonic()
+        assert device.flush(attempts=1).waiting == 12
+        assert time.monotonic() - start < 3
+
+
+def test_an_endless_answer_is_not_read():
+    def endless(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+        for _ in range(3000):
+            connection.sendall(b" " * (1 << 16))
+
+    with raw_server(endless) as url:
+        assert put_report(f"{url}/x", "{}").state == "kept"
+
+
+def test_nothing_for_this_machine_goes_through_a_proxy(tmp_path, monkeypatch):
+    with Server() as proxy, Server(STUDY.canonical()) as server:
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+            monkeypatch.setenv(name.upper(), proxy.url)
+        device = consenting(tmp_path, "4", server.url)
+        device.answer(device.fetch("survey"), YES)
+        assert device.flush(attempts=1).sent == 1
+        assert proxy.requests == []
+        assert len(server.requests) == 2
