@@ -34,6 +34,7 @@ from collector.http.problems import (
     ProblemError,
 )
 from collector.storage.database import is_disk_full, one_line
+from collector.storage.queries import OtherReleaseError
 from schemas.errors import ReportError, StatementError, StudyError
 
 LOGGER = logging.getLogger("collector")
@@ -142,6 +143,12 @@ def _(error: SQLAlchemyError) -> ProblemError:
 @problem_of.register(ProgrammingError)
 def _(error: SQLAlchemyError) -> ProblemError:
     return problem_of.dispatch(Exception)(error)
+
+
+@problem_of.register
+def _(error: OtherReleaseError) -> ProblemError:
+    LOGGER.error("%s", error)
+    return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")
 
 
 def install(app: Flask) -> None:

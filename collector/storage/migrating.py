@@ -15,15 +15,12 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from collector.storage.database import Database, one_line
+from collector.storage.models import REVISION
 from schemas.errors import InputError
 
 SCRIPTS = "collector.storage:migrations"
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
-# The newest of the migrations: they are numbered.
-REVISION = max(
-    file.name[:4] for file in (Path(__file__).parent / "migrations" / "versions").glob("[0-9]*.py")
-)
 WHERE_ELSE = (
     "start in the folder that `ldpkit init` made, name its --database, or make a new one: ldpkit init"
 )

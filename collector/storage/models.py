@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+# The newest of the migrations: they are numbered.
+VERSIONS = Path(__file__).parent / "migrations" / "versions"
+REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))
 
 
 class Base(DeclarativeBase):

@@ -7,12 +7,24 @@ from datetime import date
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Connection, CursorResult, Table, bindparam, delete, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Table,
+    bindparam,
+    column,
+    delete,
+    func,
+    select,
+    table,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from collector.reports.packing import PackedReport
-from collector.storage.models import CollectorRow, DocumentRow, ReportRow, SignatureRow, StudyRow
+from collector.storage.models import REVISION, CollectorRow, DocumentRow, ReportRow, SignatureRow, StudyRow
 from schemas.signed import MOST_SIGNATURES, Signature
 
 SIGNATURES = cast(Table, SignatureRow.__table__)
@@ -27,6 +39,7 @@ STATE = select(
     STUDIES.c.closes,
     STUDIES.c.invited,
     STUDIES.c.spending,
+    select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
 ).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
 NEVER_PUBLISHED = 0
@@ -45,6 +58,10 @@ ON CONFLICT DO NOTHING RETURNING id
 HELD_BY_POSTGRESQL = """
 SELECT id, version, payloads FROM reports WHERE study = %(study)s AND id = ANY(%(ids)b::bytea[])
 """
+
+
+class OtherReleaseError(Exception):
+    """The database is another release's now: what this one stored there would be counted wrongly."""
 
 
 class PartlyHeldError(Exception):
@@ -102,10 +119,18 @@ def identity(session: Session) -> bytes:
 
 
 def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:
-    """A published study's state. keep: nobody else can change it until this transaction ends."""
+    """A published study's state. keep: nobody else can change it until this transaction ends.
+
+    Raises OtherReleaseError for what is to be changed.
+    """
     statement = STATE_KEPT if keep else STATE
     row = session.connection().execute(statement, {"study_id": study_id}).first()
-    return StudyState(*row) if row else None
+    if row is None:
+        return None
+    *state, revision = row
+    if keep and revision != REVISION:
+        raise OtherReleaseError(f"the database was migrated to {revision}: start its release")
+    return StudyState(*state)
 
 
 def locked_study(session: Session, study_id: str) -> StudyRow | None:

@@ -96,6 +96,21 @@ def test_nothing_migrates_under_a_server(database_url, make_harness, capsys):
     assert "is in use" in capsys.readouterr().err
 
 
+def test_a_server_stores_nothing_in_another_releases_database(make_harness, database_url, study, make_report):
+    """It was idle, and not connected, when `ldpkit admin migrate` looked for others."""
+    harness = make_harness(database=database_url)
+    harness.publish(study)
+    before, after = make_report(study), make_report(study)
+    assert harness.put(before).status_code == 201
+    with harness.collector.database.writing_connection() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    answer = harness.put(after)
+    assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
+    assert harness.post([after.to_document()]).status_code == 503
+    with harness.collector.database.engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM reports")).scalar_one() == 1
+
+
 def test_init_makes_a_place_once(elsewhere, capsys):
     assert main(["init"]) == 0
     settings = elsewhere / "ldpkit.toml"

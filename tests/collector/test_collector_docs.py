@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import socket
+import subprocess
+import sys
 from argparse import ArgumentParser
 from dataclasses import fields
 from pathlib import Path
@@ -42,6 +47,56 @@ def test_every_command_is_one(command):
 
 def test_there_are_commands_to_test():
     assert {line.split()[0] for line in commands()} >= {"serve", "admin", "backup", "export"}
+
+
+SHIM = """#!/bin/sh
+# The page's port may be in use here, and nobody sits at a terminal: nothing else of it is changed.
+case "$1" in
+  serve) set -- "$@" --port {port} ;;
+  export) set -- "$@" --from http://127.0.0.1:{port} ;;
+  answer) set -- "$@" --yes ;;
+esac
+exec {python} -m ldp_client.cli "$@"
+"""
+SESSION = ("On a laptop", "Keys", "Invitations", "Backups, deletion")
+
+
+def session_lines(heading):
+    """A section's shell block, as it stands there."""
+    section = TEXT.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return "".join(re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page's session calls curl")
+def test_the_session_works_word_for_word(tmp_path):
+    """An empty folder, two terminals, and every line of these sections in their order."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shim = tmp_path / "bin" / "ldpkit"
+    shim.parent.mkdir()
+    shim.write_text(SHIM.format(port=port, python=sys.executable))
+    shim.chmod(0o755)
+    place = tmp_path / "place"
+    place.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LDPKIT_")}
+    environment |= {"PATH": f"{shim.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
+    first, rest = session_lines(SESSION[0]).split("ldpkit serve\n")
+    assert first == "pip install 'ldpkit[collector]'\nldpkit init\n"
+    script = rest + "".join(map(session_lines, SESSION[1:]))
+    script = script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{port}")
+    options = {"cwd": place, "env": environment, "text": True}
+    subprocess.run(["sh", "-ec", "ldpkit init"], check=True, capture_output=True, **options)
+    with subprocess.Popen(["sh", "-c", "exec ldpkit serve"], stderr=subprocess.PIPE, **options) as server:
+        try:
+            assert "listens on" in server.stderr.readline()
+            done = subprocess.run(["sh", "-exc", script], capture_output=True, check=False, **options)
+        finally:
+            server.terminate()
+    assert done.returncode == 0, done.stderr
+    assert "habits\tversion 1\t… to …\t1 report\n" in done.stdout
+    assert "1 report deleted" in done.stdout
+    assert (place / "backup-1.sqlite3").stat().st_mode & 0o077 == 0
 
 
 def test_the_statuses_of_overload_and_faults_are_the_problems():
