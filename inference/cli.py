@@ -10,7 +10,7 @@ from inference import design_cli
 from inference.design_cli import SAME_NUMBERS, tell
 from inference.methods import NAMES
 from inference.projection.cli import add_project
-from ldp_client.commands import EXIT_NOT_TRUSTED, add_command
+from ldp_client.commands import EXIT_NOT_TRUSTED, add_command, visible
 from ldp_client.documents import load_study
 
 if TYPE_CHECKING:
@@ -138,6 +138,6 @@ def print_verdicts(posteriors: dict[str, Posterior]) -> None:
         width = max(map(len, rows))
         for row_name, row in rows.items():
             numbers = f"{row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}"
-            print(f"  {row_name:{width}} {numbers}")
+            print(f"  {visible(row_name):{width}} {numbers}")
         for line in posterior.diagnostics.notes:
-            print(f"  {line}")
+            print(f"  {visible(line)}")

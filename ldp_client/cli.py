@@ -8,7 +8,7 @@ import signal
 import sys
 from importlib.metadata import entry_points, version
 
-from ldp_client.commands import add_command
+from ldp_client.commands import add_command, visible
 from ldp_client.counting import counted
 from ldp_client.device_cli import add_device
 from ldp_client.documents import load_study
@@ -52,7 +52,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         code: int = parsed.run(parsed)
         return code
     except LdpkitError as error:
-        print(f"ldpkit: {error}", file=sys.stderr)
+        _tell(visible(f"ldpkit: {error}"))
         return EXIT_BAD_INPUT
     except ModuleNotFoundError as error:
         return _missing_extra(error)
@@ -98,13 +98,17 @@ def _command_groups() -> "list[EntryPoint]":
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register study check, keygen and sign, perturb, audit, answer and withdraw."""
+    """Register study check, digest, keygen and sign, perturb, audit, answer and withdraw."""
     study = add_command(subparsers, "study", "look at study documents, and sign them")
     actions = study.add_subparsers(required=True, metavar="ACTION")
     text = "validate a study; print its true epsilon, its noise, and what that means"
     check = add_command(actions, "check", text, "study check study.json")
     check.add_argument("study", metavar="STUDY.json")
     check.set_defaults(run=run_study_check)
+    text = "print a study's digest, to publish it or to compare it with a published one"
+    digest = add_command(actions, "digest", text, "study digest study.json")
+    digest.add_argument("study", metavar="STUDY.json")
+    digest.set_defaults(run=run_study_digest)
 
     text = "add device-side noise to a file of answers, or to a table"
     perturb = add_command(subparsers, "perturb", text, "perturb study.json answers.csv --out reports.ndjson")
@@ -131,9 +135,18 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json"""
-    from ldp_client.wording import describe
+    from ldp_client.wording import describe, warnings_of
 
-    print("\n".join(describe(load_study(arguments.study))))
+    study = load_study(arguments.study)
+    print("\n".join(describe(study)))
+    for line in warnings_of(study):
+        _tell(line)
+    return 0
+
+
+def run_study_digest(arguments: argparse.Namespace) -> int:
+    """ldpkit study digest STUDY.json"""
+    print(load_study(arguments.study).digest)
     return 0
 
 

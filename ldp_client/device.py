@@ -48,6 +48,8 @@ class Device:
     send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
     nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a study
     names it, https://host#KEYS. All nodes of a study must be among them; without any, none is answered.
+    known_digests: digests of studies that were published where all can see them; any other study is refused,
+    as it may have been made for this person alone (None: any).
     Raises LedgerError if the ledger cannot be used, InputError for a bad argument, RefusedError for a
     collector that is not allowed.
     """
@@ -65,9 +67,16 @@ class Device:
         require_consent: bool = True,
         send_window: float = 0.0,
         nodes: "Sequence[str]" = (),
+        known_digests: "Optional[Sequence[str]]" = None,
     ) -> None:
         self.policy = Policy(
-            max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys, nodes
+            max_epsilon,
+            max_epsilon_per_study,
+            max_delta,
+            allowed_hosts,
+            signing_keys,
+            nodes,
+            known_digests,
         )
         self.collector = "" if collector is None else self.policy.base_url(collector)
         self.require_consent = require_consent
@@ -100,13 +109,18 @@ class Device:
         plain, key_id = (study.study, "") if isinstance(study, SignedStudy) else (study, "")
         if isinstance(study, SignedStudy) and self.policy.keys:
             key_id = verify_study(study, self.policy.keys).id
+        self.policy.refuse_unpublished(plain)
         with self.ledger.writing() as connection:
             note_version(connection, plain, key_id)
             refuse_unsigned(connection, plain, self.policy.keys)
         return plain
 
     def consent(self, study: "Study") -> None:
-        """Record durably that the person agrees to answer exactly this study, to this version of it."""
+        """Record durably that the person agrees to answer exactly this study, to this version of it.
+
+        Show its digest to who wants to compare it with others': a document of its own for each person would
+        tell whose report is whose.
+        """
         with self.ledger.writing() as connection:
             note_consent(connection, study, date.today())
 
@@ -130,6 +144,7 @@ class Device:
             invite(connection, study_id, invitation)
 
     def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
+        self.policy.refuse_unpublished(study)
         note_version(connection, study)
         refuse_unsigned(connection, study, self.policy.keys)
         for node in study.route.nodes if study.route else ():

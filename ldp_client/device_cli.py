@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from ldp_client.commands import add_command
+from ldp_client.commands import add_command, visible
 from ldp_client.counting import counted
 from schemas.errors import AlreadyAnsweredError, InputError
 
@@ -33,6 +33,9 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
     answer.add_argument(
         "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
+    )
+    answer.add_argument(
+        "--digest", action="append", default=[], metavar="HEX", help="take studies of this digest only"
     )
     answer.add_argument("--invitation", default="", help="for a study that takes invited reports only")
     answer.add_argument("--yes", action="store_true", help="I consent: do not ask")
@@ -66,17 +69,27 @@ def default_folder() -> str:
 
 def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
+    from ldp_client.answering import quantise_answers
     from ldp_client.device import Device
     from ldp_client.fetch import split_study_url
+    from ldp_client.terms import terms_of
 
     collector, study_id = split_study_url(arguments.study_url)
     device = Device(
-        arguments.folder, arguments.max_epsilon, collector, signing_keys=arguments.key, nodes=arguments.node
+        arguments.folder,
+        arguments.max_epsilon,
+        collector,
+        signing_keys=arguments.key,
+        nodes=arguments.node,
+        known_digests=arguments.digest or None,
     )
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
+    if study.unit != "holder":
+        # Before anybody is asked, and anything written.
+        quantise_answers(study, terms_of(study).mechanisms, answers)
     if not arguments.yes:
-        _ask_for_consent(study)
+        _ask_for_consent(study, device.collector)
     device.consent(study)
     try:
         report_id = device.answer(study, answers, arguments.invitation)
@@ -117,13 +130,13 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     return _flush(device)
 
 
-def _ask_for_consent(study: "Study") -> None:
+def _ask_for_consent(study: "Study", collector: str) -> None:
     """Say what would happen and wait for a yes. Raises InputError for anything else."""
-    from ldp_client.wording import describe
+    from ldp_client.wording import describe, warnings_of
 
     if not sys.stdin.isatty():
         raise InputError("nobody is there to consent: say --yes")
-    print("\n".join(describe(study)))
+    print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings_of(study)]))
     if input("Send these answers, with this noise? [y/N] ").strip().lower() not in ("y", "yes"):
         raise InputError("no consent: nothing was answered")
 
@@ -132,10 +145,11 @@ def _flush(device: "Device") -> int:
     """Flush and say what happened; the exit code is 1 when a report was refused or something still waits."""
     flushed = device.flush()
     for line in flushed.refused:
-        print(f"refused: {line}", file=sys.stderr)
+        print(visible(f"refused: {line}"), file=sys.stderr)
     waiting = flushed.waiting + flushed.undeleted
     if waiting:
-        print(f"{counted(waiting, 'report')} waiting: {flushed.reason}; run again to send", file=sys.stderr)
+        line = f"{counted(waiting, 'report')} waiting: {flushed.reason}; run again to send"
+        print(visible(line), file=sys.stderr)
     print(f"{counted(flushed.sent, 'report')} sent, {flushed.deleted} deleted")
     return 1 if flushed.refused or waiting else 0
 

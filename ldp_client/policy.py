@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
+    from schemas.study import Study
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -37,6 +39,7 @@ class Policy:
         allowed_hosts: "Optional[Sequence[str]]",
         signing_keys: "Sequence[str | os.PathLike[str]]",
         nodes: "Sequence[str]" = (),
+        known_digests: "Optional[Sequence[str]]" = None,
     ) -> None:
         life = _above_zero("max_epsilon", max_epsilon)
         per_study = max_epsilon if max_epsilon_per_study is None else max_epsilon_per_study
@@ -47,6 +50,15 @@ class Policy:
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
         self.keys = [load_public_key(key) for key in _listed("signing_keys", signing_keys)]
         self.nodes = TrustedNodes(_listed("nodes", nodes))
+        known = None if known_digests is None else _listed("known_digests", known_digests)
+        self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
+
+    def refuse_unpublished(self, study: "Study") -> None:
+        """Raises RefusedError where digests are known and the study has another: perhaps for one person."""
+        if self.known_digests is not None and study.digest not in self.known_digests:
+            raise RefusedError(
+                f"study {study.id}, version {study.version}: its digest {study.digest} is not a published one"
+            )
 
     def node_url(self, text: str) -> str:
         """`base_url` of a node of a secure sum, which the owner has to trust besides. Raises RefusedError."""

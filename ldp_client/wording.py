@@ -3,18 +3,23 @@
 from binascii import hexlify
 from math import exp, floor, log10
 
+from ldp_client.commands import visible
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.base import rounded_up
 from ldp_client.priors_in_words import prior_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from schemas.study import Study
+    from schemas.study import Field, Question, Study
 
 
 # What a division of floats may lose; and the digits that privacy is shown with.
 ROUNDING = 1e-12
 DIGITS = 12
+# Above it a report nearly is the answer: 99.97 % sure at 8.
+HARDLY_PRIVATE = 8
+# So many labels are shown to a person.
+MOST_CHOICES = 50
 
 
 def odds(epsilon: float, delta: float = 0.0) -> str:
@@ -78,7 +83,8 @@ def describe(study: "Study") -> "list[str]":
     days = f"{study.opens or 'any time'} to {study.closes or 'any time'}"
     lines = [
         *_route(study),
-        f"{_on_one_line(study.title)} ({study.id}, version {study.version})",
+        f"{visible(study.title)} ({study.id}, version {study.version})",
+        *([f"purpose: {visible(study.purpose)}"] if study.purpose else []),
         f"open: {days}",
         f"digest: {study.digest}",
         *_unit(study),
@@ -89,7 +95,8 @@ def describe(study: "Study") -> "list[str]":
         delta = f", delta {rounded_up(float(privacy.delta), DIGITS)}" if float(privacy.delta) else ""
         lines += [
             "",
-            f"{question.id}: {_on_one_line(question.text or question.ask)}",
+            f"{question.id}: {visible(question.text or question.ask)}",
+            f"  answers: {_answers(question)}",
             f"  {mechanism.name}: true epsilon {rounded_up(float(privacy.epsilon), DIGITS)}{delta}",
             f"  {mechanism.in_words()}",
             f"  {odds_of(study, float(privacy.epsilon), float(privacy.delta))}",
@@ -98,9 +105,40 @@ def describe(study: "Study") -> "list[str]":
     return [*lines, "", _total(study)]
 
 
-def _on_one_line(text: str) -> str:
-    """A study's words without line breaks and control characters, which could pass for lines of ours."""
-    return "".join([character if character.isprintable() else " " for character in text])
+def _answers(question: "Question") -> str:
+    """What a person can answer: bounds, choices, or the fields of a record."""
+    if question.response is not None:
+        return ", ".join(
+            [f"{field.id} {_bounds(field)}" for field in (*question.features, question.response)]
+        )
+    if not question.choices:
+        return _bounds(question)
+    if question.numbered:
+        return f"a whole number from 0 to {len(question.choices) - 1}"
+    shown = [visible(str(label)) for label in question.choices[:MOST_CHOICES]]
+    more = len(question.choices) - len(shown)
+    return " | ".join(shown) + (f" | and {more} more" if more else "")
+
+
+def _bounds(asked: "Question | Field") -> str:
+    if asked.bounds is None:
+        return "yes or no"
+    return f"from {asked.bounds[0]} to {asked.bounds[1]}"
+
+
+def warnings_of(study: "Study") -> "list[str]":
+    """A line for each question whose noise hides hardly anything, with how sure somebody can be."""
+    lines = []
+    for question in study.questions:
+        epsilon = float(mechanism_for(question).privacy.epsilon)
+        if epsilon > HARDLY_PRIVATE:
+            _, likely, _ = _factors(epsilon, 0.0)
+            lines.append(
+                f"warning: {question.id}: epsilon {rounded_up(epsilon, 4)} is hardly any privacy: who "
+                f"thought two answers equally likely before can be {likely} sure of the true one after. "
+                f"1 is usual, {HARDLY_PRIVATE} the most that protects at all"
+            )
+    return lines
 
 
 def _unit(study: "Study") -> "list[str]":

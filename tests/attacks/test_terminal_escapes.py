@@ -1,0 +1,55 @@
+"""Control characters from elsewhere (a study, a server, a file's name) act on a reader's terminal."""
+
+import json
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.commands import visible
+from ldp_client.wording import describe
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server
+
+CLEAR = "\x1b[2J\x1b[1;1H\x9b8m\u202e\r\n\x07"
+
+
+def is_plain(text):
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+def test_they_are_shown_as_their_escapes():
+    assert visible("a\x1b[8mb\n\u202ec ε…") == "a\\x1b[8mb\\n\\u202ec ε…"
+
+
+def test_in_every_text_of_a_study(tmp_path, capsys):
+    question = {**studies.CHOICE, "text": CLEAR, "choices": ["a" + CLEAR, "b"]}
+    document = studies.document(question, title=CLEAR, purpose=CLEAR)
+    lines = describe(Study(document))
+    assert all(line.isprintable() for line in lines)
+    (tmp_path / "study.json").write_text(json.dumps(document))
+    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert is_plain(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("text", [CLEAR, "x" + CLEAR])
+def test_in_what_a_server_says(tmp_path, capsys, text):
+    problem = {"type": "urn:ldpkit:report-invalid", "title": text, "detail": text}
+    study = Study(studies.document(studies.YES_NO))
+    with Server(content=study.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        server.statuses = [200, 400]
+        server.headers = {"X-Odd": "1"}
+        assert main(["answer", url, "--folder", str(tmp_path), "--yes", "--set", "ever=yes"]) != 2
+        server.content = json.dumps(problem).encode()
+        main(["answer", url, "--folder", str(tmp_path / "other"), "--yes", "--set", "ever=yes"])
+    told = capsys.readouterr()
+    assert is_plain(told.err)
+    assert is_plain(told.out)
+
+
+def test_in_the_line_of_an_error(capsys, tmp_path):
+    assert main(["study", "check", str(tmp_path / f"a{CLEAR.strip()}b")]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert is_plain(told)

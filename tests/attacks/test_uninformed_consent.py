@@ -1,0 +1,67 @@
+"""A person agrees to what was not shown, to an epsilon that hides nothing, or to a document of their own."""
+
+import json
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.cli import main
+from schemas import Study
+from schemas.errors import RefusedError
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+QUESTION = {**studies.ONE_OF, "text": "What are you?", "choices": ["a spy", "a thief"]}
+WEAK = studies.with_epsilon(studies.NUMBER, "64")
+
+
+def asked(tmp_path, monkeypatch, capsys, *questions, **fields):
+    study = Study(studies.document(*questions, **fields))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    with Server(study.canonical()) as server:
+        arguments = ["--set", "colour=a spy", "--set", "hours=3", "--folder", str(tmp_path)]
+        assert main(["answer", f"{server.url}/v1/studies/survey", *arguments]) == 2
+        return capsys.readouterr().out, server.url
+
+
+def test_all_that_matters_is_shown_before_the_question(tmp_path, monkeypatch, capsys):
+    shown, url = asked(tmp_path, monkeypatch, capsys, QUESTION, WEAK, purpose="To sell it.")
+    for text in ("A survey", "purpose: To sell it.", "What are you?", "a spy | a thief", "from 0 to 12", url):
+        assert text in shown
+    assert "digest: " in shown
+    assert "warning: hours: epsilon 64 is hardly any privacy" in shown
+
+
+@pytest.mark.parametrize(("epsilon", "said"), [("64", "100 %"), ("9", "99.99 %"), ("8", "")])
+def test_an_epsilon_that_hides_nothing_is_warned_of(tmp_path, capsys, epsilon, said):
+    document = studies.document(studies.with_epsilon(studies.NUMBER, epsilon))
+    (tmp_path / "study.json").write_text(json.dumps(document))
+    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    told = capsys.readouterr().err
+    assert (said in told and "hardly any privacy" in told) if said else told == ""
+
+
+def test_a_document_for_one_person_is_not_a_published_one(tmp_path):
+    published = Study(studies.document(studies.YES_NO))
+    personal = Study(studies.document(studies.YES_NO, title="A survey "))
+    device = consenting(tmp_path, "4", known_digests=[published.digest.upper() + "\n"])
+    for refuse in (device.accept, lambda study: device.answer(study, {"ever": True})):
+        with pytest.raises(RefusedError, match=f"{personal.digest} is not a published one"):
+            refuse(personal)
+    assert device.ledger.spent() == []
+    device.answer(device.accept(published), {"ever": True})
+    with pytest.raises(RefusedError):
+        Device(tmp_path / "none", "4", known_digests=[]).accept(published)
+
+
+def test_the_command_line_compares_digests(tmp_path, capsys):
+    study = Study(studies.document(studies.YES_NO))
+    (tmp_path / "study.json").write_text(study.to_json())
+    assert main(["study", "digest", str(tmp_path / "study.json")]) == 0
+    digest = capsys.readouterr().out.strip()
+    with Server(study.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        arguments = ["answer", url, "--yes", "--set", "ever=yes", "--folder", str(tmp_path / "device")]
+        assert main([*arguments, "--digest", "0" * 64]) == 2
+        assert main([*arguments, "--digest", digest]) == 0
