@@ -151,7 +151,7 @@ def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, ki
     assert client.getresponse().status == 201
     client.close()
     client = connect(server)
-    chunks = iter([b" " * 65536] * 129)
+    chunks = iter([b" " * 65536] * 17)
     client.request("PUT", path, chunks, headers, encode_chunked=True)
     assert client.getresponse().status == 413
     client.close()
