@@ -54,7 +54,7 @@ export async function openDevice({
         // Once more where a memoized question came to ask another thing.
         for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, cost[kind] ?? ZERO);
       });
-      const report = { ...origin, collector, id, secret, body, state: "held", invitation };
+      const report = { ...origin, closes: study.closes, collector, id, secret, body, state: "held", invitation };
       memory.reports.push(report);
       return report;
     });
@@ -98,15 +98,21 @@ export async function openDevice({
     });
 
   /**
-   * Send this collector's queued reports, byte for byte as they were written, and ask for what is to be deleted.
+   * Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written.
    */
   const flush = ({ attempts = 5 } = {}) =>
     // One tab at a time, so that a deletion is never sent before the report it is about.
     navigator.locks.request(`${name} flush`, async () => {
+      const longestMs = 3e5;
+      const until = Date.now() + longestMs;
+      const isWithdrawn = ({ state }) => state === "withdrawn";
+      const reports = await read((memory) => memory.reports.sort((a, b) => isWithdrawn(b) - isWithdrawn(a)));
       // A report of a ledger that did not keep collectors has none.
-      for (const { id, collector: its = collector } of await read(({ reports }) => reports)) {
+      for (const { id, collector: its = collector } of reports) {
         if (its !== collector) continue;
-        for (let attempt = 1; !(await isSettled(id)) && attempt < attempts; attempt++) await pause(attempt);
+        for (let attempt = 1; Date.now() < until && !(await isSettled(id)) && attempt < attempts; attempt++) {
+          await pause(attempt);
+        }
       }
     });
 
@@ -115,10 +121,9 @@ export async function openDevice({
     const [report] = await move("id", id, {});
     const send = REQUESTS[report?.state];
     if (!send) return true;
-    const state = await send(`${collector}/v1/studies/${report.study}/reports/${id}`, report);
-    const wiped = state === "sent" && { invitation: "" };
-    await move("id", id, { [report.state]: { state, ...wiped } });
-    return state !== report.state || state === "uninvited";
+    const { changes, again } = await send(`${collector}/v1/studies/${report.study}/reports/${id}`, report);
+    await move("id", id, { [report.state]: changes });
+    return !again;
   }
 
   return { answer, status, epsilonLeft, consent, invite, withdraw, flush };

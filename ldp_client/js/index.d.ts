@@ -167,6 +167,12 @@ export interface StoredReport {
   readonly state: ReportState;
   /** The bytes that leave, as text; "" once withdrawn. */
   readonly body: string;
+  /** The study's last day, for which, and 30 days more, a report waits though the study was closed. */
+  readonly closes?: string;
+  /** Why it was not settled at the last attempt; "" once it was. */
+  readonly reason?: string;
+  /** Which collector took it, as its header LDPKit-Collector says: the only one whose word deletes it. */
+  readonly publisher?: string | null;
   /** What travels beside the body, "" for none and once it is not needed any more. */
   readonly invitation: string;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -10,20 +11,28 @@ from typing import Any
 from tests.portable.platforms import JAVASCRIPT
 
 PAGES = Path(__file__).parent / "pages"
-STORED = 201
+STORED, FETCHED, EMPTY = 201, 200, 204
+IDENTITY = "0123456789abcdef" * 2
 POLL_SECONDS = 0.02
 
 
 class Site:
     """url: where it listens. requests: (method, path, body) that reached the collector, in order.
 
-    statuses: what it answers next; when there is none left, 201. invitations: of the uploads, None without.
+    statuses: what it answers next; when there is none left, 201. refusals: {status: (media type, text)}, else
+    HTML. study: what it has published, asked: the addresses that asked for it. invitations: of the
+    uploads, None without. secrets: of the deletions.
     """
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, str]] = []
         self.statuses: list[int] = []
         self.invitations: list[str | None] = []
+        self.refusals: dict[int, tuple[str, str]] = {}
+        self.identity = IDENTITY
+        self.study = ""
+        self.asked: list[str] = []
+        self.secrets: list[str | None] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=[POLL_SECONDS])
@@ -33,6 +42,17 @@ class Site:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+    def content_of(self, method: str, path: str, status: int) -> tuple[str, str]:
+        """The study, a receipt, a refusal in the collector's words, or what a proxy sends."""
+        if method == "GET":
+            return "application/json", self.study
+        if status in self.refusals:
+            return self.refusals[status]
+        if status != STORED:
+            return "text/html", "" if status == EMPTY else "<html>"
+        result = "stored" if method == "PUT" else "withdrawn"
+        return "application/json", json.dumps({"id": path.rsplit("/", 1)[1], "result": result})
 
     def bodies(self) -> list[str]:
         """The bodies of the uploads."""
@@ -50,13 +70,28 @@ def _handler(site: Site) -> type[SimpleHTTPRequestHandler]:
         def take(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             site.requests.append((self.command, self.path, body))
+            if self.command == "DELETE":
+                site.secrets.append(self.headers.get("LDPKit-Withdrawal"))
             if self.command == "PUT":
                 site.invitations.append(self.headers.get("LDPKit-Invitation"))
-            self.send_response(site.statuses.pop(0) if site.statuses else STORED)
-            self.send_header("Content-Length", "0")
+            self.answer(site.statuses.pop(0) if site.statuses else STORED)
+
+        def answer(self, status: int) -> None:
+            media_type, text = site.content_of(self.command, self.path, status)
+            self.send_response(status)
+            self.send_header("Content-Type", media_type)
+            self.send_header("LDPKit-Collector", site.identity)
+            self.send_header("Content-Length", str(len(text)))
             self.end_headers()
+            self.wfile.write(text.encode())
 
         do_PUT = do_DELETE = take  # noqa: N815
+
+        def do_GET(self) -> None:
+            if not self.path.startswith("/v1/"):
+                return super().do_GET()
+            site.asked.append(self.path)
+            return self.answer(FETCHED)
 
         def log_message(self, *_arguments: Any) -> None:
             """Nothing."""

@@ -1,7 +1,11 @@
 """When the browser's device sends, to whom, and what it asks to be deleted."""
 
+import json
+from datetime import date, timedelta
+
 import pytest
 
+from schemas import Study
 from tests.portable import chromium
 from tests.portable.browser_device import (
     ANSWERS,
@@ -15,6 +19,9 @@ from tests.portable.browser_device import (
     withdraw,
 )
 from tests.portable.chromium import attempt, run
+from tests.portable.site import IDENTITY
+
+SETTLED = {"reason": "", "publisher": IDENTITY}
 
 
 def test_offline_then_online_sends_the_same_bytes(page, site):
@@ -26,7 +33,7 @@ def test_offline_then_online_sends_the_same_bytes(page, site):
         assert site.requests == []
     finally:
         chromium.set_offline(page, False)
-    assert flush(page) == {**report, "state": "sent"}
+    assert flush(page) == {**report, "state": "sent", **SETTLED}
     assert site.requests == [("PUT", path_of(report), report["body"])]
     assert flush(page)["state"] == "sent"
     assert len(site.requests) == 1
@@ -50,10 +57,18 @@ def test_retries_send_the_same_bytes_with_full_jitter(page, site):
     assert site.bodies() == [report["body"]] * 5
 
 
+def refuse(site, name, status, digest):
+    """Have the collector say so in its own words, about the study with that digest."""
+    said = {"type": f"urn:ldpkit:problem:{name}", "digest": digest}
+    site.refusals[status] = ("application/problem+json", json.dumps(said))
+    site.study = Study(DOCUMENT).canonical().decode()
+
+
 def test_a_report_refused_for_good_is_not_sent_again(page, site):
-    answered(page)
+    report = answered(page)
     consent(page)
     site.statuses = [422]
+    refuse(site, "report-invalid", 422, report["digest"])
     assert flush(page, attempts=5)["state"] == "refused"
     assert flush(page)["state"] == "refused"
     assert len(site.requests) == 1
@@ -63,10 +78,12 @@ def test_a_refused_report_may_be_at_the_collector_and_is_to_be_deleted(page, sit
     """Its first upload arrived, and the answer was lost."""
     report = answered(page)
     consent(page)
-    site.statuses = [502, 404]
+    site.statuses = [502, 409]
+    refuse(site, "report-conflict", 409, report["digest"])
     assert flush(page, attempts=5)["state"] == "refused"
     assert withdraw(page) == 1
-    assert status(page)["report"] == {**report, "state": "withdrawn", "body": ""}
+    left = status(page)["report"]
+    assert {**left, "reason": ""} == {**report, "state": "withdrawn", "body": "", "reason": ""}
     assert flush(page) is None
     assert [(method, path) for method, path, _ in site.requests[2:]] == [("DELETE", path_of(report))]
 
@@ -103,18 +120,70 @@ def test_withdrawal_before_consent_leaves_nothing_but_the_spend(page, site):
     assert again["error"] == "answered"
 
 
-@pytest.mark.parametrize("acknowledgement", [204, 404])
-def test_withdrawal_asks_for_deletion_until_it_is_acknowledged(page, site, acknowledgement):
+def test_withdrawal_asks_for_deletion_until_it_is_acknowledged(page, site):
     report = answered(page)
     consent(page)
     flush(page)
     assert withdraw(page) == 1
-    assert status(page)["report"] == {**report, "state": "withdrawn", "body": ""}
-    site.statuses = [405, 503, acknowledgement]
-    assert flush(page)["state"] == flush(page)["state"] == "withdrawn"
+    assert status(page)["report"] == {**report, "state": "withdrawn", "body": "", **SETTLED}
+    others = [405, 503, 204, 404, 410, 200]
+    for other in others:
+        site.statuses = [other]
+        left = flush(page)
+        assert left["state"] == "withdrawn"
+        assert str(other) in left["reason"]
+    site.identity = "f" * 32
+    assert flush(page)["state"] == "withdrawn"
+    site.identity = IDENTITY
     assert flush(page) is None
-    assert [(method, path) for method, path, _ in site.requests[1:]] == [("DELETE", path_of(report))] * 3
+    assert [(method, path) for method, path, _ in site.requests[1:]] == [("DELETE", path_of(report))] * 8
+    assert site.secrets == [report["secret"]] * 8
     assert status(page) == {"answered": True, "report": None}
+
+
+@pytest.mark.parametrize("status_code", [200, 204, 302, 401, 403, 404, 410, 413, 422, 451])
+def test_what_a_proxy_or_a_captive_portal_says_drops_nothing(page, site, status_code):
+    report = answered(page)
+    consent(page)
+    site.statuses = [status_code]
+    left = flush(page)
+    assert (left["state"], left["body"]) == ("queued", report["body"])
+    assert flush(page)["state"] == "sent"
+
+
+def test_only_the_studys_own_collector_refuses_for_good(page, site):
+    report = answered(page)
+    consent(page)
+
+    def state_after(name, digest, publisher, study):
+        refuse(site, name, 409, digest)
+        site.statuses, site.identity, site.study = [409], publisher, study
+        return flush(page)["state"]
+
+    canonical, digest = Study(DOCUMENT).canonical().decode(), report["digest"]
+    other = Study({**DOCUMENT, "title": "Another"})
+    assert state_after("study-unknown", digest, IDENTITY, canonical) == "queued"
+    assert state_after("report-withdrawn", other.digest, IDENTITY, canonical) == "queued"
+    assert state_after("report-withdrawn", digest, IDENTITY, other.canonical().decode()) == "queued"
+    assert state_after("study-closed", digest, IDENTITY, canonical) == "queued"
+    assert state_after("report-withdrawn", digest, IDENTITY, canonical) == "refused"
+    assert set(site.asked) == {"/v1/studies/survey?version=1"}
+
+
+@pytest.mark.parametrize(("days", "state"), [(29, "queued"), (32, "refused")])
+def test_a_closed_study_is_over_thirty_days_after_its_last_day(page, site, days, state):
+    last = date.today() - timedelta(days)
+    document = {**DOCUMENT, "closes": last.isoformat()}
+    study = Study(document)
+    shift = f"const now = Date.now; Date.now = () => now() - {(days + 1) * 86_400_000};"
+    script = OPEN.replace("const study", shift + " const study", 1)
+    script += (
+        "const report = await device.answer(study, answers); await device.consent(study); Date.now = now;"
+    )
+    run(page, script + "return report;", document, ANSWERS)
+    refuse(site, "study-closed", 410, study.digest)
+    site.statuses, site.study = [410], study.canonical().decode()
+    assert flush(page, document=document)["state"] == state
 
 
 def test_an_invitation_goes_beside_the_report_and_is_forgotten(page, site):
@@ -124,10 +193,11 @@ def test_an_invitation_goes_beside_the_report_and_is_forgotten(page, site):
     assert "first" not in report["body"]
     consent(page)
     site.statuses = [403]
+    refuse(site, "invitation-needed", 403, "")
     assert flush(page, attempts=5)["state"] == "uninvited"
     assert len(site.requests) == 1
     run(page, OPEN + "return device.invite(study.id, 'second');", DOCUMENT, None)
-    assert flush(page) == {**report, "state": "sent", "invitation": ""}
+    assert flush(page) == {**report, "state": "sent", "invitation": "", **SETTLED}
     assert site.invitations == ["first", "second"]
     assert site.bodies() == [report["body"]] * 2
 
