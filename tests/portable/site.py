@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from email.message import Message
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,13 @@ class Site:
         self._thread.join()
         self._server.server_close()
 
+    def note(self, method: str, headers: Message) -> None:
+        """Keep what came beside the body."""
+        if method == "PUT":
+            self.invitations.append(headers.get("LDPKit-Invitation"))
+        else:
+            self.secrets.append(headers.get("LDPKit-Withdrawal"))
+
     def content_of(self, method: str, path: str, status: int) -> tuple[str, str]:
         """The study, a receipt, a refusal in the collector's words, or what a proxy sends."""
         if method == "GET":
@@ -70,10 +78,7 @@ def _handler(site: Site) -> type[SimpleHTTPRequestHandler]:
         def take(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             site.requests.append((self.command, self.path, body))
-            if self.command == "DELETE":
-                site.secrets.append(self.headers.get("LDPKit-Withdrawal"))
-            if self.command == "PUT":
-                site.invitations.append(self.headers.get("LDPKit-Invitation"))
+            site.note(self.command, self.headers)
             self.answer(site.statuses.pop(0) if site.statuses else STORED)
 
         def answer(self, status: int) -> None:
