@@ -20,12 +20,12 @@ from ldp_client.ledger_layout import (
     refuse_damage,
     reseal,
 )
-from ldp_client.locking import is_marked, locked, mark
+from ldp_client.locking import FILE_NAME as LOCK_NAME
+from ldp_client.locking import LEDGER_NAME, is_lost, is_marked, keep_private, locked, make_private_file, mark
 from ldp_client.outbox import Queued, pending
 from ldp_client.spending import Spend
 from schemas.errors import LedgerError
 
-FILE_NAME = "ledger.sqlite3"
 LOCK_SECONDS = 10.0
 
 
@@ -37,13 +37,16 @@ class Ledger:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.path = os.path.join(folder, FILE_NAME)
+        self.path = os.path.join(folder, LEDGER_NAME)
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise LedgerError(f"cannot make the folder {folder}: {error.strerror}") from None
+        for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
+            keep_private(path)
         if not os.path.exists(self.path):
             self._create()
+        self._restore_lock()
         self._migrate()
         with self._open() as connection:
             refuse_damage(connection)
@@ -71,6 +74,7 @@ class Ledger:
     @contextmanager
     def writing(self) -> "Iterator[sqlite3.Connection]":
         """One transaction: durable at its end, undone by any error. Raises LedgerError."""
+        self._restore_lock()
         with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
             refuse_broken_seal(connection)
@@ -78,12 +82,18 @@ class Ledger:
             reseal(connection)
             connection.execute("COMMIT")
 
+    def _restore_lock(self) -> None:
+        """Mark a lock anew that is lost while the ledger is there: both lost would not be missed."""
+        if is_lost(self.folder):
+            with locked(self.folder, LOCK_SECONDS):
+                pass
+
     def _create(self) -> None:
         """Make the file under another name first: what has the ledger's name is always whole."""
         with locked(self.folder, LOCK_SECONDS) as lock:
             if os.path.exists(self.path):
                 return
-            if is_marked(lock):
+            if is_marked(lock) or os.path.exists(self.path + "-journal"):
                 raise LedgerError(f"the ledger {self.path} is gone: what this device answered is not known")
             try:
                 self._make_whole()
@@ -96,6 +106,7 @@ class Ledger:
         for leftover in (fresh, fresh + "-journal"):
             if os.path.exists(leftover):
                 os.unlink(leftover)
+        make_private_file(fresh)
         with self._open(fresh) as connection:
             create_tables(connection)
         os.replace(fresh, self.path)
@@ -112,6 +123,9 @@ class Ledger:
     def _open(self, path: str = "") -> "Iterator[sqlite3.Connection]":
         """A connection that is rolled back and closed on any error."""
         connection = None
+        if not os.path.exists(path or self.path):
+            # SQLite would make an empty one.
+            raise LedgerError(f"the ledger {self.path} is gone: what this device answered is not known")
         try:
             connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
             # The journal's removal is the commit: EXTRA makes that durable too.

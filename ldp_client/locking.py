@@ -1,16 +1,20 @@
-"""A lock between the processes that share a device's folder, and a mark that outlives them.
+"""A lock between processes that share a device's folder, a mark that outlives them, and who can read there.
 
 SQLite's own file lock: it works wherever the ledger does, and ends with the process that holds it.
 """
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from schemas.errors import LedgerError
 
 FILE_NAME = "lock.sqlite3"
+LEDGER_NAME = "ledger.sqlite3"
+OWNER_ONLY = 0o700
+OTHERS = 0o077
 
 
 class BusyError(LedgerError):
@@ -19,12 +23,21 @@ class BusyError(LedgerError):
 
 @contextmanager
 def locked(folder: str, seconds: float) -> "Iterator[sqlite3.Connection]":
-    """Hold the folder's lock, after waiting for at most so long. Raises BusyError, LedgerError."""
+    """Hold the folder's lock, after waiting for at most so long. Raises BusyError, LedgerError.
+
+    A lock that was lost is made again, with its mark where there is a ledger.
+    """
     path = os.path.join(folder, FILE_NAME)
     connection = None
     try:
+        make_private_file(path)
         connection = sqlite3.connect(path, timeout=seconds, isolation_level=None)
         connection.execute("BEGIN EXCLUSIVE")
+        if os.path.exists(os.path.join(folder, LEDGER_NAME)) and not is_marked(connection):
+            mark(connection)
+            connection.execute("BEGIN EXCLUSIVE")
+    except OSError as error:
+        raise LedgerError(f"the lock {path} cannot be taken: {error.strerror}") from None
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()
@@ -46,3 +59,35 @@ def mark(lock: sqlite3.Connection) -> None:
     if not is_marked(lock):
         lock.execute("PRAGMA user_version = 1")
     lock.execute("COMMIT")
+
+
+def is_lost(folder: str) -> bool:
+    """Whether the folder has no lock, which a ledger always has beside it."""
+    return not os.path.exists(os.path.join(folder, FILE_NAME))
+
+
+def make_private_file(path: str) -> None:
+    """An empty file that only its owner can read, unless there is one. Raises OSError."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY & ~0o111))
+
+
+def keep_private(path: str) -> None:
+    """Let only its owner into a file or folder of the device, and warn (logger "ldpkit") where others could.
+
+    A folder that is shared on purpose (sticky, as /tmp is) stays so.
+    """
+    if os.name != "posix" or not os.path.exists(path):
+        return
+    before = stat.S_IMODE(os.stat(path).st_mode)
+    if not before & OTHERS:
+        return
+    try:
+        if not before & stat.S_ISVTX:
+            os.chmod(path, before & OWNER_ONLY)
+    except OSError:
+        pass
+    is_open = stat.S_IMODE(os.stat(path).st_mode) & OTHERS
+    import logging  # when there is something to say: it costs more than all else that a device loads
+
+    after = "they still can: give the device a folder of its own" if is_open else "now only its owner can"
+    logging.getLogger("ldpkit").warning("%s: others on this machine could read it; %s", path, after)

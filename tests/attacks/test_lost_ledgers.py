@@ -1,0 +1,100 @@
+"""A device loses its lock and then its ledger, and answers again; or others on the machine read them."""
+
+import os
+import stat
+
+import pytest
+
+from ldp_client import Device
+from schemas import Study
+from schemas.errors import LedgerError
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO))
+LEDGER, LOCK = "ledger.sqlite3", "lock.sqlite3"
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of files")
+
+
+@pytest.fixture(autouse=True)
+def open_umask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def lose_in_turn(folder, between):
+    device = consenting(folder, "4")
+    device.answer(STUDY, {"ever": True})
+    (folder / LOCK).unlink()
+    between(device)
+    (folder / LEDGER).unlink()
+
+
+@pytest.mark.parametrize("between", ["open", "answer", "flush"])
+def test_a_lock_that_is_lost_first_is_missed_no_later_than_the_ledger(tmp_path, between):
+    with Server() as server:
+        todo = {
+            "open": lambda _: Device(tmp_path, "4"),
+            "answer": lambda device: device.answer(
+                Study(studies.document(studies.NUMBER, id="b")), {"hours": 1}
+            ),
+            "flush": lambda _: consenting(tmp_path, "4", server.url).flush(),
+        }
+        lose_in_turn(tmp_path, todo[between])
+    with pytest.raises(LedgerError, match="is gone"):
+        consenting(tmp_path, "4").answer(STUDY, {"ever": False})
+
+
+def test_a_ledger_that_vanishes_under_a_running_device_is_missed_then_and_later(tmp_path):
+    device = consenting(tmp_path, "4")
+    device.answer(STUDY, {"ever": True})
+    (tmp_path / LEDGER).unlink()
+    for refused in (device, device):
+        with pytest.raises(LedgerError, match="is gone"):
+            refused.answer(STUDY, {"ever": False})
+    assert not (tmp_path / LEDGER).exists()
+    with pytest.raises(LedgerError, match="is gone"):
+        consenting(tmp_path, "4")
+
+
+def test_what_is_left_of_a_ledgers_transaction_tells_of_it(tmp_path):
+    (tmp_path / f"{LEDGER}-journal").write_bytes(b"left")
+    with pytest.raises(LedgerError, match="is gone"):
+        consenting(tmp_path, "4")
+
+
+def test_in_a_folder_that_exists_only_the_owner_reads(tmp_path, caplog):
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o755)
+    device = consenting(folder, "4")
+    device.answer(STUDY, {"ever": True})
+    assert {name: mode(folder / name) for name in os.listdir(folder)} == {LEDGER: 0o600, LOCK: 0o600}
+    assert mode(folder) == 0o700
+    assert caplog.messages == [f"{folder}: others on this machine could read it; now only its owner can"]
+
+
+def test_an_older_ledger_that_others_could_read_is_closed_and_said(tmp_path, caplog):
+    consenting(tmp_path, "4").answer(STUDY, {"ever": True})
+    for name in (LEDGER, LOCK):
+        (tmp_path / name).chmod(0o644)
+    consenting(tmp_path, "4")
+    assert [mode(tmp_path / name) for name in (LEDGER, LOCK)] == [0o600, 0o600]
+    assert len(caplog.messages) == 2
+    consenting(tmp_path, "4")
+    assert len(caplog.messages) == 2
+
+
+def test_a_folder_that_all_share_on_purpose_stays_so(tmp_path, caplog):
+    folder = tmp_path / "sticky"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    consenting(folder, "4")
+    assert mode(folder) == 0o1777
+    assert mode(folder / LEDGER) == 0o600
+    assert "they still can" in caplog.text
