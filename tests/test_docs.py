@@ -1,7 +1,9 @@
 """The documentation is true: its Python runs, its commands and links exist, and so do the files it names."""
 
 import json
+import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 from ldp_client.cli import build_parser
 from ldp_client.mechanisms import mechanism_for
-from schemas import Study
+from schemas import Report, Study
 from schemas.catalogue import ASKS, MECHANISMS, MODELS
 from schemas.study_shape import STUDY
 from tests import studies
@@ -22,7 +24,9 @@ PACKAGES = ("schemas", "ldp_client", "summaries", "collector", "inference")
 
 
 def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.M | re.S)
+    """The fenced texts of a page in one language; "" for those that name none."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.M | re.S)
+    return [text for name, text in fenced if name == language]
 
 
 def test_the_readmes_python_runs(tmp_path):
@@ -34,6 +38,33 @@ def test_the_readmes_python_runs(tmp_path):
     found = re.search(r"'mean': ([0-9.]+)", done.stdout)
     # A quarter said yes; five standard errors of the noise are 0.23.
     assert 0.02 < float(found.group(1)) < 0.48
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def test_the_readmes_collector_can_be_pasted(tmp_path):
+    """All at once into a shell: nothing waits for a key, and the server is waited for."""
+    (session,) = blocks(ROOT / "README.md", "")
+    text = session.replace("8000", str(free_port())).replace("ldpkit serve", "ldpkit serve --port PORT")
+    address = re.search(r"http://127.0.0.1:(\d+)", text)
+    text = text.replace("PORT", address[1]).replace("export affairs", f"export affairs --from {address[0]}")
+    (tmp_path / "study.json").write_text((ROOT / "tests/golden/studies/smallest.json").read_text())
+    text = text.replace("affairs", "survey")
+    script = f'set -e\ntrap "kill %1 2>/dev/null" EXIT\n{text.replace("ldpkit fit", "! ldpkit fit")}'
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": path}
+    command = ["bash", "-m", "-c", script]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    report, _end = (tmp_path / "place" / "reports.ndjson").read_text().splitlines()
+    assert Report.from_json(report).study == "survey"
+    assert (tmp_path / "place" / "posterior" / "report.html").exists()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
