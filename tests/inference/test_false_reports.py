@@ -1,0 +1,90 @@
+"""Counts of reports far out: what honest reports give, what false ones do, and summaries without counts."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference.models.false_reports import false_report_notes, false_report_reasons, tails_p
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Study
+from schemas.errors import SummaryError
+from summaries import QuestionSummary, Summary
+from tests import studies
+
+QUESTIONS = [studies.LINEAR, studies.LOGISTIC, studies.RECORD, studies.YES_NO_RECORD]
+# At the bounds, so that all that an answer can add to a report is added.
+OUTERMOST = {"age": 42, "years": 23, "rate": 5, "affair": True}
+
+
+def reports_of(template, n, random):
+    (question,) = Study(studies.document(template)).questions
+    mechanism = mechanism_for(question)
+    fields = [field["id"] for field in (*template["features"], template["response"])]
+    answers = [{name: OUTERMOST[name] for name in fields}] * n
+    return mechanism, np.asarray(mechanism.perturb_many(answers, NotForRealAnswers(random.bytes)), np.uint8)
+
+
+def p_of(mechanism, payloads):
+    part = QuestionSummary.of(mechanism, payloads)
+    return tails_p(mechanism, part.n, part.tails)
+
+
+@pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
+def test_honest_reports_are_called_false_no_more_often_than_stated(template):
+    """Whatever was answered: here by all the answer that reaches farthest out."""
+    random = np.random.default_rng(1)
+    mechanism, payloads = reports_of(template, 20_000, random)
+    found = np.asarray([p_of(mechanism, part) for part in np.split(payloads, 200)])
+    for level in (0.05, 0.01):
+        assert stats.binom.sf(np.sum(found < level) - 1, len(found), level) > 1e-3
+
+
+@pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
+def test_few_reports_at_the_largest_numbers_are_found(template):
+    mechanism, payloads = reports_of(template, 20_000, np.random.default_rng(2))
+    entries = mechanism.payload_size // 4
+    payloads[:20, : 4 * entries] = np.full(entries, 15 << 20).astype(">i4").view(np.uint8)
+    for payload in payloads[:20]:
+        mechanism.check(payload.tobytes())
+    part = QuestionSummary.of(mechanism, payloads)
+    assert false_report_reasons(mechanism, part)
+
+
+def test_counts_add_up_and_travel_with_the_summary():
+    study = Study(studies.document(studies.LINEAR))
+    mechanism, payloads = reports_of(studies.LINEAR, 3000, np.random.default_rng(3))
+    whole = QuestionSummary.of(mechanism, payloads)
+    halves = [QuestionSummary.of(mechanism, half) for half in np.split(payloads, 2)]
+    assert np.array_equal(halves[0].merge(halves[1]).tails, whole.tails)
+    text = Summary(study.id, study.version, study.digest, {"rating": whole}).to_json()
+    assert np.array_equal(Summary.from_json(text, study).questions["rating"].tails, whole.tails)
+
+
+def test_a_summary_of_before_is_read_and_says_what_it_lacks():
+    study = Study(studies.document(studies.LINEAR))
+    mechanism, payloads = reports_of(studies.LINEAR, 300, np.random.default_rng(4))
+    part = QuestionSummary.of(mechanism, payloads)
+    document = json.loads(Summary(study.id, study.version, study.digest, {"rating": part}).to_json())
+    del document["questions"]["rating"]["tails"]
+    older = Summary.from_json(json.dumps(document), study).questions["rating"]
+    assert older.tails is None
+    assert older.merge(part).tails is None
+    assert false_report_reasons(mechanism, older) == ()
+    assert "few false ones would not show" in false_report_notes(mechanism, older)[0]
+    assert false_report_notes(mechanism, part) == ()
+
+
+@pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: [-1, *t[1:]], lambda t: [0, 5, *t[2:]]])
+def test_counts_that_cannot_be_are_refused(change):
+    study = Study(studies.document(studies.LINEAR))
+    mechanism, payloads = reports_of(studies.LINEAR, 300, np.random.default_rng(5))
+    part = QuestionSummary.of(mechanism, payloads)
+    document = json.loads(Summary(study.id, study.version, study.digest, {"rating": part}).to_json())
+    document["questions"]["rating"]["tails"] = change(document["questions"]["rating"]["tails"])
+    with pytest.raises(SummaryError, match="tails"):
+        Summary.from_json(json.dumps(document), study)
