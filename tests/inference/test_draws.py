@@ -90,6 +90,7 @@ def test_nothing_is_fitted_before_all_models_are_built():
     far = {**studies.NUMBER, "bounds": ["20000", "20010"], "model": {"name": "poisson"}}
     study = Study(studies.document(studies.YES_NO, far))
     told = []
+    parts = {**Summary.empty(study).questions, "ever": QuestionSummary(2, np.asarray([1, 1]))}
     with pytest.raises(InputError, match="apart and from 0"):
-        fit(study, Summary.empty(study), progress=told.append)
+        fit(study, Summary(study.id, 1, study.digest, parts), progress=told.append)
     assert told == []

@@ -86,10 +86,17 @@ def test_ratios_that_are_not_finite_are_poor():
     assert not weigh(np.asarray([0.0, np.nan] * 2000)).good
 
 
+def with_reports_of_ever(study, no, yes):
+    """A summary in which that question alone has answers."""
+    parts = {**Summary.empty(study).questions, "ever": QuestionSummary(no + yes, np.asarray([no, yes]))}
+    return Summary(study.id, study.version, study.digest, parts)
+
+
 def test_a_posterior_without_reports_is_never_ok():
-    for template in (studies.AGE, studies.YES_NO):
-        study = Study(studies.document(template))
-        posterior = next(iter(fit(study, Summary.empty(study), method="laplace").values()))
+    study = Study(studies.document(studies.AGE, {**studies.YES_NO, "id": "never"}, studies.YES_NO))
+    fitted = fit(study, with_reports_of_ever(study, 20, 20), method="laplace")
+    for posterior in (fitted["age"], fitted["never"]):
+        assert posterior.verdict.knowledge.state == "bad"
         assert not posterior.diagnostics.ok
         assert all(np.isfinite(draws).all() for draws in posterior.draws.values())
         assert posterior.to_document()["method"] == "laplace"
@@ -112,8 +119,9 @@ def test_an_unknown_method_is_refused():
 def test_priors_in_python_reach_the_posterior():
     study = Study(studies.document(studies.YES_NO))
     prior = {"distribution": "beta", "a": 80, "b": 20}
-    found = fit(study, Summary.empty(study), method="laplace", priors={"ever": {"p": prior}})["ever"]
-    assert found.draws["p"].mean() == pytest.approx(0.8, abs=0.01)
+    one = with_reports_of_ever(study, 0, 1)
+    found = fit(study, one, method="laplace", priors={"ever": {"p": prior}})["ever"]
+    assert found.draws["p"].mean() == pytest.approx(0.8, abs=0.02)
     assert found.to_document()["prior"] == {"p": {"distribution": "beta", "a": 80.0, "b": 20.0}}
     with pytest.raises(InputError, match="no question 'never'"):
-        fit(study, Summary.empty(study), priors={"never": {"p": prior}})
+        fit(study, one, priors={"never": {"p": prior}})
