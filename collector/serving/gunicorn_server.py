@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +15,7 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
+from collector.http.handling import log_seldom
 from collector.http.problems import MEDIA_TYPE, TYPE_PREFIX
 from collector.serving.place import Place, base_url, listen, shared_metrics
 from collector.settings import Settings
@@ -78,10 +80,10 @@ class PrivateWorker(ThreadWorker):  # type: ignore[misc]
         """Answer with a problem document and log the kind of error alone."""
         del req, addr
         if isinstance(exc, ParseException):
-            self.log.warning("malformed request: %s", type(exc).__name__)
+            log_seldom(logging.WARNING, f"malformed request: {type(exc).__name__}")
             status, title = _status_of(exc)
         else:
-            self.log.error("a request failed", exc_info=exc)
+            log_seldom(logging.ERROR, "a request failed", exc)
             status, title = 500, "Internal Server Error"
         with suppress(OSError):
             client.sendall(_raw_problem(status, title))

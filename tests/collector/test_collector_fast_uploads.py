@@ -170,3 +170,13 @@ def test_damaged_bodies(pair, study, place, noise, removed, many):
     place %= len(body)
     damaged = body[:place] + noise + body[place + removed :]
     pair.send(*(("POST", path) if many else ("PUT", f"{path}/{report_id}")), damaged)
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/json; charset=utf-8", "application/json;charset=UTF-8"]
+)
+def test_a_media_type_with_its_charset_is_taken(pair, study, make_report, content_type):
+    report = make_report(study)
+    path = f"/v1/studies/habits/reports/{report.id}"
+    assert pair.send("PUT", path, report.to_json(), content_type)[0] == "201 CREATED"
+    assert pair.taken == 1
