@@ -59,10 +59,11 @@ def exchange(request: urllib.request.Request, most: int = MOST_BYTES, seconds: f
     return running.result()
 
 
-def is_loopback(url: str) -> bool:
-    """Whether the URL leads to this machine."""
+def opener_for(url: str, *handlers: "urllib.request.BaseHandler") -> urllib.request.OpenerDirector:
+    """What opens the URL: through the environment's proxy, but for this machine through none."""
     host = urlsplit(url).hostname or ""
-    return host in LOOPBACK or host.startswith("127.")
+    here = host in LOOPBACK or host.startswith("127.")
+    return urllib.request.build_opener(urllib.request.ProxyHandler({} if here else None), *handlers)
 
 
 class _Running:
@@ -110,9 +111,7 @@ class _Running:
                     self._socket.shutdown(SHUT_RDWR)
 
     def _follow(self) -> Answer:
-        proxies: "Optional[dict[str, str]]" = {} if is_loopback(self._request.full_url) else None
-        handlers = [urllib.request.ProxyHandler(proxies), _Http(self.hold), _Https(self.hold), _NoRedirects()]
-        opener = urllib.request.build_opener(*handlers)
+        opener = opener_for(self._request.full_url, _Http(self.hold), _Https(self.hold), _NoRedirects())
         request: "Optional[urllib.request.Request]" = self._request
         for _ in range(MOST_REDIRECTS + 1):
             assert request is not None

@@ -11,10 +11,12 @@ from http.client import HTTPException, HTTPResponse
 from urllib.parse import quote, urlsplit
 
 from collector.http.refusals import refusal
+from ldp_client.exchange import MOST_CHARACTERS, opener_for
 from schemas import Report
 from schemas.errors import DocumentError, InputError, TransferError
 from schemas.export_end import FORMAT as END_FORMAT
 from schemas.export_end import end_line
+from schemas.fields import printable
 
 TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 5
@@ -84,12 +86,12 @@ def _opened(url: str, token: str) -> Iterator[HTTPResponse]:
     # Unredirected: a redirect must not carry the token elsewhere.
     request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        with opener_for(url).open(request, timeout=TIMEOUT_SECONDS) as response:
             yield response
     except urllib.error.HTTPError as error:
         raise refusal(error, "the collector", CutOffError) from None
     except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", None) or repr(error)
+        reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
         raise CutOffError(f"cannot reach {url}: {reason}") from error
 
 

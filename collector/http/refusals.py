@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import urllib.error
 
+from ldp_client.exchange import MOST_CHARACTERS
 from schemas.errors import TransferError
+from schemas.fields import printable
 
 MAX_PROBLEM_BYTES = 1 << 16
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
@@ -16,7 +18,7 @@ def refusal(error: urllib.error.HTTPError, who: str, passing: type[TransferError
     with error:
         detail = _problem_detail(error.read(MAX_PROBLEM_BYTES))
     kind = passing if error.code in TEMPORARY else TransferError
-    return kind(f"{who} answered {error.code}: {detail or error.reason}")
+    return kind(f"{who} answered {error.code}: {printable(detail or error.reason, MOST_CHARACTERS)}")
 
 
 def _problem_detail(body: bytes) -> str | None:

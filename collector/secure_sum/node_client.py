@@ -10,8 +10,10 @@ from http.client import HTTPException
 from typing import Any
 
 from collector.http.refusals import refusal
+from ldp_client.exchange import MOST_CHARACTERS, opener_for
 from schemas.canonical import parse_json
 from schemas.errors import DocumentError, TransferError
+from schemas.fields import printable
 
 # A node expands 100,000 shares of 10,000 numbers in well under a minute.
 TIMEOUT_SECONDS = 600.0
@@ -81,13 +83,14 @@ class NodeClient:
         if body is not None:
             request.add_header("Content-Type", media_type)
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+            with opener_for(self.url).open(request, timeout=TIMEOUT_SECONDS) as response:
                 answer: bytes = response.read()
                 return answer
         except urllib.error.HTTPError as error:
             raise refusal(error, f"node {self.url}", _PassingError) from None
         except (OSError, HTTPException) as error:
-            raise _PassingError(f"node {self.url}: {getattr(error, 'reason', None) or error!r}") from None
+            reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
+            raise _PassingError(f"node {self.url}: {reason}") from None
 
 
 class _PassingError(TransferError):

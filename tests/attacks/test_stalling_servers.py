@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import threading
 import time
 
 import pytest
 
+from collector.exports.download import fetch_summary
+from collector.secure_sum.node_client import NodeClient
 from ldp_client import exchange, sending
 from ldp_client.upload import put_report
 from schemas import Study
@@ -170,3 +173,22 @@ def test_nothing_for_this_machine_goes_through_a_proxy(tmp_path, monkeypatch):
         assert device.flush(attempts=1).sent == 1
         assert proxy.requests == []
         assert len(server.requests) == 2
+
+
+def test_no_key_of_an_operator_goes_through_a_proxy_to_this_machine(monkeypatch):
+    with Server() as proxy, Server(b"{}") as server:
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        assert fetch_summary(server.url, "survey", "key") == "{}"
+        NodeClient(server.url, "survey", "key").document()
+        assert (proxy.requests, len(server.requests)) == ([], 2)
+
+
+def test_what_a_server_tells_an_operator_is_cut_and_clean():
+    with Server() as server:
+        said = json.dumps({"detail": "\x1b[2Jowned\n" + "x" * 10_000})
+        server.refusals, server.statuses = {403: ("application/problem+json", said)}, [403]
+        with pytest.raises(TransferError) as caught:
+            fetch_summary(server.url, "survey", "key")
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 300
