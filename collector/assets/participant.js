@@ -47,6 +47,7 @@ async function start() {
     }
     if (shown && shown !== state) document.querySelector("section:not([hidden]) > [tabindex]").focus();
     shown = state;
+    find("reason").textContent = report?.reason ? `Last time: ${report.reason}.` : "";
     if (answered && report?.body) await showReport(study, report);
   }
 
