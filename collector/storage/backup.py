@@ -36,16 +36,28 @@ def back_up(database: Database, path: Path) -> None:
         raise InputError(f"{path} is there already: a backup never takes the place of another")
     check(database)
     copy = _copy_sqlite if database.engine.dialect.name == "sqlite" else _dump_postgresql
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
-        made = Path(folder) / path.name
-        copy(database, made)
-        made.chmod(OWNER_ONLY)
-        _flush(made)
-        try:
-            os.link(made, path)
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from None
-    _flush(path.parent)
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
+            made = Path(folder) / path.name
+            copy(database, made)
+            made.chmod(OWNER_ONLY)
+            _flush(made)
+            _put(made, path)
+        _flush(path.parent)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _put(made: Path, path: Path) -> None:
+    """Give a finished file its name. Raises OSError where somebody else's has it by now."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links, such as a stick's.
+        path.open("xb").close()
+        made.replace(path)
 
 
 def _copy_sqlite(database: Database, path: Path) -> None:

@@ -48,15 +48,15 @@ def check(database: Database) -> None:
     try:
         with database.engine.connect() as connection:
             now = MigrationContext.configure(connection).get_current_revision()
-            is_empty = now is None and not inspect(connection).has_table("studies")
+            is_ours = inspect(connection).has_table("studies")
     except SQLAlchemyError as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         raise _refused(database, one_line(cause)) from error
     finally:
         # A connection must not cross the fork that starts a worker.
         database.engine.dispose()
-    if is_empty:
-        raise InputError(f"{database.shown} is empty: {WHERE_ELSE}")
+    if not is_ours:
+        raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
     if now != REVISION:
         raise InputError(f"{database.shown} {_other_release(now)}")
 
@@ -73,7 +73,7 @@ def migrate(database: Database) -> None:
     _require_alone(database)
     with _exclusive(database) as connection:
         if not inspect(connection).has_table("studies"):
-            raise InputError(f"{database.shown} is empty: {WHERE_ELSE}")
+            raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
         command.upgrade(_config(connection), "head")
 
 

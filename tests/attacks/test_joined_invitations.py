@@ -20,7 +20,7 @@ from sqlalchemy import text
 
 from collector.operator.inviting import invite
 from collector.operator.keys import hash_key
-from collector.storage.invitations import count_invitations
+from collector.storage.invitations import count_invitations, settle_invitations
 from collector.storage.upkeep import Upkeep, telltale_settings
 from ldp_client.cli import main
 from tests.collector.conftest import REPOSITORY, build_report
@@ -34,6 +34,18 @@ def invited(make_harness, database_url, study):
     """A collector that takes invited reports only; `.put(report, word)` sends one."""
     harness = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
     harness.url = database_url
+    harness.publish(study)
+    harness.send = lambda report, word: harness.app.test_client().put(
+        f"/v1/studies/habits/reports/{report.id}",
+        json=report.to_document(),
+        headers={"LDPKit-Invitation": word},
+    )
+    return harness
+
+
+def with_key(make_harness, name, study):
+    """Like `invited`, on an SQLite file by name."""
+    harness = make_harness(name, invitation_key=KEY)
     harness.publish(study)
     harness.send = lambda report, word: harness.app.test_client().put(
         f"/v1/studies/habits/reports/{report.id}",
@@ -94,18 +106,10 @@ def commits(path, folder):
 @pytest.mark.parametrize("settled", [False, True])
 def test_sqlites_log_joins_nothing(settled, make_harness, study, tmp_path):
     """The thief has the file, its log, and the operator's list of who got which invitation."""
-    harness = make_harness(invitation_key=KEY)
-    harness.publish(study)
-    harness.send = lambda report, word: harness.app.test_client().put(
-        f"/v1/studies/habits/reports/{report.id}",
-        json=report.to_document(),
-        headers={"LDPKit-Invitation": word},
-    )
+    harness = with_key(make_harness, "collector.sqlite3", study)
     pairs = answered(harness, study, 40)
     if settled:
         with harness.collector.database.write() as session:
-            from collector.storage.invitations import settle_invitations
-
             assert settle_invitations(session, 1, KEY.encode()) == 40
     joined, by_hash = 0, {hash_key(word): report.id for report, word in pairs}
     seen = 0
@@ -236,6 +240,17 @@ def test_another_key_uses_no_invitation_twice(make_harness, invited, study):
     assert invited.send(build_report(study), fresh).status_code == 201
 
 
+def test_a_restored_backup_knows_what_was_used_before_it(make_harness, study, tmp_path):
+    harness = with_key(make_harness, "before.sqlite3", study)
+    pairs = answered(harness, study, 3)
+    copy = tmp_path / "copy.sqlite3"
+    assert main(["backup", "--out", str(copy), "--database", f"sqlite:///{harness.path}"]) == 0
+    restored = with_key(make_harness, copy.name, study)
+    for report, word in pairs:
+        assert restored.send(report, word).status_code == 200
+        assert restored.send(build_report(study), word).status_code == 403
+
+
 SPEND = """
 import os, signal, sys
 from tests.attacks.test_joined_invitations import KEY
@@ -259,13 +274,7 @@ print(done.status_code)
 
 
 def test_a_kill_at_any_statement_leaves_one_report_an_invitation(make_harness, study):
-    harness = make_harness(invitation_key=KEY)
-    harness.publish(study)
-    harness.send = lambda report, word: harness.app.test_client().put(
-        f"/v1/studies/habits/reports/{report.id}",
-        json=report.to_document(),
-        headers={"LDPKit-Invitation": word},
-    )
+    harness = with_key(make_harness, "collector.sqlite3", study)
     url, number, status = f"sqlite:///{harness.path}", 0, -signal.SIGKILL
     while status == -signal.SIGKILL:
         number += 1

@@ -59,12 +59,27 @@ def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
         open(database_url.removeprefix("sqlite:///"), "w").close()
     assert main([*arguments, "--database", database_url]) == 2
     error = capsys.readouterr().err
-    assert "is empty" in error
+    assert "has no collector's tables" in error
     assert error.count("\n") == 1
     database = Database(database_url, 1)
     with database.engine.connect() as connection:
         assert database.engine.dialect.get_table_names(connection) == []
     database.engine.dispose()
+
+
+def test_another_programs_database_is_neither_used_nor_filled(postgresql, capsys):
+    url = postgresql.new_database()
+    database = Database(url, 1)
+    with database.writing_connection() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num text)"))
+        connection.execute(text("CREATE TABLE bills (number integer)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('0003')"))
+    database.engine.dispose()
+    for arguments in (["admin", "studies"], ["admin", "migrate"], ["serve", "--port", "0", "--token", "t"]):
+        assert main([*arguments, "--database", url]) == 2
+        assert "has no collector's tables" in capsys.readouterr().err
+    assert main(["init", "--database", url]) == 2
+    assert "has tables already" in capsys.readouterr().err
 
 
 def test_a_file_that_is_moved_away_does_not_come_back_empty(habits):

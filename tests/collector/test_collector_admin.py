@@ -185,6 +185,42 @@ def test_a_backup_under_load_is_whole(make_harness, study, make_report, tmp_path
     assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_a_backup_takes_no_other_files_place(links, habits, tmp_path, monkeypatch):
+    """And is for its owner alone, also where a disk knows no links."""
+
+    def refuse(_source, _target):
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(backup.os, "link", refuse)
+    copy = tmp_path / "copy.sqlite3"
+    command = ["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"]
+    run(*command)
+    assert copy.stat().st_mode & 0o077 == 0
+    before = copy.read_bytes()
+    with pytest.raises(InputError, match="is there already"):
+        run(*command)
+    assert copy.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []
+
+
+def test_a_damaged_dump_is_noticed(make_harness, postgresql, study, make_report, tmp_path, monkeypatch):
+    harness = make_harness(database=postgresql.new_database())
+    harness.publish(study)
+    harness.post([make_report(study).to_document() for _ in range(5)])
+    genuine = backup._rows_of
+
+    def cut(path, tables):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+        return genuine(path, tables)
+
+    monkeypatch.setattr(backup, "_rows_of", cut)
+    with pytest.raises(InputError, match=r"the copy of .* is damaged"):
+        backup.back_up(harness.collector.database, tmp_path / "copy.sql")
+    assert not (tmp_path / "copy.sql").exists()
+
+
 def test_a_backup_holds_nothing_that_was_withdrawn(habits, study, make_report, tmp_path):
     report = make_report(study, payloads={"hours": b"\x11\x5a\xc3\x77", "fruit": b"\5", "ever": b"\1"})
     habits.put(report)
