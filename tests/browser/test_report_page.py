@@ -6,7 +6,7 @@ import pytest
 from inference.results.diagnostics import diagnose
 from inference.results.page import render_page
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import prior_notes
+from inference.results.prior_notes import knowledge
 from schemas import Study
 from tests import studies
 from tests.portable import chromium
@@ -26,7 +26,7 @@ def posterior_of(question, prior_sd):
     draws = {name: random.normal(0.3, 0.1, (4, 1000)) for name in names}
     prior = dict.fromkeys(names, prior_sd)
     prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
-    found = diagnose(draws, np.zeros((4, 1000), bool), notes=prior_notes(draws, prior_draws))
+    found = diagnose(draws, np.zeros((4, 1000), bool), knowledge=knowledge(draws, prior_draws))
     return Posterior(question, model, 500, draws, prior, found, STUDY.digest, 0)
 
 
@@ -80,7 +80,9 @@ def test_every_question_shows_verdict_interval_noise_and_devices(browser, page):
         for figure in section.find_elements("css selector", "figure > svg"):
             if figure.is_displayed():
                 assert figure.size["width"] <= 360
-    assert "drowns the signal" in browser.find_element("id", "rating").text
+    rating = browser.find_element("id", "rating").text
+    assert "Do not use these numbers as they stand: nothing was learnt" in rating
+    assert "The noise drowns the signal" in rating
     cells = [cell.text for cell in browser.find_elements("css selector", "#ever tbody td")]
     assert cells[:3] == ["p", "0.3", "0.134 to 0.464"] or cells[0] == "p"
     assert cells[5] == "2,100"
