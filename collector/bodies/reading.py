@@ -77,6 +77,18 @@ def body_bytes() -> bytes:
         return body
 
 
+def operators_json(limit: int) -> Any:
+    """The parsed JSON body of somebody with an operator's key, who may send more than devices.
+
+    limit: in bytes, whatever the setting. Raises ProblemError.
+    """
+    if body_form() != JSON:
+        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype[:64]!r}")
+    body = _sent_bytes(limit)
+    with _problems_of(JSON):
+        return parse_json(body, DocumentError, limit)
+
+
 def parse_reports(body: bytes, form: str) -> Any:
     """The plain value in a body of reports of that media type. Raises ProblemError."""
     most = MOST_IN_SMALL + len(body) // BYTES_A_VALUE[form]

@@ -6,11 +6,13 @@ from collector.http import problems
 from collector.http.openapi_parts import (
     COUNT,
     ENCODING,
+    INVITATION_HEADER,
     JSON,
     KEY,
     REPORT_ID,
     RIGHT,
     STUDY_ID,
+    TEXT,
     WITHDRAWAL_HEADER,
     WRITE,
     Operation,
@@ -23,6 +25,14 @@ BINARY = "application/octet-stream"
 BYTES = {BINARY: {"type": "string"}}
 TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, problems.MEDIA_TYPE_UNSUPPORTED)
 CLOSED = (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_OPEN)
+
+DRAWING = {
+    "format": {"const": "ldpkit.drawing/1"},
+    "commitments": {"type": "array", "items": reference("Statement")},
+    "nonces": {"type": "array", "items": Hex(64).json_schema()},
+    "ids": TEXT,
+    "holders": TEXT,
+}
 
 SHARES = (
     Operation(
@@ -40,13 +50,14 @@ SHARES = (
             problems.PARAMETER_INVALID,
             problems.REPORT_INVALID,
             problems.REPORT_CONFLICT,
+            problems.INVITATION_NEEDED,
             problems.STUDY_CLOSED,
             problems.REPORT_WITHDRAWN,
             problems.STUDY_NOT_OPEN,
             problems.TOO_MANY_REPORTS,
             *WRITE,
         ),
-        (STUDY_ID, REPORT_ID, ENCODING),
+        (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER),
         BYTES,
         "The share, sealed to this node.",
     ),
@@ -86,21 +97,58 @@ SHARES = (
     ),
     Operation(
         "post",
+        "/v1/studies/{study_id}/commitment",
+        "commitToDrawing",
+        "Commit the node to what it holds and to a nonce, for ever.",
+        {200: ("What the node signs", {JSON: reference("Statement")})},
+        (*CLOSED, problems.SET_CONFLICT, *WRITE),
+        (STUDY_ID,),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/nonce",
+        "showNonce",
+        "The node's nonce, for these commitments of all nodes and no others ever.",
+        {200: ("The nonce", {JSON: object_of({"nonce": Hex(64).json_schema()})})},
+        (
+            *CLOSED,
+            *TAKES_BYTES,
+            problems.MALFORMED_JSON,
+            problems.STATEMENT_INVALID,
+            problems.SET_CONFLICT,
+            *WRITE,
+        ),
+        (STUDY_ID, ENCODING),
+        {JSON: object_of({"commitments": {"type": "array", "items": reference("Statement")}})},
+        "What all nodes committed to, in the study's order.",
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/drawing",
+        "fetchDrawing",
+        "What the set was drawn by that the node is bound to; null before.",
+        {200: ("The drawing", {JSON: {"type": ["object", "null"]}})},
+        CLOSED,
+        (STUDY_ID,),
+    ),
+    Operation(
+        "post",
         "/v1/studies/{study_id}/set",
         "confirmSet",
-        "Bind the node to one set of reports, for ever.",
+        "Bind the node to the set that all nodes drew, for ever.",
         {200: ("What the node signs", {JSON: reference("Statement")})},
         (
             *CLOSED,
             *TAKES_BYTES,
+            problems.MALFORMED_JSON,
             problems.SET_CONFLICT,
-            problems.SET_INVALID,
+            problems.SHARES_GONE,
             problems.STATEMENT_INVALID,
             *WRITE,
         ),
         (STUDY_ID, ENCODING),
-        BYTES,
-        "Report ids, 16 bytes each, ascending.",
+        {JSON: object_of(DRAWING)},
+        "Commitments and nonces of all nodes; the ids that any holds, and 4 bytes each of who holds it.",
     ),
     Operation(
         "post",

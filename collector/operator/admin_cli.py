@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from collector.settings import FILE_NAME, Settings, settings_with
 from ldp_client.commands import add_command
 from ldp_client.counting import counted
+from ldp_client.documents import read_bytes
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     action = invite.add_mutually_exclusive_group(required=True)
     action.add_argument("--count", type=int, metavar="N", help="print so many, one a line, for the only time")
     action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
+    text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
+    action.add_argument("--file", metavar="LIST", help=text)
     _add_command(
         subparsers, "studies", "list the studies, with how many reports each has", "studies", run_studies
     )
@@ -162,14 +165,19 @@ def run_studies(arguments: argparse.Namespace) -> int:
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit admin invite STUDY_ID (--count N | --lift)"""
-    from collector.operator.inviting import invite, lift
+    """ldpkit admin invite STUDY_ID (--count N | --file LIST | --lift)"""
+    from collector.operator.inviting import invite, lift, take_hashes
 
+    text = read_bytes(arguments.file).decode("ascii", "replace") if arguments.file else ""
     secret = settings_with().invitation_secret
+    invitations: list[str] = []
     with _opened(arguments) as database, database.write() as session:
-        invitations = [] if arguments.lift else invite(session, arguments.study, arguments.count, secret)
         if arguments.lift:
             lift(session, arguments.study)
+        elif arguments.file:
+            invitations = [f"{take_hashes(session, arguments.study, text, secret)} invitations taken"]
+        else:
+            invitations = invite(session, arguments.study, arguments.count, secret)
     if invitations and not secret:
         print(NO_KEY, file=sys.stderr)
     for invitation in invitations:

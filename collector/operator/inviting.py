@@ -14,6 +14,7 @@ from schemas.errors import InputError
 
 INVITATION_BYTES = 16
 MOST_AT_ONCE = 1_000_000
+HASH_BYTES = 32
 
 
 def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[str]:
@@ -23,19 +24,44 @@ def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[s
     """
     if not 1 <= count <= MOST_AT_ONCE:
         raise InputError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
-    document = queries.find_document(session, study_id)
-    if document is not None and Study.from_json(document.canonical).route is not None:
+    if _is_summed(session, study_id):
         raise InputError(
-            f"study {study_id} is a secure sum: its nodes take shares, which carry no invitation"
+            f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "
+            "`ldpkit secure-sum invite`, and each node's operator takes them with --file"
         )
     invitations = [secrets.token_urlsafe(INVITATION_BYTES) for _ in range(count)]
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret)
     return invitations
 
 
+def take_hashes(session: Session, study_id: str, text: str, secret: bytes) -> int:
+    """Let in who has the invitations whose hashes, one a line, are here; how many. Raises InputError.
+
+    secret: as `invite` takes it.
+    """
+    try:
+        hashes = {bytes.fromhex(line) for line in text.split()}
+    except ValueError:
+        hashes = {b""}
+    if not hashes or {len(each) for each in hashes} != {HASH_BYTES} or len(hashes) > MOST_AT_ONCE:
+        raise InputError("--file: must be what `ldpkit secure-sum invite` wrote for this node")
+    add_invitations(session, _number(session, study_id), hashes, secret)
+    return len(hashes)
+
+
 def lift(session: Session, study_id: str) -> None:
     """Forget a study's invitations and let everybody's reports in. Raises InputError."""
+    if _is_summed(session, study_id):
+        raise InputError(
+            f"study {study_id} is a secure sum: were everybody let in, somebody could send so many shares "
+            "that one person's answer is alone in the sum"
+        )
     lift_invitations(session, _number(session, study_id))
+
+
+def _is_summed(session: Session, study_id: str) -> bool:
+    document = queries.find_document(session, study_id)
+    return document is not None and Study.from_json(document.canonical).route is not None
 
 
 def _number(session: Session, study_id: str) -> int:

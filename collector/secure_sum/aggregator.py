@@ -10,17 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collector.secure_sum.drawing import NONCE_BYTES, Drawing
 from collector.secure_sum.node_client import NodeClient
 from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.transcript import NodeSum, Transcript
 from schemas import Study
+from schemas.canonical import canonical_json
 from schemas.errors import DocumentError, InputError, TransferError
-from schemas.fields import Integer, Record
+from schemas.fields import Hex, Integer, Record
 from schemas.route import Route
 from summaries import Summary
 
 Progress = Callable[[str], None]
 COUNTED = Record({"shares": Integer(0, 1 << 53)})
+NONCE = Record({"nonce": Hex(2 * NONCE_BYTES)})
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
 
     tokens: the operator's key of each node, in the study's order, or one for all. Raises InputError
     for another document than the nodes have or too few shares at one of them, before anything is closed,
-    and when too few devices reached every node; TransferError.
+    and when too few devices reached every node; TransferError; StatementError where a node does not
+    hold what it committed to.
     """
     assert study.route is not None
     route = study.route
@@ -53,15 +57,16 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
     for client in clients:
         progress(f"closing {client.url}")
         client.close()
-    ids = _common_ids(route, [_checked(client, split_ids, client.report_ids()) for client in clients])
-    progress(f"{len(ids)} of {route.clients} devices reached every node")
-    joined, digest = b"".join(ids), set_digest(ids)
-    confirmed = [_checked(client, Statement.from_document, client.confirm(joined)) for client in clients]
+    drawing = _bound_drawing(clients) or _draw(route, clients)
+    ids = drawing.chosen(study)
+    progress(f"drew {len(ids)} of the {len(drawing.held)} devices that reached any node, for {route.clients}")
+    text, digest = drawing.to_json(), set_digest(ids)
+    confirmed = [_checked(client, Statement.from_document, client.confirm(text)) for client in clients]
     sums = []
     for client in clients:
         progress(f"sum of {client.url}")
         sums.append(_checked(client, NodeSum.from_document, client.total(digest)))
-    return Transcript(study.id, study.digest, tuple(confirmed), tuple(sums))
+    return Transcript(study.id, study.digest, drawing, tuple(confirmed), tuple(sums))
 
 
 def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClient]:
@@ -99,16 +104,33 @@ def _read_count(document: Any) -> int:
     return count
 
 
-def _common_ids(route: Route, held: Sequence[Sequence[bytes]]) -> list[bytes]:
-    """The reports that every node has; ids are random, so the first N are any N."""
+def _bound_drawing(clients: Sequence[NodeClient]) -> Drawing | None:
+    """What an earlier run drew, if any node is bound to its set: whatever became of the shares since."""
+    for client in clients:
+        found = client.drawing()
+        if found is not None:
+            drawing: Drawing = _checked(client, Drawing.from_document, found)
+            return drawing
+    return None
+
+
+def _draw(route: Route, clients: Sequence[NodeClient]) -> Drawing:
+    """Have all nodes commit, and only then show their nonces. Raises InputError for too few devices."""
+    held = [_checked(client, split_ids, client.report_ids()) for client in clients]
     everywhere = set(held[0]).intersection(*held[1:])
-    common = sorted(everywhere)[: route.clients]
-    if len(common) < route.fewest:
+    if len(everywhere) < route.fewest:
         raise InputError(
-            f"only {len(common)} devices reached every node, and no sum over fewer than {route.fewest} "
+            f"only {len(everywhere)} devices reached every node, and no sum over fewer than {route.fewest} "
             "(clients − tolerate) is ever made"
         )
-    return common
+    commitments = [_checked(client, Statement.from_document, client.commit()) for client in clients]
+    text = canonical_json({"commitments": [each.to_document() for each in commitments]})
+    nonces = [_checked(client, _read_nonce, client.show(text)) for client in clients]
+    return Drawing.of(commitments, nonces, held)
+
+
+def _read_nonce(document: Any) -> bytes:
+    return bytes.fromhex(NONCE.read(document, "", DocumentError)["nonce"])
 
 
 def _checked(client: NodeClient, read: Callable[[Any], Any], answer: Any) -> Any:

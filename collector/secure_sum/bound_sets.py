@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from collector.storage.models import SecureSumRow
+from collector.storage.models import DrawingRow, SecureSumRow
 from collector.storage.queries import REPORTS
 from schemas.report import ID_BYTES
 
 SECURE_SUMS = cast(Table, SecureSumRow.__table__)
+DRAWINGS = cast(Table, DrawingRow.__table__)
+
+
+class Part(NamedTuple):
+    """A node's part in a drawing; shown_for and drawing are None until then."""
+
+    nonce: bytes
+    commitment: str
+    shown_for: bytes | None
+    drawing: bytes | None
+
+
+def find_part(session: Session, study: int) -> Part | None:
+    """What the node contributed to the study's drawing."""
+    columns = (DRAWINGS.c.nonce, DRAWINGS.c.commitment, DRAWINGS.c.shown_for, DRAWINGS.c.drawing)
+    row = session.execute(select(*columns).where(DRAWINGS.c.study == study)).one_or_none()
+    return None if row is None else Part(*row)
+
+
+def insert_part(session: Session, study: int, nonce: bytes, commitment: str) -> None:
+    """Commit the node; a second commitment for the study is an error of the database."""
+    session.execute(insert(DRAWINGS).values(study=study, nonce=nonce, commitment=commitment))
+
+
+def note_shown(session: Session, study: int, commitments: bytes) -> None:
+    """The nonce is shown for these commitments, and never for others."""
+    session.execute(update(DRAWINGS).where(DRAWINGS.c.study == study).values(shown_for=commitments))
+
+
+def store_drawing(session: Session, study: int, drawing: bytes) -> None:
+    """Keep what the set was drawn by."""
+    session.execute(update(DRAWINGS).where(DRAWINGS.c.study == study).values(drawing=drawing))
 
 
 def share_ids(session: Session, study: int) -> list[bytes]:

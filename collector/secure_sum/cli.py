@@ -1,4 +1,4 @@
-"""The subcommands of `ldpkit secure-sum`: keygen, close, verify."""
+"""The subcommands of `ldpkit secure-sum`: keygen, invite, close, verify."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.errors import InputError, SummaryError
 
 
 def add_secure_sum(parser: argparse.ArgumentParser) -> None:
-    """Register keygen, close and verify."""
+    """Register keygen, invite, close and verify."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     keygen = add_command(commands, "keygen", "make a node's keys", "secure-sum keygen --out node.key")
     keygen.add_argument("--out", required=True, metavar="FILE", help="gets the private keys; must be new")
@@ -29,6 +29,12 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     )
     close.add_argument("--out", required=True, metavar="TOTAL.json", help="a summary for ldpkit fit")
     close.set_defaults(run=run_close)
+    text = "make invitations: a secure sum takes invited devices only"
+    invite = add_command(commands, "invite", text, "secure-sum invite study.json --count 500 --out invited")
+    invite.add_argument("study", metavar="STUDY.json")
+    invite.add_argument("--count", required=True, type=int, metavar="N", help="how many people are invited")
+    invite.add_argument("--out", required=True, metavar="FOLDER", help="must be new")
+    invite.set_defaults(run=run_invite)
     text = "check a transcript against its study"
     verify = add_command(commands, "verify", text, "secure-sum verify study.json total.transcript.json")
     verify.add_argument("study", metavar="STUDY.json")
@@ -44,6 +50,18 @@ def run_keygen(arguments: argparse.Namespace) -> int:
     keys.save(arguments.out)
     print(f"keys in {arguments.out}; in the study, name the node as", file=sys.stderr)
     print(f"https://NODE#{keys.fragment}")
+    return 0
+
+
+def run_invite(arguments: argparse.Namespace) -> int:
+    """ldpkit secure-sum invite STUDY.json --count N --out FOLDER"""
+    from collector.secure_sum.invitations import write_invitations
+
+    study = _read_study(arguments.study)
+    places = write_invitations(study, arguments.count, arguments.out)
+    print(f"{arguments.count} invitations in {arguments.out}/invitations.txt, one for each person")
+    for node, path in places:
+        print(f"for the operator of {node}: ldpkit admin invite {study.id} --file {path}")
     return 0
 
 
@@ -86,6 +104,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
     total = transcript.total(_read_study(arguments.study))
     clients = next(iter(total.questions.values())).n
     print(f"{len(transcript.sums)} nodes signed the same set of {clients} devices, and these sums")
+    held = ", ".join(str(each.clients) for each in transcript.drawing.commitments)
+    print(f"they drew it together after the close, when they held the shares of {held} devices")
     return 0
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
+from os import urandom
 
 from sqlalchemy.orm import Session
 
 from collector.http.problems import (
     SET_CONFLICT,
-    SET_INVALID,
     SHARES_GONE,
     STUDY_CONFLICT,
     STUDY_OPEN,
@@ -19,21 +19,31 @@ from collector.http.problems import (
 )
 from collector.reports.packing import PackedReport
 from collector.secure_sum import bound_sets
+from collector.secure_sum.drawing import (
+    BYTES_A_REPORT,
+    NONCE_BYTES,
+    Drawing,
+    check_commitments,
+    digest_of,
+)
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener, add_shares
 from collector.settings import Settings
 from collector.storage import queries
 from collector.storage.database import Database
+from collector.storage.invitations import demand_invitations
 from collector.studies import publishing
 from collector.studies.publishing import unknown_study
 from ldp_client.secure_sum.sealing import OVERHEAD_BYTES
 from schemas import Study
-from schemas.errors import StudyError
-from schemas.report import ID_BYTES
+from schemas.canonical import canonical_json, parse_json
+from schemas.errors import StatementError, StudyError
 
 # Rows that are read at once: so many, but not more bytes than these.
 MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
+# Of a drawing, which operators alone send: some two million reports.
+MOST_DRAWING_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -67,16 +77,26 @@ class Node:
         if row.version not in (queries.NEVER_PUBLISHED, study.version):
             detail = f"version {row.version} is published, and a secure sum has one version alone"
             raise ProblemError(STUDY_CONFLICT, detail, "version")
-        return publishing.publish(session, study)
+        new = publishing.publish(session, study)
+        # From now on, before there are any: who may send without one decides who is in the sum.
+        demand_invitations(session, row.number)
+        return new
 
     def check_size(self, study: Study) -> None:
         """Raises StudyError where shares could be taken, and then not be summed, or not even taken."""
         opener = Opener.of(study, self.place(study), self.keys.sealing)
         assert study.route is not None
-        needed = max(opener.share_size + OVERHEAD_BYTES, ID_BYTES * study.route.clients)
+        needed = opener.share_size + OVERHEAD_BYTES
+        if BYTES_A_REPORT * study.route.clients > self.drawing_limit:
+            needed = BYTES_A_REPORT * study.route.clients
         if needed > self.body_limit:
             problem = f"needs bodies of {needed} bytes: raise this node's body_limit, now {self.body_limit}"
             raise StudyError("route.clients", problem)
+
+    @property
+    def drawing_limit(self) -> int:
+        """The most bytes of a drawing."""
+        return max(self.body_limit, MOST_DRAWING_BYTES)
 
     def opener(self, study_id: str) -> Opener:
         """What opens a published study's shares. Raises ProblemError for an unknown study."""
@@ -118,26 +138,60 @@ class Node:
             confirmed = bound_sets.confirmed_ids(session, number)
             return bound_sets.share_ids(session, number) if confirmed is None else confirmed
 
-    def confirm(self, session: Session, study_id: str, ids: Sequence[bytes]) -> Statement:
-        """Bind the node to this set for good. Raises ProblemError for another, or an impossible one."""
+    def commit(self, session: Session, study_id: str) -> Statement:
+        """Commit to what the node holds, and to a nonce: for good. Raises ProblemError."""
         number = _closed_study(session, study_id)
+        part = bound_sets.find_part(session, number)
+        if part is not None:
+            return Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
+        if bound_sets.confirmed_ids(session, number) is not None:
+            raise ProblemError(
+                SET_CONFLICT, "this node confirmed a set that was not drawn: by an old release"
+            )
+        nonce = urandom(NONCE_BYTES)
+        held = bound_sets.share_ids(session, number)
+        said = self._statement("draw", study_id, held, sha256(nonce).hexdigest())
+        bound_sets.insert_part(session, number, nonce, canonical_json(said.to_document()))
+        return said
+
+    def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
+        """The nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
+        number = _closed_study(session, study_id)
+        opener, part = self.opener(study_id), bound_sets.find_part(session, number)
+        check_commitments(opener.study, commitments)
+        own = canonical_json(commitments[opener.node].to_document())
+        shown_for = digest_of(commitments)
+        if part is None or own != part.commitment or part.shown_for not in (None, shown_for):
+            raise ProblemError(SET_CONFLICT, "this node committed to something else, or with other nodes")
+        bound_sets.note_shown(session, number, shown_for)
+        return part.nonce
+
+    def confirm(self, session: Session, study_id: str, drawing: Drawing) -> Statement:
+        """Bind the node to the set that was drawn, for good.
+
+        Raises ProblemError for another than before and where shares are gone, StatementError for a set that
+        does not follow from what all nodes committed to.
+        """
+        number = _closed_study(session, study_id)
+        part = bound_sets.find_part(session, number)
+        if part is None or part.shown_for != digest_of(drawing.commitments):
+            raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
+        ids = drawing.chosen(self.opener(study_id).study)
         confirmed = bound_sets.confirmed_ids(session, number)
-        if confirmed is not None and confirmed != list(ids):
+        if confirmed is not None and confirmed != ids:
             raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
         if confirmed is None:
-            self._check_set(session, number, study_id, ids)
+            if not set(ids) <= set(bound_sets.share_ids(session, number)):
+                raise ProblemError(SHARES_GONE, "shares of its set were deleted before they were summed")
             bound_sets.insert_set(session, number, ids)
+            bound_sets.store_drawing(session, number, drawing.to_json().encode())
         return self._statement("set", study_id, ids)
 
-    def _check_set(self, session: Session, number: int, study_id: str, ids: Sequence[bytes]) -> None:
-        route = self.opener(study_id).study.route
-        assert route is not None
-        if not route.fewest <= len(ids) <= route.clients:
-            detail = f"has {len(ids)} reports; a sum needs {route.fewest} to {route.clients}"
-            raise ProblemError(SET_INVALID, detail, "set")
-        missing = set(ids).difference(bound_sets.share_ids(session, number))
-        if missing:
-            raise ProblemError(SET_INVALID, f"{len(missing)} of its reports have no share here", "set")
+    def drawing(self, study_id: str) -> bytes | None:
+        """What the set was drawn by that the node is bound to, if it is. Raises ProblemError."""
+        with self.database.read() as session:
+            part = bound_sets.find_part(session, _closed_study(session, study_id))
+        return None if part is None else part.drawing
 
     def total(self, study_id: str, wanted: str) -> tuple[Statement, bytes]:
         """The one sum, over the confirmed set; what it was before if it was asked for before.

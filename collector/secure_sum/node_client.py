@@ -21,7 +21,6 @@ ATTEMPTS = 5
 FIRST_DELAY_SECONDS = 0.5
 # The sum of ten million numbers.
 MAX_ANSWER_BYTES = 1 << 27
-BINARY = "application/octet-stream"
 JSON = "application/json"
 
 
@@ -52,9 +51,21 @@ class NodeClient:
         """The ids of all shares, 16 bytes each."""
         return self._call("/shares")
 
-    def confirm(self, ids: bytes) -> Any:
-        """Bind the node to a set; its statement."""
-        return self._parse(self._call("/set", ids, BINARY))
+    def commit(self) -> Any:
+        """Commit the node to what it holds and to a nonce; its statement."""
+        return self._parse(self._call("/commitment", b"", JSON))
+
+    def show(self, commitments: str) -> Any:
+        """The nonce, for {"commitments": …} of all nodes."""
+        return self._parse(self._call("/nonce", commitments.encode(), JSON))
+
+    def drawing(self) -> Any:
+        """What the set was drawn by that the node is bound to, or None."""
+        return self._parse(self._call("/drawing"))
+
+    def confirm(self, drawing: str) -> Any:
+        """Bind the node to the set that was drawn; its statement."""
+        return self._parse(self._call("/set", drawing.encode(), JSON))
 
     def total(self, set_digest: str) -> Any:
         """The sum over the set: {"statement": …, "total": base64}."""

@@ -1,4 +1,4 @@
-"""What a node says under its signature: which set of reports it confirmed, and what they sum to."""
+"""What a node says under its signature: what it holds, which set of it it confirmed, what that sums to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_TOTAL = "0" * 64
 STATEMENT = Record(
     {
         "format": Constant(FORMAT),
-        "kind": OneOf(("set", "sum")),
+        "kind": OneOf(("draw", "set", "sum")),
         "study": Identifier(),
         "digest": Hex(64),
         "node": Integer(0, 31),
@@ -37,6 +37,8 @@ STATEMENT = Record(
 @dataclass(frozen=True)
 class Statement:
     """kind: "set" (the node will sum this set and no other) or "sum" (it did; total is the sum's SHA-256).
+
+    Before these, "draw": the set is all that the node holds after the close, total the SHA-256 of its nonce.
 
     node: its place in the study's route. clients: how many reports the set has. set: `set_digest`.
     """

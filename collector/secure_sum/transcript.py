@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.secure_sum.statements import Statement
+from collector.secure_sum.drawing import Drawing
+from collector.secure_sum.statements import Statement, set_digest
 from ldp_client import mechanism_for
 from schemas import Study
 from schemas.canonical import canonical_json, parse_json
@@ -20,7 +21,9 @@ from schemas.fields import Constant, Hex, Identifier, ListOf, Record
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 
-FORMAT = "ldpkit.transcript/1"
+FORMAT = "ldpkit.transcript/2"
+# Of releases whose nodes did not draw the set.
+UNDRAWN = "ldpkit.transcript/1"
 MAX_BYTES = 1 << 30
 
 
@@ -74,11 +77,20 @@ class _AnySum:
         return NodeSum.from_document(value)
 
 
+class _AnyDrawing:
+    """A drawing's own document."""
+
+    def read(self, value: Any, path: str, error: type[StatementError]) -> Drawing:
+        del path, error
+        return Drawing.from_document(value)
+
+
 _SHAPE = Record(
     {
         "format": Constant(FORMAT),
         "study": Identifier(),
         "digest": Hex(64),
+        "drawing": _AnyDrawing(),
         "confirmed": ListOf(_AnyStatement(), 2, 32),
         "sums": ListOf(_AnySum(), 2, 32),
     }
@@ -87,10 +99,11 @@ _SHAPE = Record(
 
 @dataclass(frozen=True)
 class Transcript:
-    """confirmed, sums: what the nodes said, in the study's order."""
+    """drawing: how the nodes drew the set. confirmed, sums: what they said of it, in the study's order."""
 
     study: str
     digest: str
+    drawing: Drawing
     confirmed: Sequence[Statement]
     sums: Sequence[NodeSum]
 
@@ -99,12 +112,17 @@ class Transcript:
         head = {"format": FORMAT, "study": self.study, "digest": self.digest}
         confirmed = [statement.to_document() for statement in self.confirmed]
         sums = [part.to_document() for part in self.sums]
-        return canonical_json({**head, "confirmed": confirmed, "sums": sums})
+        drawing = self.drawing.to_document()
+        return canonical_json({**head, "drawing": drawing, "confirmed": confirmed, "sums": sums})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Transcript:
         """Parse a transcript; `total` checks what it says. Raises StatementError."""
-        parsed = _SHAPE.read(parse_json(text, StatementError, MAX_BYTES), "", StatementError)
+        document = parse_json(text, StatementError, MAX_BYTES)
+        if isinstance(document, dict) and document.get("format") == UNDRAWN:
+            problem = "of an earlier release, whose closer named the set: nothing says how it was chosen"
+            raise StatementError("format", problem)
+        parsed = _SHAPE.read(document, "", StatementError)
         del parsed["format"]
         return cls(**parsed)
 
@@ -120,26 +138,27 @@ class Transcript:
         if not same_study or not len(self.confirmed) == len(self.sums) == len(study.route.nodes):
             raise StatementError("digest", "the transcript is of another study document")
         size = sum(mechanism_for(question).payload_size for question in study.questions)
-        clients = self.confirmed[0].clients
-        if not study.route.fewest <= clients <= study.route.clients:
-            raise StatementError("clients", f"{clients} is not a number of devices that the study allows")
+        ids = self.drawing.chosen(study)
+        clients = len(ids)
         words = np.zeros(size // 8, dtype="<u8")
         for index, (confirmed, part) in enumerate(zip(self.confirmed, self.sums)):
-            self._check_node(study, index, confirmed, part, size)
+            _check_node(study, index, (clients, set_digest(ids)), confirmed, part, size)
             words += np.frombuffer(part.total, dtype="<u8")
         return _summary(study, clients, words.astype("<i8"))
 
-    def _check_node(self, study: Study, index: int, confirmed: Statement, part: NodeSum, size: int) -> None:
-        assert study.route is not None
-        key = study.route.nodes[index].signing_key
-        first, said = self.confirmed[0], part.statement
-        for statement, kind in ((confirmed, "set"), (said, "sum")):
-            statement.check(key)
-            expected = (kind, study.id, study.digest, index, first.clients, first.set)
-            if statement.subject != expected:
-                raise StatementError(f"node {index}", "speaks of another study, node or set than the others")
-        if len(part.total) != size or sha256(part.total).hexdigest() != said.total:
-            raise StatementError(f"node {index}", "its sum is not the one that it signed")
+
+def _check_node(
+    study: Study, index: int, drawn: tuple[int, str], confirmed: Statement, part: NodeSum, size: int
+) -> None:
+    assert study.route is not None
+    key = study.route.nodes[index].signing_key
+    said = part.statement
+    for statement, kind in ((confirmed, "set"), (said, "sum")):
+        statement.check(key)
+        if statement.subject != (kind, study.id, study.digest, index, *drawn):
+            raise StatementError(f"node {index}", "speaks of another study or node, or not of the drawn set")
+    if len(part.total) != size or sha256(part.total).hexdigest() != said.total:
+        raise StatementError(f"node {index}", "its sum is not the one that it signed")
 
 
 def _summary(study: Study, clients: int, words: NDArray[np.int64]) -> Summary:

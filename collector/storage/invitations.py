@@ -74,6 +74,11 @@ def add_invitations(session: Session, study: int, hashes: Iterable[bytes], secre
     session.connection().execute(insert(INVITATIONS), rows)
 
 
+def demand_invitations(session: Session, study: int) -> None:
+    """Let only invited reports in from now on, also while there is no invitation yet."""
+    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=True))
+
+
 def lift_invitations(session: Session, study: int) -> None:
     """Let everybody's reports in, and forget the invitations."""
     changed = {"invited": False, "spending": None}

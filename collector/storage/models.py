@@ -129,6 +129,22 @@ class SecureSumRow(Base):
     total: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
+class DrawingRow(Base):
+    """A node's part in the drawing of a set: see secure_sum/drawing.py.
+
+    commitment: the signed statement. shown_for: SHA-256 of the commitments that the nonce was shown for.
+    drawing: the one whose set the node is bound to.
+    """
+
+    __tablename__ = "drawings"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    nonce: Mapped[bytes] = mapped_column(LargeBinary(32))
+    commitment: Mapped[str] = mapped_column(Text)
+    shown_for: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    drawing: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
 class InvitationRow(Base):
     """An invitation that lets a report in. hash: SHA-256; the invitation itself is nowhere."""
 

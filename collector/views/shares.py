@@ -6,7 +6,7 @@ from base64 import b64encode
 
 from flask import Blueprint, Response, jsonify, make_response, request
 
-from collector.bodies.reading import body_bytes, json_body
+from collector.bodies.reading import body_bytes, json_body, operators_json
 from collector.context import current_collector
 from collector.http.auth import proves_withdrawal, requires
 from collector.http.parameters import report_id_bytes
@@ -14,7 +14,7 @@ from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemEr
 from collector.operator.keys import Role
 from collector.reports import intake
 from collector.reports.withdrawing import WITHDRAWN, withdraw
-from collector.secure_sum.statements import split_ids
+from collector.secure_sum.drawing import COMMITMENTS, Drawing
 from collector.storage import queries
 from collector.views.refusing import refuse_upload
 from schemas.errors import StatementError
@@ -24,7 +24,9 @@ shares = Blueprint("shares", __name__, url_prefix="/v1/studies/<study_id>")
 shares.register_error_handler(Exception, refuse_upload)
 
 BINARY = "application/octet-stream"
+JSON = "application/json"
 WANTED = Record({"set": Hex(64)})
+ALL_COMMITMENTS = Record({"commitments": COMMITMENTS})
 
 
 @shares.put("/shares/<report_id>")
@@ -35,7 +37,7 @@ def put(study_id: str, report_id: str) -> Response:
     study = collector.node_part().opener(study_id).study
     with intake.naming_study(collector, study_id, study.version):
         share = collector.node_part().take(study_id, report_id, _binary_body())
-        receipt = intake.submit_one(collector, study_id, share)
+        receipt = intake.submit_one(collector, study_id, share, request.headers.get(intake.INVITATION))
     response = jsonify(id=report_id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response
@@ -67,14 +69,43 @@ def list_ids(study_id: str) -> Response:
     return response
 
 
+@shares.post("/commitment")
+@requires(Role.OPERATE)
+def commit(study_id: str) -> Response:
+    """What the node holds and the hash of its nonce, signed; the same at every call."""
+    collector = current_collector()
+    node = collector.node_part()
+    return jsonify(collector.writer.act(lambda session: node.commit(session, study_id)).to_document())
+
+
+@shares.post("/nonce")
+@requires(Role.OPERATE)
+def show(study_id: str) -> Response:
+    """The node's nonce, for these commitments of all nodes and no others ever."""
+    collector = current_collector()
+    node = collector.node_part()
+    commitments = ALL_COMMITMENTS.read(json_body(), "", StatementError)["commitments"]
+    nonce = collector.writer.act(lambda session: node.show(session, study_id, commitments))
+    return jsonify(nonce=nonce.hex())
+
+
+@shares.get("/drawing")
+@requires(Role.OPERATE)
+def drawing(study_id: str) -> Response:
+    """What the set was drawn by that the node is bound to; null before."""
+    response = make_response(current_collector().node_part().drawing(study_id) or b"null")
+    response.content_type = JSON
+    return response
+
+
 @shares.post("/set")
 @requires(Role.OPERATE)
 def confirm(study_id: str) -> Response:
-    """Bind the node to a set of reports; its signed statement."""
+    """Bind the node to the set that was drawn; its signed statement."""
     collector = current_collector()
     node = collector.node_part()
-    ids = split_ids(_binary_body())
-    return jsonify(collector.writer.act(lambda session: node.confirm(session, study_id, ids)).to_document())
+    drawn = Drawing.from_document(operators_json(node.drawing_limit))
+    return jsonify(collector.writer.act(lambda session: node.confirm(session, study_id, drawn)).to_document())
 
 
 @shares.post("/sum")

@@ -12,7 +12,12 @@ import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from collector import create_app
+from collector.secure_sum.drawing import Drawing
+from collector.secure_sum.invitations import node_hashes
 from collector.secure_sum.node_keys import NodeKeys
+from collector.secure_sum.statements import Statement, split_ids
+from collector.storage import queries
+from collector.storage.invitations import add_invitations
 from ldp_client import mechanism_for
 from ldp_client.secure_sum.messages import Message, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
@@ -67,7 +72,8 @@ HOSTS = ("127.0.0.1", "localhost", "127.0.0.1")
 ADDRESSES = [
     f"http://{HOSTS[node]}:{9000 + node}#" + f"a{node}" * 32 + f"b{node}" * 32 for node in range(NODES)
 ]
-INVITATION = "an-invitation"
+PEOPLE = 120
+INVITATION = "summed-0"
 
 
 def build_study(*names: str, **route: Any) -> Study:
@@ -138,7 +144,10 @@ class Node:
 
     def put(self, message: Message, path: str | None = None) -> Any:
         return self.app.test_client().put(
-            path or message.path, data=message.body, content_type="application/octet-stream"
+            path or message.path,
+            data=message.body,
+            content_type="application/octet-stream",
+            headers={"LDPKit-Invitation": message.invitation},
         )
 
     def post(self, path: str, **options: Any) -> Any:
@@ -159,12 +168,31 @@ class Network:
         self.mechanisms = {question.id: mechanism_for(question) for question in self.study.questions}
         for node in self.nodes:
             assert node.publish(self.study).status_code == 201
+        self.invite(self.study)
         return self.study
 
-    def messages(self, invitation: str = INVITATION) -> list[Message]:
+    def invite(self, study: Study, people: int = PEOPLE) -> None:
+        """Make invitations to a published study, and give each node its list."""
+        self.invitations = [f"{study.id}-{person}" for person in range(people)]
+        for place, node in enumerate(self.nodes):
+            hashes = node_hashes(self.invitations, place)
+            with node.app.extensions["ldpkit"].database.write() as session:
+                add_invitations(session, queries.study_state(session, study.id).number, hashes, b"")
+
+    def messages(self) -> list[Message]:
         """One device's messages, not yet sent."""
         answers = {name: ANSWERS[name] for name in self.mechanisms}
-        return shares_of(self.study, answers, invitation)[1]
+        return shares_of(self.study, answers, self.invitations.pop())[1]
+
+    def draw(self) -> Drawing:
+        """Close all nodes, and have them commit and show their nonces, as the closer does."""
+        for node in self.nodes:
+            assert node.post("/close").status_code == 200
+        lists = [split_ids(node.get("/shares").data) for node in self.nodes]
+        said = [node.post("/commitment").get_json() for node in self.nodes]
+        shown = [node.post("/nonce", json={"commitments": said}).get_json() for node in self.nodes]
+        nonces = [bytes.fromhex(each["nonce"]) for each in shown]
+        return Drawing.of([Statement.from_document(each) for each in said], nonces, lists)
 
     def answer(self, devices: int, reach: int = NODES) -> list[list[Message]]:
         """So many devices answer; their shares reach the first `reach` nodes."""

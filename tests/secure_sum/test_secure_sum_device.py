@@ -46,7 +46,7 @@ def test_answer_flush_close(network, tmp_path):
     study = network.publish(clients=4, tolerate=1)
     for name in "abc":
         device = device_of(network, tmp_path / name)
-        device.answer(study, ANSWERS, INVITATION)
+        device.answer(study, ANSWERS, network.invitations.pop())
         assert device.flush().sent == 1
         with pytest.raises(AlreadyAnsweredError):
             device.answer(study, ANSWERS, INVITATION)

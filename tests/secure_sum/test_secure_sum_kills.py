@@ -9,7 +9,9 @@ from threading import Thread
 import pytest
 
 from collector.secure_sum.aggregator import close_study
+from collector.secure_sum.invitations import node_hashes
 from collector.secure_sum.node_keys import NodeKeys
+from ldp_client.cli import main
 from ldp_client.upload import put_share
 from schemas.errors import TransferError
 from tests.collector.conftest import TOKEN, Server
@@ -49,6 +51,25 @@ class Process:
         self.server.kill()
         self.start(self.server.url.rsplit(":", 1)[1])
 
+    def invite(self, hashes):
+        """As its operator does, on the database."""
+        listed = self.folder / "invited.txt"
+        listed.write_text("\n".join(one.hex() for one in hashes))
+        assert (
+            main(
+                [
+                    "admin",
+                    "invite",
+                    "summed",
+                    "--file",
+                    str(listed),
+                    "--database",
+                    f"sqlite:///{self.server.database}",
+                ]
+            )
+            == 0
+        )
+
     @property
     def address(self):
         return f"{self.server.url.replace('127.0.0.1', self.host)}#{self.keys.fragment}"
@@ -76,11 +97,14 @@ def test_nodes_that_are_killed_lose_and_repeat_nothing(processes):
     study = build_study("ever", nodes=[one.address for one in processes], clients=DEVICES, tolerate=1)
     for one in processes:
         assert one.server.request("POST", "/v1/studies", study.document) == 201
+    words = [f"word-{person}" for person in range(DEVICES)]
+    for place, one in enumerate(processes):
+        one.invite(node_hashes(words, place))
     draw = random.Random(20261121)
 
     def answer_all():
-        for _ in range(DEVICES):
-            for message in shares_of(study, {"ever": True})[1]:
+        for word in words:
+            for message in shares_of(study, {"ever": True}, word)[1]:
                 put_until_taken(message)
 
     devices = Thread(target=answer_all)

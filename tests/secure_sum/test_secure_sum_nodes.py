@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,10 +14,9 @@ import pytest
 from collector import create_app
 from collector.http.openapi import NODE_OPERATIONS
 from collector.http.problems import ProblemError
-from collector.operator.inviting import invite
 from collector.reports.running_summary import read_summary
 from collector.secure_sum.node_keys import NodeKeys
-from collector.secure_sum.statements import Statement, set_digest, split_ids
+from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
 from schemas import Study
 from schemas.errors import InputError, StatementError
@@ -25,7 +25,7 @@ from tests.collector.conftest import ensure_database
 from tests.collector.contract import run_cases
 from tests.secure_sum.conftest import build_study
 
-BINARY = "application/octet-stream"
+NO_DRAWING: dict[str, object] = {}
 CASES_EACH = 20
 
 
@@ -34,15 +34,15 @@ def kind(response):
 
 
 def closed(network, devices=15):
+    """Ids, ascending, and the drawing of a study with no more devices than it takes."""
     network.publish("ever")
     network.answer(devices)
-    for node in network.nodes:
-        assert node.post("/close").status_code == 200
-    return split_ids(network.nodes[0].get("/shares").data)
+    drawing = network.draw()
+    return list(drawing.held), drawing
 
 
-def confirm(node, ids):
-    return node.post("/set", data=b"".join(ids), content_type=BINARY)
+def confirm(node, drawing):
+    return node.post("/set", json=drawing.to_document())
 
 
 def test_a_share_is_stored_once(network):
@@ -64,7 +64,7 @@ def test_refused_shares_are_counted_by_reason(network):
     network.publish("ever")
     node, message = network.nodes[0], network.messages()[1]
     node.put(message)
-    confirm(node, [])
+    node.post("/set", json={})
     assert node.app.extensions["ldpkit"].metrics.totals().rejected == {"report-invalid": 1}
 
 
@@ -106,7 +106,7 @@ def test_a_node_that_is_named_twice_refuses(network):
 def test_a_study_whose_set_is_too_large_for_the_node_is_refused_at_once(network):
     """Not when all shares are there and the set cannot be sent."""
     node = network.nodes[0]
-    study = build_study("ever", nodes=[each.address for each in network.nodes], clients=(1 << 20) + 1)
+    study = build_study("ever", nodes=[each.address for each in network.nodes], clients=1 << 22)
     response = node.publish(study)
     assert kind(response) == (422, "study-invalid")
     assert "raise this node's body_limit" in response.get_json()["detail"]
@@ -168,15 +168,6 @@ def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
         create_app({**settings, "node_key": str(network.nodes[0].key_file)})
 
 
-def test_shares_need_no_invitation(network):
-    """Else devices would drop them: they have no invitation for a node."""
-    network.publish("ever")
-    database = network.nodes[0].app.extensions["ldpkit"].database
-    with pytest.raises(InputError, match="secure sum"), database.write() as session:
-        invite(session, "summed", 3, b"")
-    assert network.nodes[0].put(network.messages()[0]).status_code == 201
-
-
 def test_shares_have_no_running_summary(network):
     """`ldpkit posteriors` on a node's database finds nothing to fit, and says so."""
     network.publish("ever")
@@ -201,7 +192,9 @@ def test_ids_sets_and_sums_wait_for_the_close(network):
     network.answer(15)
     node = network.nodes[0]
     assert kind(node.get("/shares")) == (409, "study-open")
-    assert kind(confirm(node, [])) == (409, "study-open")
+    for path in ("/commitment", "/nonce", "/set"):
+        assert kind(node.post(path, json=NO_DRAWING)) in ((409, "study-open"), (422, "statement-invalid"))
+    assert kind(node.get("/drawing")) == (409, "study-open")
     assert kind(node.post("/sum", json={"set": "0" * 64})) == (409, "study-open")
 
 
@@ -211,9 +204,9 @@ def test_shares_are_counted_before_and_after_the_close(network):
     node = network.nodes[0]
     assert node.app.test_client().delete(sent[0][0].path, headers=node.operator).status_code == 200
     assert node.get("/shares/count").get_json() == {"shares": 15}
-    node.post("/close")
+    drawing = network.draw()
     assert node.get("/shares/count").get_json() == {"shares": 15}
-    confirm(node, split_ids(node.get("/shares").data))
+    confirm(node, drawing)
     with closing(sqlite3.connect(node.database)) as connection:
         connection.execute("DELETE FROM reports")
         connection.commit()
@@ -249,58 +242,66 @@ def test_a_withdrawn_share_is_gone_and_stays_gone(network):
     assert len(node.get("/shares").data) == 14 * 16
 
 
-@pytest.mark.parametrize("count", [0, 14])
-def test_a_set_below_n_minus_t_is_refused(network, count):
-    ids = closed(network)
-    assert kind(confirm(network.nodes[0], ids[:count])) == (422, "set-invalid")
+def test_a_set_of_too_few_is_refused(network):
+    network.publish("ever")
+    network.answer(14)
+    for place, node in enumerate(network.nodes):
+        assert node.put(network.messages()[place]).status_code == 201
+    drawing = network.draw()
+    assert kind(confirm(network.nodes[0], drawing)) == (422, "statement-invalid")
 
 
-def test_a_set_with_a_foreign_report_is_refused(network):
-    ids = closed(network)
-    foreign = sorted([*ids[:-1], b"\xff" * 16])
-    assert kind(confirm(network.nodes[0], foreign)) == (422, "set-invalid")
-
-
-def test_a_set_above_n_is_refused(network):
-    network.publish("ever", clients=16, tolerate=1)
-    network.answer(17)
-    node = network.nodes[0]
-    node.post("/close")
-    ids = split_ids(node.get("/shares").data)
-    assert kind(confirm(node, ids)) == (422, "set-invalid")
-    assert confirm(node, ids[:16]).status_code == 200
+def test_of_more_than_n_so_many_are_drawn(network):
+    study = network.publish("ever", clients=16, tolerate=1)
+    network.answer(18)
+    drawing = network.draw()
+    chosen = drawing.chosen(study)
+    assert len(chosen) == 16
+    said = Statement.from_document(confirm(network.nodes[0], drawing).get_json())
+    assert (said.clients, said.set) == (16, set_digest(chosen))
 
 
 @pytest.mark.parametrize(
-    "change", [lambda ids: ids[::-1], lambda ids: [*ids, ids[-1]], lambda ids: [ids[0][:9]]]
+    "change",
+    [
+        {"nonces": ["00" * 32] * 3},
+        {"ids": "AAAA"},
+        {"ids": "not base64"},
+        {"holders": ""},
+        {"commitments": []},
+        {"format": "ldpkit.drawing/2"},
+    ],
 )
-def test_a_set_that_is_no_ascending_list_is_refused(network, change):
-    ids = closed(network)
-    assert kind(confirm(network.nodes[0], change(ids))) == (422, "statement-invalid")
+def test_what_is_no_drawing_is_refused(network, change):
+    _, drawing = closed(network)
+    document = {**drawing.to_document(), **change}
+    assert kind(network.nodes[0].post("/set", json=document)) == (422, "statement-invalid")
 
 
 def test_no_second_set_ever_not_even_after_a_restart(network):
     """The differencing attack: two sets that differ by one device."""
-    ids = closed(network, devices=16)
+    ids, drawing = closed(network, devices=16)
+    less = replace(drawing, held=dict(list(drawing.held.items())[1:]))
     node = network.nodes[0]
-    assert confirm(node, ids).status_code == 200
-    assert kind(confirm(node, ids[1:])) == (409, "set-conflict")
+    assert confirm(node, drawing).status_code == 200
+    assert kind(confirm(node, less)) == (422, "statement-invalid")
     node.stop()
     node.start()
-    assert kind(confirm(node, ids[1:])) == (409, "set-conflict")
+    assert kind(confirm(node, less)) == (422, "statement-invalid")
+    assert confirm(node, drawing).status_code == 200
     assert kind(node.post("/sum", json={"set": set_digest(ids[1:])})) == (409, "set-conflict")
     assert node.post("/sum", json={"set": set_digest(ids)}).status_code == 200
 
 
 def test_a_sum_needs_its_confirmed_set(network):
-    ids = closed(network)
+    ids, _ = closed(network)
     assert kind(network.nodes[0].post("/sum", json={"set": set_digest(ids)})) == (409, "set-conflict")
 
 
 def test_the_sum_is_the_same_for_ever(network):
-    ids = closed(network)
+    ids, drawing = closed(network)
     node = network.nodes[0]
-    confirm(node, ids)
+    confirm(node, drawing)
     first = node.post("/sum", json={"set": set_digest(ids)}).get_json()
     with closing(sqlite3.connect(node.database)) as connection:
         connection.execute("DELETE FROM reports")
@@ -311,9 +312,9 @@ def test_the_sum_is_the_same_for_ever(network):
 
 
 def test_statements_are_signed_and_every_field_counts(network):
-    ids = closed(network)
+    _, drawing = closed(network)
     node = network.nodes[1]
-    said = Statement.from_document(confirm(node, ids).get_json())
+    said = Statement.from_document(confirm(node, drawing).get_json())
     key = network.study.route.nodes[1].signing_key
     said.check(key)
     document = said.to_document()
@@ -326,12 +327,11 @@ def test_statements_are_signed_and_every_field_counts(network):
 def test_no_share_in_the_clear_in_database_log_or_answer(network, caplog):
     network.publish("ever")
     sent = network.answer(15)
-    for node in network.nodes:
-        node.post("/close")
-    ids = split_ids(network.nodes[0].get("/shares").data)
+    drawing = network.draw()
+    ids = drawing.chosen(network.study)
     answers = b""
     for node in network.nodes:
-        answers += confirm(node, ids).data + node.post("/sum", json={"set": set_digest(ids)}).data
+        answers += confirm(node, drawing).data + node.post("/sum", json={"set": set_digest(ids)}).data
         node.stop()
     stored = b"".join(node.database.read_bytes() for node in network.nodes) + answers + caplog.text.encode()
     for index, node in enumerate(network.nodes):

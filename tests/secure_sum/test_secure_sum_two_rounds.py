@@ -200,13 +200,14 @@ def answer_round(network, study, records, folder):
     """Every device fetches, consents, answers and sends; one ledger for both rounds."""
     for node in network.nodes:
         assert node.publish(study).status_code == 201
+    network.invite(study, len(records))
     collector = network.nodes[0].address.partition("#")[0]
     trusted = [node.address for node in network.nodes]
     for number, record in enumerate(records):
         device = Device(folder / str(number), "64", collector, max_delta="0.01", nodes=trusted)
         fetched = device.fetch(study.id)
         device.consent(fetched)
-        device.answer(fetched, {"work": record}, INVITATION)
+        device.answer(fetched, {"work": record}, network.invitations.pop())
         assert device.flush().sent == 1
 
 

@@ -1,0 +1,160 @@
+"""The set that a sum is over, drawn by all nodes together once the study is closed.
+
+Each node commits to the reports that it holds and to a nonce before it hears any other's nonce, and shows the
+nonce only for one list of all commitments. So nobody knows whose reports will be drawn while reports can be
+sent, left out or chosen: neither senders, nor the closer, nor any node while another one is honest.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from heapq import nsmallest
+from typing import Any
+
+from collector.secure_sum.statements import Statement, set_digest, split_ids
+from schemas import Study
+from schemas.canonical import canonical_json, parse_json
+from schemas.errors import StatementError
+from schemas.fields import Constant, Hex, ListOf, Record
+from schemas.report import ID_BYTES
+
+FORMAT = "ldpkit.drawing/1"
+# Two purposes never share a hash.
+SEED_PREFIX, PLACE_PREFIX = b"ldpkit.draw-seed/1\0", b"ldpkit.draw-place/1\0"
+NONCE_BYTES = 32
+# Of a report in a drawing: its id, and a bit for each node that holds it. In base64.
+HOLDERS_BYTES = 4
+BYTES_A_REPORT = -(-(ID_BYTES + HOLDERS_BYTES) * 4 // 3)
+
+
+class _Bytes:
+    """Bytes in base64."""
+
+    def read(self, value: Any, path: str, error: type[StatementError]) -> bytes:
+        try:
+            found = a2b_base64(value) if isinstance(value, str) else b"?"
+        except ValueError:  # also for what is not ASCII
+            found = b"?"
+        if b2a_base64(found, newline=False).decode() != value:
+            raise error(path, "must be base64")
+        return found
+
+
+class _AnyStatement:
+    """A statement's own document."""
+
+    def read(self, value: Any, path: str, error: type[StatementError]) -> Statement:
+        del path, error
+        return Statement.from_document(value)
+
+
+COMMITMENTS = ListOf(_AnyStatement(), 2, 32)
+_SHAPE = Record(
+    {
+        "format": Constant(FORMAT),
+        "commitments": COMMITMENTS,
+        "nonces": ListOf(Hex(2 * NONCE_BYTES), 2, 32),
+        "ids": _Bytes(),
+        "holders": _Bytes(),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """commitments, nonces: of each node, in the study's order. held: {report id: a bit for each node}."""
+
+    commitments: Sequence[Statement]
+    nonces: Sequence[bytes]
+    held: dict[bytes, int]
+
+    @classmethod
+    def of(
+        cls, commitments: Sequence[Statement], nonces: Sequence[bytes], lists: Sequence[Sequence[bytes]]
+    ) -> Drawing:
+        """From the ids that each node holds."""
+        held: dict[bytes, int] = {}
+        for node, ids in enumerate(lists):
+            for report_id in ids:
+                held[report_id] = held.get(report_id, 0) | 1 << node
+        return cls(tuple(commitments), tuple(nonces), dict(sorted(held.items())))
+
+    def chosen(self, study: Study) -> list[bytes]:
+        """The set that follows, ascending, after every check that can be made.
+
+        Raises StatementError where a signature, a nonce or a list is not what its node committed to, and for
+        fewer reports at every node than a sum may be over.
+        """
+        assert study.route is not None
+        nodes = len(study.route.nodes)
+        check_commitments(study, self.commitments)
+        if [sha256(nonce).hexdigest() for nonce in self.nonces] != [each.total for each in self.commitments]:
+            raise StatementError("nonces", "are not those that the nodes committed to")
+        for node, commitment in enumerate(self.commitments):
+            ids = [report_id for report_id, holders in self.held.items() if holders >> node & 1]
+            if (len(ids), set_digest(ids)) != (commitment.clients, commitment.set):
+                raise StatementError("ids", f"are not those that node {node} said that it holds")
+        everywhere = [report_id for report_id, holders in self.held.items() if holders == (1 << nodes) - 1]
+        if len(everywhere) < study.route.fewest:
+            problem = f"{len(everywhere)} reports reached every node, fewer than {study.route.fewest}"
+            raise StatementError("ids", problem)
+        seed = PLACE_PREFIX + sha256(SEED_PREFIX + b"".join(self.nonces)).digest()
+        drawn = nsmallest(study.route.clients, everywhere, lambda one: sha256(seed + one).digest())
+        return sorted(drawn)
+
+    def to_document(self) -> dict[str, Any]:
+        """The plain JSON value."""
+        holders = b"".join(each.to_bytes(HOLDERS_BYTES, "big") for each in self.held.values())
+        return {
+            "format": FORMAT,
+            "commitments": [each.to_document() for each in self.commitments],
+            "nonces": [nonce.hex() for nonce in self.nonces],
+            "ids": _base64(b"".join(self.held)),
+            "holders": _base64(holders),
+        }
+
+    def to_json(self) -> str:
+        """The canonical JSON text."""
+        return canonical_json(self.to_document())
+
+    @classmethod
+    def from_document(cls, document: Any) -> Drawing:
+        """Validate a plain JSON value; `chosen` checks what it says. Raises StatementError."""
+        parsed = _SHAPE.read(document, "", StatementError)
+        ids, holders = split_ids(parsed["ids"]), parsed["holders"]
+        if len(holders) != HOLDERS_BYTES * len(ids):
+            raise StatementError("holders", "must be 4 bytes for each id")
+        starts = range(0, len(holders), HOLDERS_BYTES)
+        each = [int.from_bytes(holders[start : start + HOLDERS_BYTES], "big") for start in starts]
+        if any(one == 0 or one >> len(parsed["commitments"]) for one in each):
+            raise StatementError("holders", "must have one bit or more, of nodes of the study")
+        nonces = tuple(bytes.fromhex(nonce) for nonce in parsed["nonces"])
+        return cls(tuple(parsed["commitments"]), nonces, dict(zip(ids, each)))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Drawing:
+        """`from_document` of a text. Raises StatementError."""
+        return cls.from_document(parse_json(text, StatementError, len(text)))
+
+
+def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:
+    """Raises StatementError unless each of the study's nodes signed its own of them, in the study's order."""
+    assert study.route is not None
+    if len(commitments) != len(study.route.nodes):
+        raise StatementError("commitments", "must be one of each node of the study")
+    for index, (commitment, node) in enumerate(zip(commitments, study.route.nodes)):
+        commitment.check(node.signing_key)
+        if commitment.subject[:4] != ("draw", study.id, study.digest, index):
+            raise StatementError(f"node {index}", "committed to something else")
+
+
+def digest_of(commitments: Sequence[Statement]) -> bytes:
+    """SHA-256 of all commitments: what a node shows its nonce for, once."""
+    return sha256(canonical_json([each.to_document() for each in commitments]).encode()).digest()
+
+
+def _base64(value: bytes) -> str:
+    return b2a_base64(value, newline=False).decode()

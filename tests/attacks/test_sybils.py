@@ -1,0 +1,178 @@
+"""Sends many shares of one's own, or steers a closing, so that one honest device is alone in a secure sum."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from collector.operator.inviting import lift, take_hashes
+from collector.secure_sum.aggregator import close_study
+from collector.secure_sum.drawing import Drawing
+from collector.secure_sum.statements import Statement, set_digest
+from collector.secure_sum.transcript import Transcript
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.secure_sum.messages import node_invitation
+from schemas.errors import InputError, RefusedError, StatementError
+from tests.secure_sum.conftest import TOKEN, build_study, shares_of
+
+SMALL = "00" * 12
+N = 16
+
+
+def kind(response):
+    return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
+
+
+def signed(network, place, ids, nonce):
+    """What a node that an attacker runs commits to."""
+    node = network.nodes[place]
+    study = network.study
+    said = ("draw", study.id, study.digest, place, len(ids), set_digest(ids), sha256(nonce).hexdigest())
+    return Statement(*said).signed(node.keys.signing)
+
+
+def test_no_share_without_an_invitation_of_its_own(network):
+    study = network.publish("ever")
+    node, other = network.nodes[:2]
+    _, first = shares_of(study, {"ever": True}, "summed-1")
+    _, second = shares_of(study, {"ever": True}, "summed-1")
+    _, stranger = shares_of(study, {"ever": True}, "of-nobody")
+    assert kind(node.put(stranger[0])) == (403, "invitation-needed")
+    assert node.put(first[0]).status_code == 201
+    assert kind(node.put(second[0])) == (403, "invitation-needed")
+    # What a node was shown lets nothing in at another one, and the list that it keeps nothing at all.
+    second[1].invitation = first[0].invitation
+    assert kind(other.put(second[1])) == (403, "invitation-needed")
+    second[1].invitation = sha256(node_invitation("summed-2", 1).encode()).hexdigest()
+    assert kind(other.put(second[1])) == (403, "invitation-needed")
+
+
+def test_nobody_opens_a_secure_sum_to_everybody(network):
+    network.publish("ever")
+    with network.nodes[0].app.extensions["ldpkit"].database.write() as session:
+        with pytest.raises(InputError, match="alone in the sum"):
+            lift(session, "summed")
+        for text in ("", "word", "00" * 31, f"{'00' * 32}\n11"):
+            with pytest.raises(InputError, match="--file"):
+                take_hashes(session, "summed", text, b"")
+
+
+def test_a_device_sends_nothing_without_an_invitation(tmp_path):
+    study = build_study("ever")
+    nodes = study.document["route"]["nodes"]
+    device = Device(tmp_path, "8", max_delta="0.001", require_consent=False, nodes=nodes)
+    with pytest.raises(RefusedError, match="invited devices only"):
+        device.answer(study, {"ever": True})
+    assert device.ledger.spent() == []
+
+
+def test_small_ids_are_drawn_no_more_often_than_others(network):
+    """The first N ids in their order were the set: senders chose them. Here 16 of 32 have small ids."""
+    study = network.publish("ever", clients=N, tolerate=N - 3)
+    small = {bytes.fromhex(SMALL) + os.urandom(4) for _ in range(N)}
+    ids = sorted(small | {b"\xff" + os.urandom(15) for _ in range(N)})
+    drawn = 0
+    for _ in range(200):
+        nonces = [os.urandom(32) for _ in network.nodes]
+        said = [signed(network, place, ids, nonce) for place, nonce in enumerate(nonces)]
+        drawn += len(small & set(Drawing.of(said, nonces, [ids] * 3).chosen(study)))
+    # Hypergeometric: mean 8 and sd 1.44 a drawing; 6 sd of the sum of 200.
+    assert abs(drawn - 200 * N / 2) < 6 * 1.44 * 200**0.5
+
+
+def test_one_honest_nonce_changes_the_set(network):
+    study = network.publish("ever", clients=N, tolerate=0)
+    ids = sorted(os.urandom(16) for _ in range(4 * N))
+    fixed = [bytes(32), bytes(32)]
+    found = set()
+    for _ in range(20):
+        nonces = [*fixed, os.urandom(32)]
+        said = [signed(network, place, ids, nonce) for place, nonce in enumerate(nonces)]
+        found.add(set_digest(Drawing.of(said, nonces, [ids] * 3).chosen(study)))
+    assert len(found) == 20
+
+
+def test_a_nonce_is_shown_after_all_committed_and_for_one_list_alone(network):
+    """A node that hears another's nonce cannot commit again to a better one of its own."""
+    network.publish("ever")
+    network.answer(15)
+    honest, hostile = network.nodes[0], 2
+    for node in network.nodes:
+        node.post("/close")
+    assert kind(honest.post("/nonce", json={"commitments": []})) == (422, "statement-invalid")
+    said = [node.post("/commitment").get_json() for node in network.nodes]
+    assert kind(honest.post("/nonce", json={"commitments": said[:2]})) == (422, "statement-invalid")
+    swapped = [said[1], said[0], said[2]]
+    assert honest.post("/nonce", json={"commitments": swapped}).status_code == 422
+    assert honest.post("/nonce", json={"commitments": said}).status_code == 200
+    ids = [bytes.fromhex(said[0]["set"])[:16]]
+    again = [*said[:hostile], signed(network, hostile, ids, bytes(32)).to_document()]
+    honest.stop()
+    honest.start()
+    assert kind(honest.post("/nonce", json={"commitments": again})) == (409, "set-conflict")
+    assert honest.post("/nonce", json={"commitments": said}).status_code == 200
+    assert honest.post("/commitment").get_json() == said[0]
+
+
+@pytest.fixture
+def drawn(network):
+    network.publish("ever", clients=15, tolerate=3)
+    network.answer(18)
+    return network, network.draw()
+
+
+def changed(drawing):
+    """What a hostile closer would like: other devices, other nonces, one device at some nodes alone."""
+    ids = list(drawing.held)
+    yield replace(drawing, held={one: drawing.held[one] for one in ids[1:]})
+    yield replace(drawing, held={**drawing.held, ids[0]: 1})
+    yield replace(drawing, held=dict(sorted({**drawing.held, bytes(16): 7}.items())))
+    yield replace(drawing, nonces=(bytes(32), *drawing.nonces[1:]))
+    yield replace(drawing, nonces=drawing.nonces[::-1])
+
+
+def test_a_hostile_closer_names_no_other_set(drawn):
+    network, drawing = drawn
+    for wrong in changed(drawing):
+        for node in network.nodes:
+            assert kind(node.post("/set", json=wrong.to_document())) == (422, "statement-invalid")
+    for node in network.nodes:
+        assert node.post("/set", json=drawing.to_document()).status_code == 200
+
+
+def test_the_transcript_shows_how_the_set_was_drawn(drawn, tmp_path, capsys):
+    network, _ = drawn
+    transcript = close_study(network.study, [TOKEN]).transcript
+    for wrong in changed(transcript.drawing):
+        with pytest.raises(StatementError):
+            replace(transcript, drawing=wrong).total(network.study)
+    old = {**json.loads(transcript.to_json()), "format": "ldpkit.transcript/1"}
+    with pytest.raises(StatementError, match="nothing says how it was chosen"):
+        Transcript.from_json(json.dumps(old))
+    (tmp_path / "study.json").write_text(network.study.to_json())
+    (tmp_path / "total.json").write_text(transcript.to_json())
+    assert main(["secure-sum", "verify", str(tmp_path / "study.json"), str(tmp_path / "total.json")]) == 0
+    assert "held the shares of 18, 18, 18 devices" in capsys.readouterr().out
+
+
+def test_invitations_reach_people_and_nodes(network, tmp_path, capsys):
+    """The guide's commands: one word a person, and for each node what only it can use."""
+    study = network.publish("ever")
+    (tmp_path / "study.json").write_text(study.to_json())
+    out = tmp_path / "invited"
+    command = ["secure-sum", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]
+    assert main(command) == 0
+    assert capsys.readouterr().out.count("ldpkit admin invite summed --file") == 3
+    assert main(command) == 2
+    word = (out / "invitations.txt").read_text().split()[0]
+    assert all(word not in (out / f"node-{place}.txt").read_text() for place in (1, 2, 3))
+    for place, node in enumerate(network.nodes):
+        with node.app.extensions["ldpkit"].database.write() as session:
+            assert take_hashes(session, "summed", (out / f"node-{place + 1}.txt").read_text(), b"") == 20
+    _, messages = shares_of(study, {"ever": True}, word)
+    assert [node.put(message).status_code for node, message in zip(network.nodes, messages)] == [201] * 3
