@@ -105,7 +105,7 @@ def test_shares_of_an_older_ledger_are_not_sent_to_services_nearby(tmp_path, add
     from ldp_client import upload
     from ldp_client.outbox import Queued, enqueue
 
-    monkeypatch.setattr(upload, "open_url", lambda _request: pytest.fail("a request was made"))
+    monkeypatch.setattr(upload, "exchange", lambda *_: pytest.fail("a request was made"))
     device = device_of(tmp_path, collector="https://collector.example", nodes=HONEST)
     with device.ledger.writing() as connection:
         there = f"{HONEST[0].partition('#')[0]} {address}"
