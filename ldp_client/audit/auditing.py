@@ -1,31 +1,35 @@
-"""The audit of one question: its mechanism, the hardest pairs of answers, all checks."""
+"""The audit of a question: its mechanism, the hardest pairs of answers, all checks; and of a whole study."""
 
-from ldp_client.audit.batches import Batch
-from ldp_client.audit.bounds import bound_checks, evidence_of, support_check
-from ldp_client.audit.exact import distance_check, law_checks, stated_check
-from ldp_client.audit.findings import Audit, Check
-from ldp_client.audit.noise import noise_checks
-from ldp_client.audit.pairs import answers_for, pairs_of, random_answers
-from ldp_client.audit.replay import replay_checks
+from functools import partial
+
+from ldp_client.audit.answers import SILENT, answers_for, pairs_of, random_answers, words_of
+from ldp_client.audit.events import bound_checks, evidence_of, support_check
+from ldp_client.audit.exact import coin_of, distance_check, law_checks, stated_check, threshold_check
+from ldp_client.audit.findings import Audit, Check, power_of
+from ldp_client.audit.javascript import javascript_checks
+from ldp_client.audit.noise import choice_checks, noise_checks
+from ldp_client.audit.replay import every_choice_checks, order_checks, replay_checks
+from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
 from ldp_client.audit.stages import stages_of
-from ldp_client.audit.thresholds import threshold_check
 from ldp_client.audit.timing import time_checks
-from ldp_client.audit.views import Pair
+from ldp_client.audit.views import Batch, Pair
+from ldp_client.mechanisms import mechanism_for
+from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from ldp_client.audit.bounds import Found
+    from ldp_client.audit.events import Found
     from ldp_client.audit.stages import Stage
     from ldp_client.audit.timing import Clock
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Question
+    from schemas.study import Question, Study
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.
 FALSE_ALARM = 1e-6
-SAMPLES = 40_000
+SAMPLES = 20_000
 MOST_FAMILIES = 8
 
 
@@ -42,22 +46,49 @@ def audit_mechanism(
             check.name = f"{stage.name}: {check.name}" if stage.name else check.name
         audit.checks += checks
         audit.bound = max(audit.bound, bound)
+    if question.ask != "table":
+        audit.checks += bulk_checks(mechanism, question, samples, sample_checks)
+    audit.could_refute, audit.could_not = power_of(mechanism, samples)
     return audit
+
+
+def audit_study(
+    study: "Study", questions: "Sequence[Question]", samples: int = SAMPLES, clock: "Clock | None" = None
+) -> "Iterator[Audit]":
+    """Each of these questions, JavaScript's port of it too; then whole reports of the study."""
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    for question in questions:
+        mechanism = mechanisms[question.id]
+        audit = audit_mechanism(mechanism, question, samples, clock)
+        if question.ask != "table":
+            answers = possible_answers(mechanism, question)
+            audit.checks += javascript_checks(
+                study, question.id, mechanism, answers[:5], samples // 8, sample_checks
+            )
+        yield audit
+    if study.unit == "person":
+        whole = Audit("(whole reports)", "", float(study.epsilon), float(study.delta))
+        whole.checks = list(assembly_checks(study, mechanisms))
+        yield whole
 
 
 def _audit_stage(
     stage: "Stage", question: "Question", samples: int, clock: "Clock | None", false_alarm: float
 ) -> "tuple[list[Check], float]":
     """All checks of one stage, and its lower bound on ε."""
-    mechanism, answers = stage.mechanism, stage.answers or answers_for(question)
+    mechanism = stage.mechanism
+    answers = _taken_by(mechanism, stage.answers or answers_for(question))
     names = pairs_of(mechanism, answers)
     pairs = [Pair(mechanism, answers[one], answers[other]) for one, other in names]
-    checks = [stated_check(stage, question), *_exact_checks(stage, pairs, answers, question)]
+    checks = [*order_checks(mechanism, list(answers.values())), stated_check(stage, question)]
+    checks += _exact_checks(stage, pairs, answers, question)
     checks += _worst([replay_checks(pair) for pair in pairs])
     batches = {name: draw(mechanism, answers[name], samples) for pair in names for name in pair}
-    if pairs[0].numeric:
-        law = "normal" if mechanism.privacy.delta.numerator else "laplace"
-        checks += noise_checks(batches[names[0][0]], law)
+    checks += sample_checks(mechanism, answers[names[0][0]], batches[names[0][0]])
+    if pairs[0].lawful:
+        every = [False, True] if mechanism.boolean else mechanism.labels
+        coin = partial(coin_of, stage.coin)
+        checks += every_choice_checks(mechanism, every, 5 * samples, coin)
     share = false_alarm / (2 * len(names) * MOST_FAMILIES)
     found: "list[Found]" = []
     for one, other in [*names, *[pair[::-1] for pair in names]]:
@@ -69,6 +100,29 @@ def _audit_stage(
     if clock is not None and (pairs[0].numeric or pairs[0].lawful):
         checks += time_checks(pairs[0], answers, false_alarm, clock)
     return checks + bound_checks(found), max([evidence.epsilon for evidence in found])
+
+
+def _taken_by(mechanism: "Any", answers: "dict[str, Any]") -> "dict[str, Any]":
+    """Those of the answers that the mechanism takes at all."""
+    taken = {}
+    for name in answers:
+        try:
+            mechanism.quantise(answers[name])
+        except AnswerError:
+            continue
+        taken[name] = answers[name]
+    return taken
+
+
+def sample_checks(mechanism: "Any", answer: "Any", batch: Batch) -> "list[Check]":
+    """What reports of one answer must be like, however they were drawn."""
+    pair = Pair(mechanism, answer, answer)
+    if pair.numeric:
+        law = "normal" if mechanism.privacy.delta.numerator else "laplace"
+        return list(noise_checks(batch, law, words_of(mechanism, answer, SILENT)))
+    if pair.lawful:
+        return list(choice_checks(batch, mechanism, mechanism.quantise(answer)))
+    return []
 
 
 def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:

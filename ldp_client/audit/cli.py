@@ -4,11 +4,10 @@ import json
 import sys
 from time import process_time_ns
 
-from ldp_client.audit.auditing import audit_mechanism
+from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
 from ldp_client.documents import chosen_questions
 from ldp_client.files import replacing
-from ldp_client.mechanisms import mechanism_for
 from schemas.errors import InputError
 
 TYPE_CHECKING = False
@@ -28,9 +27,11 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     if study.route is not None:
         raise InputError(f"study {study.id} is a secure sum: no single report is sent that could be audited")
     audits = []
-    for question in chosen_questions(study, arguments.question):
-        print(f"auditing {question.id} …", file=sys.stderr)
-        audits.append(audit_mechanism(mechanism_for(question), question, arguments.samples, process_time_ns))
+    questions = chosen_questions(study, arguments.question)
+    print(f"auditing {len(questions)} questions …", file=sys.stderr)
+    for audit in audit_study(study, questions, arguments.samples, process_time_ns):
+        print(f"audited {audit.question}", file=sys.stderr)
+        audits.append(audit)
     print("\n".join(table(audits)))
     if arguments.out:
         with replacing(arguments.out) as file:

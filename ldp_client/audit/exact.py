@@ -1,17 +1,22 @@
-"""The stated privacy against the exact law that the mechanism's integers give. No sampling."""
+"""What needs no samples: the stated privacy against the mechanism's exact law, and the sampler's coin.
+
+The coin is found by bisection over the random bytes it is given: a threshold that is off by one changes a
+probability by 2**-32, which no number of samples shows.
+"""
 
 from decimal import Context, Decimal
 from fractions import Fraction
 
+from ldp_client.audit.answers import Stream, words_of
+from ldp_client.audit.claims import largest_distance
 from ldp_client.audit.findings import Check
-from ldp_client.audit.gaussian import largest_distance
-from ldp_client.audit.kinds import is_unary
-from ldp_client.audit.streams import Stream, words_of
+from ldp_client.audit.stages import Again, is_unary
 from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.randomness import NotForRealAnswers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from ldp_client.audit.stages import Stage
@@ -20,10 +25,17 @@ if TYPE_CHECKING:
     from schemas.rational import Rational
     from schemas.study import Question
 
+
 # Decimal's exp and ln are correctly rounded: an arithmetic of its own, beside core/integers.py.
 PRECISE = Context(prec=60)
+
+
 ARITHMETIC = Decimal("1e-57")
+
+
 RELATIVE = 1e-9
+
+
 NEGLIGIBLE = Fraction(1, 1 << 24)
 
 
@@ -91,3 +103,111 @@ def distance_check(mechanism: "Mechanism", answers: "list[Any]") -> Check:
         found, good = float(largest), largest <= exact(epsilon) * (1 << NOISE_BITS)
     detail = f"{found:.9g} of {allowed:.9g} grid units, {len(answers)} answers"
     return Check("no two answers are further apart than the noise hides", good, detail)
+
+
+WORD = 32
+
+
+WORD_BYTES = WORD // 8
+
+
+WHOLE = 1 << WORD
+
+
+PROBES = 64
+
+
+STREAMS = 4
+
+
+def threshold_check(coin: "Any", pair: "Pair") -> Check:
+    """Compares p, or q of a unary encoding, with the coin by which `coin` draws the pair's reports."""
+    own, other = pair.mechanism.quantise(pair.one), pair.mechanism.quantise(pair.other)
+    found = coin_of(coin, own, other)
+    stated, name = (coin.q, "q") if _is_sliced(coin) else (coin.p, "p")
+    title = f"the sampler's coin is exactly {name}"
+    if found is None:
+        return Check(title, True, "no single word of the random bytes decides", made=False)
+    return Check(title, Fraction(found, WHOLE) == exact(stated), f"{found} / 2**{WORD}")
+
+
+def _is_sliced(coin: "Any") -> bool:
+    return coin.unary if isinstance(coin, Again) else is_unary(coin)
+
+
+def coin_of(coin: "Any", own: int, other: int) -> "int | None":
+    """Its probability over 2**32 for reports of choice `own`; of unary encodings that of `other`'s bit."""
+    if _is_sliced(coin):
+        return _step(lambda word: _sliced(coin, own, other, word))
+    return _word_that_decides(coin, own)
+
+
+def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
+    """The threshold of the word, wherever it is read, by which a report supports the true choice or not.
+
+    Where several words decide, one that does not decide as it should is what is found.
+    """
+    all_found = set()
+    for seed in range(STREAMS):
+        for place in _words_read(mechanism, own, seed):
+            found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
+            if found is not None:
+                all_found.add(found)
+    wrong = [found for found in all_found if Fraction(found, WHOLE) != exact(mechanism.p)]
+    return wrong[0] if wrong else min(all_found, default=None)
+
+
+def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
+    """Where in a stream of random bytes a sampler reads one word by itself."""
+    stream, places = Stream(seed), []
+
+    def source(size: int) -> bytes:
+        if size == WORD_BYTES:
+            places.append(stream.taken)
+        return stream(size)
+
+    mechanism.randomise(own, NotForRealAnswers(source))
+    return places
+
+
+class Spliced(NotForRealAnswers):
+    """A repeatable stream of random bytes with one word of it replaced."""
+
+    def __init__(self, seed: int, place: int, word: int) -> None:
+        super().__init__(self)
+        self.stream = Stream(seed)
+        self.place, self.word = place, word
+
+    def __call__(self, size: int) -> bytes:
+        start = self.stream.taken
+        fresh = self.stream(size)
+        return self.word.to_bytes(WORD_BYTES, "big") if start == self.place and size == WORD_BYTES else fresh
+
+
+def _supports(mechanism: "Any", own: int, source: Spliced) -> bool:
+    return bool(mechanism.supported(mechanism.randomise(own, source), own))
+
+
+def _step(outcome: "Callable[[int], bool]") -> "int | None":
+    """The threshold t, if outcome(word) is `word < t` wherever it is looked at."""
+    if not outcome(0) or outcome(WHOLE - 1):
+        return None
+    low, high = 0, WHOLE - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if outcome(middle) else (low, middle)
+    stream = Stream(1)
+    words = [int.from_bytes(stream(4), "big") for _ in range(PROBES)]
+    # The last two words are those that a draw below a prime refuses: no coin has them for a threshold.
+    one_step = high < WHOLE - 2 and all([outcome(word) == (word < high) for word in words])
+    return high if one_step else None
+
+
+def _sliced(mechanism: "Any", own: int, other: int, word: int) -> bool:
+    """Another choice's bit when its digits, lowest first, one in each block of bytes, spell `word`."""
+    size = mechanism.payload_size
+    digits = b"".join([bytes([255 * (1 - (word >> place & 1))]) * size for place in range(WORD)])
+    rest = Stream(2)
+    source = NotForRealAnswers(lambda length: (digits + rest(max(length - len(digits), 0)))[:length])
+    report = mechanism.randomise(own, source)
+    return bool(int.from_bytes(report, "little") >> other & 1)

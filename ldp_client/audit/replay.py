@@ -1,12 +1,19 @@
-"""One stream of random bytes on two answers: what may differ, and what must not."""
+"""One stream of random bytes on several answers, in several orders, on used and on fresh objects.
 
+And all choices of a question, not only those that are compared in detail.
+"""
+
+from copy import deepcopy
+from math import sqrt
+
+from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
-from ldp_client.audit.streams import Stream
 from schemas.errors import ReportError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from ldp_client.audit.views import Pair
 
@@ -73,3 +80,100 @@ def _untouched_bits(pair: "Pair", payloads: "list[tuple[bytes, bytes]]") -> Chec
     return Check(
         "only the two answers' bits differ", touched == 0, f"{touched} of {SEEDS} streams touch others"
     )
+
+
+ORDER = 400
+FRESH = 60
+WARM_UP = 2000
+
+
+def order_checks(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
+    """A report depends on its answer and its random bytes: not on what was answered before, or how often.
+
+    One object gives many reports in turn; fresh ones, and one with another order, must give the same.
+    """
+    fresh = [deepcopy(mechanism) for _ in range(2)]
+    order = list(range(ORDER if mechanism.payload_size < LARGE else FRESH))
+    asked = [answers[(7 * place + place // len(answers)) % len(answers)] for place in order]
+
+    def reports(one: "Any", places: "list[int]") -> "dict[int, bytes]":
+        return {place: one.perturb(asked[place], Stream(place)) for place in places}
+
+    expected = reports(fresh[0], order)
+    backwards = reports(fresh[1], order[::-1])
+    alone = {place: deepcopy(mechanism).perturb(asked[place], Stream(place)) for place in order[:FRESH]}
+    if mechanism.payload_size < LARGE:
+        for place in range(WARM_UP):
+            fresh[0].perturb(asked[place % len(asked)])
+    later = reports(fresh[0], order)
+    differing = [place for place in order if not expected[place] == backwards[place] == later[place]]
+    differing += [place for place in alone if alone[place] != expected[place]]
+    yield Check(
+        "reports do not depend on those before",
+        not differing,
+        f"{len(order)} reports in two orders, {len(alone)} by fresh objects; {len(differing)} differ",
+    )
+
+
+LARGE = 1000
+MOST_CHOICES = 3000
+SUSPECTS = 20
+
+
+def every_choice_checks(
+    mechanism: "Any", answers: "Sequence[Any]", reports: int, coin: "Callable[[int, int], int | None]"
+) -> "Iterator[Check]":
+    """All choices, or so many at even distances: bytes read, and how often each is supported by its report.
+
+    Those that look worst are asked once more, with reports of their own. coin: the exact coin of a choice and
+    another, None where it is not found.
+    """
+    count = len(answers)
+    places = list(range(count)) if count <= MOST_CHOICES else list(range(0, count, count // MOST_CHOICES))
+    few = places if mechanism.payload_size < LARGE // 4 else places[:: 1 + len(places) // 200]
+    taken = {_taken(mechanism, answers[place], seed) for place in few for seed in (1,)}
+    yield Check(
+        "takes as many random bytes for every choice", len(taken) == 1, f"{len(few)} of {count} choices"
+    )
+    each = max(30, reports // len(places))
+    if mechanism.payload_size > LARGE // 4:
+        each, places = 60, few
+    scores = sorted([(-_surprise(mechanism, answers, place, each), place) for place in places])
+    suspects = [place for _, place in scores[:SUSPECTS]]
+    again = 20 * each if len(places) > SUSPECTS else 4 * each
+    worst = max([(_surprise(mechanism, answers, place, again), place) for place in suspects])
+    yield Check(
+        "every choice has its stated law",
+        worst[0] < SURPRISE_LIMIT,
+        f"{len(places)} of {count} choices, {each} reports each; worst {worst[0]:.1f} standard errors",
+    )
+    usual = coin(0, 1)
+    wrong = [
+        place
+        for place in few[:: 1 + len(few) // COINS]
+        if coin(place, (place + 1) % count) not in (None, usual)
+    ]
+    yield Check("every choice has the same coin", not wrong, f"{len(wrong)} of {min(len(few), COINS)} differ")
+
+
+COINS = 64
+SURPRISE_LIMIT = 6.5
+
+
+def _taken(mechanism: "Any", answer: "Any", seed: int) -> int:
+    stream = Stream(seed)
+    mechanism.perturb(answer, stream)
+    return stream.taken
+
+
+def _surprise(mechanism: "Any", answers: "Sequence[Any]", place: int, reports: int) -> float:
+    """How far the counts of support of a choice and the next are from p and q, in standard errors."""
+    own, other = mechanism.quantise(answers[place]), mechanism.quantise(answers[(place + 1) % len(answers)])
+    payloads = [mechanism.perturb(answers[place]) for _ in range(reports)]
+    worst = 0.0
+    for index, share in ((index, float(mechanism.support_probability(own, index))) for index in (own, other)):
+        seen = sum([mechanism.supported(payload, index) for payload in payloads])
+        # A little wider than binomial, as q is small where there are many choices.
+        spread = sqrt(reports * share * (1 - share) + 1)
+        worst = max(worst, (abs(seen - reports * share) - 1) / spread)
+    return worst

@@ -7,16 +7,173 @@ with a yes/no response spends one share of ε on its features and the rest on it
 
 from copy import copy
 
-from ldp_client.audit.parts import Features, Response, Together, has_parts
-from ldp_client.audit.repeated import REPORTS, Again, Repeated
-from ldp_client.mechanisms.base import Privacy
+from ldp_client.audit.answers import answers_for
+from ldp_client.core.calibration import log_ratio
+from ldp_client.core.strips import NOISE_REACH
+from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
+from ldp_client.mechanisms.subset_selection import SubsetSelection
+from ldp_client.mechanisms.unary import UnaryMechanism
+from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ldp_client.core.randomness import Source
+    from ldp_client.mechanisms import Mechanism
     from schemas.rational import Rational
     from schemas.study import Question
+
+
+def is_unary(mechanism: "Mechanism") -> bool:
+    """One bit for each choice, independent of the others."""
+    return isinstance(mechanism, UnaryMechanism) and not isinstance(mechanism, SubsetSelection)
+
+
+def has_parts(mechanism: "Any") -> bool:
+    """Whether a report has features and a response whose ε add up."""
+    return isinstance(mechanism, GaussianYesNoRecord)
+
+
+class Features(Mechanism):
+    """The noisy features alone, at the privacy that the study leaves for them."""
+
+    name = "gaussian_record"
+
+    def __init__(self, of: "Any", privacy: Privacy) -> None:
+        self.of = of
+        self.field, self.privacy = of.field, privacy
+        self.payload_size = of.payload_size - 1
+
+    def quantise(self, answer: "Any") -> "list[int]":
+        entries: "list[int]" = self.of.quantise(answer)
+        return entries
+
+    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+        """A report without its response."""
+        return bytes(self.of.randomise(quantised, random)[:-1])
+
+    def check(self, payload: bytes) -> None:
+        """As part of a report."""
+        self.of.check(payload + bytes(1))
+
+
+class Response(ChoiceMechanism):
+    """The noisy response alone, of two records that differ in all: its privacy is what its odds give."""
+
+    name = "randomized_response"
+
+    def __init__(self, of: "Any", question: "Question") -> None:
+        self.of = of
+        self.field = of.field
+        answers = answers_for(question)
+        self.records = [answers["all high, no"], answers["all low, yes"]]
+        self.labels, self.choices, self.payload_size = ("no", "yes"), 2, 1
+        self.numbered, self.boolean = False, True
+        self.p, self.q, self.odds = of.p, of.q, of.odds
+        self.privacy = Privacy(log_ratio(*of.odds), Rational(0))
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """The response of a report."""
+        return bytes(self.of.perturb(self.records[quantised], random)[-1:])
+
+    def supported(self, payload: bytes, index: int) -> bool:
+        """As randomized response."""
+        return payload[0] == index
+
+    def check(self, payload: bytes) -> None:
+        """As part of a report."""
+        self.of.check(bytes(self.of.payload_size - 1) + payload)
+
+
+class Together(Mechanism):
+    """The whole report, to look for events of features and response together."""
+
+    name = "gaussian_record"
+
+    def __init__(self, of: "Any") -> None:
+        self.of = of
+        self.field, self.privacy, self.payload_size = of.field, of.privacy, of.payload_size
+
+    def quantise(self, answer: "Any") -> "list[int]":
+        entries: "list[int]" = self.of.quantise(answer)
+        return entries
+
+    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+        """A report."""
+        return bytes(self.of.randomise(quantised, random))
+
+    def check(self, payload: bytes) -> None:
+        """As the mechanism does."""
+        self.of.check(payload)
+
+    def words(self, payload: bytes) -> "list[int]":
+        """The features, and the response as far apart as noise reaches."""
+        return [*super().words(payload), payload[-1] * NOISE_REACH]
+
+
+REPORTS = 8
+
+
+class Repeated(Mechanism):
+    """REPORTS reports of one permanent answer, one behind the other, at the longitudinal ε."""
+
+    name = "memoized"
+
+    def __init__(self, of: "Any") -> None:
+        self.of = of
+        self.field, self.privacy = of.field, of.privacy
+        self.payload_size = REPORTS * of.payload_size
+
+    def quantise(self, answer: "Any") -> int:
+        index: int = self.of.quantise(answer)
+        return index
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """One permanent answer, then a report after the other."""
+        kept = self.of.permanent(quantised, random)
+        return b"".join([self.of.instantaneous(kept, random) for _ in range(REPORTS)])
+
+    def check(self, payload: bytes) -> None:
+        """Each report by itself."""
+        super().check(payload)
+        for report in self.reports(payload):
+            self.of.check(report)
+
+    def votes(self, payload: bytes, one: int, other: int) -> int:
+        """How many more reports support the one choice than the other."""
+        supported = self.of.supported
+        return sum([supported(report, one) - supported(report, other) for report in self.reports(payload)])
+
+    def reports(self, payload: bytes) -> "list[bytes]":
+        """The single reports."""
+        size = self.of.payload_size
+        return [payload[start : start + size] for start in range(0, len(payload), size)]
+
+
+class Again:
+    """The noise of each report, on a permanent answer that is the true one: only for its coin.
+
+    unary: whether it flips bits. p, q: the coin's probability, as the mechanism's `again` states it.
+    """
+
+    def __init__(self, of: "Any") -> None:
+        self.of = of
+        self.payload_size = of.payload_size
+        self.supported = of.supported
+        self.unary = is_unary(of.first)
+        self.p = self.q = Rational(of.again, 1 << of.bits)
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """One report of the choice."""
+        if self.unary:
+            kept = self.of.first.pack(1 << quantised)
+        else:
+            kept = quantised.to_bytes(self.payload_size, "big")
+        report: bytes = self.of.instantaneous(kept, random)
+        return report
 
 
 class Stage:

@@ -104,9 +104,9 @@ def measure(
     return timed
 
 
-def slower(times: "list[int]", others: "list[int]", false_alarm: float) -> bool:
-    """Whether `times` are more than TOLERANCE above `others`: one-sided rank test with average ranks."""
-    values = [(float(taken), 1) for taken in times] + [(taken * (1 + TOLERANCE), 0) for taken in others]
+def slower(times: "list[int]", others: "list[int]", false_alarm: float, tolerance: float = TOLERANCE) -> bool:
+    """Whether `times` are more than `tolerance` above `others`: one-sided rank test with average ranks."""
+    values = [(float(taken), 1) for taken in times] + [(taken * (1 + tolerance), 0) for taken in others]
     n, m = len(times), len(others)
     excess = _rank_sum(sorted(values)) - n * (n + m + 1) / 2
     limit = NormalDist().inv_cdf(1 - false_alarm)

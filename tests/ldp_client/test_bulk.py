@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.audit.streams import Stream
+from ldp_client.audit.answers import Stream
 from ldp_client.bulk import noise, numbers, perturbing, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits

@@ -7,10 +7,14 @@ import struct
 
 import numpy as np
 
+from ldp_client import answering
+from ldp_client.bulk.noise import draw as bulk_draw
+from ldp_client.bulk.numbers import pack_signed as bulk_pack
 from ldp_client.core import strips
 from ldp_client.core.calibration import gaussian_radius, log_ratio, truth_threshold
 from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
 from ldp_client.mechanisms.base import Privacy, pack_signed
+from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -305,3 +309,202 @@ class SharedCoin(GaussianYesNoRecord):
         noisy = super().randomise(quantised, random)
         noise = struct.unpack_from(">i", noise_bytes := noisy[:4])[0] - quantised[0]
         return noise_bytes + noisy[4:-1] + bytes([quantised[-1] ^ (noise < 0)])
+
+
+class RawForOne(RandomizedResponse):
+    """Tells the truth always, about one choice that no audit looks at in particular."""
+
+    def randomise(self, quantised, random):
+        payload = super().randomise(quantised, random)
+        return bytes([5]) if quantised == 5 else payload
+
+
+class SwappedForOne(Oue):
+    """One label of very many has p and q swapped."""
+
+    def randomise(self, quantised, random):
+        payload = bytearray(super().randomise(quantised, random))
+        place, own = 700 >> 3, 1 << (700 & 7)
+        if quantised == 700:
+            noisy = super().randomise(0, random)
+            payload[place] = (payload[place] & ~own) | (noisy[place] & own)
+        return bytes(payload)
+
+
+class _SometimesAgain:
+    """Keeps its noise for the next report, one in 50 times, with real random bytes only."""
+
+    last = 0
+
+    def randomise(self, quantised, random):
+        fresh = self.draw(random)
+        if random is urandom and random_bits(8, random) < 5:
+            fresh = self.last
+        self.last = fresh
+        return pack_signed([quantised + fresh])
+
+
+class SometimesAgainLaplace(_SometimesAgain, Laplace):
+    def draw(self, random):
+        return strips.laplace(1, random)[0]
+
+
+class SometimesOpposite(SometimesAgainLaplace):
+    """The same noise with another sign, of two reports before."""
+
+    kept = (0, 0)
+
+    def randomise(self, quantised, random):
+        fresh = self.draw(random)
+        if random is urandom and random_bits(8, random) < 5:
+            fresh = -self.kept[0]
+        self.kept = (self.kept[1], fresh)
+        return pack_signed([quantised + fresh])
+
+
+class SometimesAgainResponse(RandomizedResponse):
+    """Keeps its coin for the next report, one in 50 times: it counts them."""
+
+    reports, last = 0, True
+
+    def randomise(self, quantised, random):
+        truthful = random_bits(self.bits, random) < self.threshold
+        other = uniform_below(self.choices - 1, random)
+        self.reports += 1
+        self.last = self.last if self.reports % 50 == 0 else truthful
+        return (quantised if self.last else other + (other >= quantised)).to_bytes(self.payload_size, "big")
+
+
+class RarelyRaw(Laplace):
+    """No noise at all in one of a thousand reports: a δ that is not stated."""
+
+    def randomise(self, quantised, random):
+        rare = random_bits(32, random) < 4_294_967
+        payload = super().randomise(quantised, random)
+        return pack_signed([quantised]) if rare else payload
+
+
+class RarelyRawGaussian(Gaussian):
+    """The same where a δ is stated, of 1e-6."""
+
+    def randomise(self, quantised, random):
+        rare = random_bits(32, random) < 4_294_967
+        payload = super().randomise(quantised, random)
+        return pack_signed([quantised]) if rare else payload
+
+
+class RarelyFarAway(RarelyRaw):
+    """A number that tells on which half the answer is, far outside, in one of a thousand reports."""
+
+    def randomise(self, quantised, random):
+        rare = random_bits(32, random) < 4_294_967
+        payload = Laplace.randomise(self, quantised, random)
+        far = 1 << 30 if 2 * quantised > self.levels else -1 << 30
+        return pack_signed([far]) if rare else payload
+
+
+class RarelyRawResponse(RandomizedResponse):
+    """The truth in one of a thousand reports more than stated: reports hardly show it, its coin does."""
+
+    def randomise(self, quantised, random):
+        rare = random_bits(32, random) < 4_294_967
+        payload = super().randomise(quantised, random)
+        return quantised.to_bytes(self.payload_size, "big") if rare else payload
+
+
+class LaterRaw(Laplace):
+    """Right for its first 1,500 reports, then without noise."""
+
+    reports = 0
+
+    def randomise(self, quantised, random):
+        payload = super().randomise(quantised, random)
+        self.reports += 1
+        return payload if self.reports < 1500 else pack_signed([quantised])
+
+
+class AfterAnother(Oue):
+    """Noise that depends on what the object was asked before."""
+
+    before = 0
+
+    def randomise(self, quantised, random):
+        payload = super().randomise(quantised, random)
+        same, self.before = self.before == quantised, quantised
+        return (1 << quantised).to_bytes(self.payload_size, "little") if same else payload
+
+
+# Whole reports, in place of answering.perturb_answers: (study, mechanisms, answers, random) → Report.
+
+
+def shared_noise(study, mechanisms, answers, random=urandom):
+    """The second number has the noise of the first."""
+    report = answering.report_of(
+        study, mechanisms, answering.quantise_answers(study, mechanisms, answers), random
+    )
+    first, second = mechanisms["hours"], mechanisms["age"]
+    noise = first.words(report.payloads["hours"])[0] - first.quantise(answers["hours"])
+    report.payloads["age"] = pack_signed([second.quantise(answers["age"]) + noise])
+    return report
+
+
+def rarely_shared_noise(study, mechanisms, answers, random=urandom):
+    """The same in one report of fifty, with real random bytes only."""
+    report = answering.report_of(
+        study, mechanisms, answering.quantise_answers(study, mechanisms, answers), random
+    )
+    if random is urandom and random_bits(8, random) < 5:
+        return shared_noise(study, mechanisms, answers, random)
+    return report
+
+
+def telling_id(study, mechanisms, answers, random=urandom):
+    """The id's last digit is odd for a yes."""
+    report = answering.report_of(
+        study, mechanisms, answering.quantise_answers(study, mechanisms, answers), random
+    )
+    report.id = report.id[:-1] + ("1" if answers["ever"] else "2")
+    return report
+
+
+def telling_padding(study, mechanisms, answers, random=urandom):
+    """A yes is one space longer."""
+    report = answering.report_of(
+        study, mechanisms, answering.quantise_answers(study, mechanisms, answers), random
+    )
+    report.padding += bool(answers["ever"])
+    return report
+
+
+def telling_order(study, mechanisms, answers, random=urandom):
+    """Questions stand in another order for a yes."""
+    report = answering.report_of(
+        study, mechanisms, answering.quantise_answers(study, mechanisms, answers), random
+    )
+    names = sorted(report.payloads, reverse=bool(answers["ever"]))
+    report.payloads = {name: report.payloads[name] for name in names}
+    return report
+
+
+# In bulk, in place of a function of ldp_client.bulk: (mechanism, quantised, random) → payloads.
+
+
+def repeated_rows(mechanism, indices, random):  # noqa: ARG001
+    """Noise of one row comes again in the next, one in fifty times."""
+    noise = bulk_draw("laplace", len(indices), random)
+    noise[1::50] = noise[0::50][: len(noise[1::50])]
+    return bulk_pack((np.asarray(indices, np.int64) + noise)[:, None])
+
+
+def quiet_rows(mechanism, indices, random):  # noqa: ARG001
+    """Noise of 0.9 times its scale."""
+    return bulk_pack(
+        (np.asarray(indices, np.int64) + bulk_draw("laplace", len(indices), random) * 9 // 10)[:, None]
+    )
+
+
+def neighbours_rows(mechanism, indices, random):  # noqa: ARG001
+    """Rows are moved by what the row before was answered."""
+    rows = np.asarray(indices, np.int64)
+    noise = bulk_draw("laplace", len(rows), random) + np.roll(rows, 1) // 64
+    return bulk_pack((rows + noise)[:, None])

@@ -7,9 +7,8 @@ from scipy import stats
 
 from ldp_client import cli, mechanisms
 from ldp_client.audit import audit_mechanism
-from ldp_client.audit.binomial import lower_share, upper_share
+from ldp_client.audit.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share
 from ldp_client.audit.findings import table
-from ldp_client.audit.gaussian import delta_of, epsilon_of, largest_distance
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from schemas import Rational, Study
 from tests import studies

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from ldp_client import mechanisms
-from ldp_client.audit.pairs import answers_for, pairs_of
+from ldp_client.audit.answers import answers_for, pairs_of
 from ldp_client.audit.timing import slower, time_checks
 from ldp_client.audit.views import Pair
 from ldp_client.core.randomness import random_bits

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ldp_client.audit.streams import Stream
+from ldp_client.audit.answers import Stream
 from ldp_client.core.calibration import gaussian_radius
 from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from schemas import Rational

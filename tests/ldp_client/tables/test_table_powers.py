@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ldp_client.audit.streams import Stream
+from ldp_client.audit.answers import Stream
 from ldp_client.mechanisms.tables.powers import PowerSums, power_distance, products_of
 from schemas import Rational
 from schemas.errors import StudyError

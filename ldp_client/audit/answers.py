@@ -1,20 +1,27 @@
-"""The answers that an audit compares: those of one question that are hardest to hide from each other."""
+"""The answers that an audit compares, those hardest to hide from each other; and repeatable random bytes."""
 
+import hashlib
 from random import Random
 
-from ldp_client.audit.streams import Stream, words_of
+from ldp_client.core.randomness import NotForRealAnswers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ldp_client.core.randomness import Source
     from ldp_client.mechanisms import Mechanism
     from schemas.study import Question
 
     Answers = dict[str, Any]
 
+
 RECORD_PAIRS = 2
+
+
 FAR = 1000.0
+
+
 SOME = 30
 
 
@@ -126,3 +133,34 @@ def _place(bounds: "Any", place: float) -> float:
     """The number at −1 (low bound) … 1 (high bound), or beyond."""
     low, high = float(bounds[0]), float(bounds[1])
     return low + (place + 1) / 2 * (high - low)
+
+
+class Stream(NotForRealAnswers):
+    """A source of bytes fixed by its seed (SHAKE-256 in blocks); `taken` counts the bytes read."""
+
+    BLOCK = 512
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(self)
+        self.seed = seed
+        self.taken = 0
+        self._rest = b""
+        self._blocks = 0
+
+    def __call__(self, size: int) -> bytes:
+        while len(self._rest) < size:
+            name = f"{self.seed}/{self._blocks}".encode()
+            self._rest += hashlib.shake_256(name).digest(self.BLOCK)
+            self._blocks += 1
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        self.taken += size
+        return taken
+
+
+# On this source all noise is 0.
+SILENT = NotForRealAnswers(bytes)
+
+
+def words_of(mechanism: "Mechanism", answer: "Any", source: "Source") -> "list[int]":
+    """The integers of one payload."""
+    return mechanism.words(mechanism.perturb(answer, source))

@@ -1,0 +1,211 @@
+"""Whole reports and reports in bulk: questions do not meet there, and payloads alone tell of answers.
+
+A report is put together again from its parts, each by a fresh mechanism on random bytes of its own. So
+noise that two questions share, or that depends on another question's answer, shows on the first stream.
+"""
+
+from copy import deepcopy
+
+from ldp_client import answering
+from ldp_client.audit.answers import SILENT, Stream, answers_for, words_of
+from ldp_client.audit.findings import Check
+from ldp_client.audit.noise import SIZE_LIMIT, correlation
+from ldp_client.audit.views import Batch
+from ldp_client.core.randomness import uniform_below
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas.errors import AnswerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from schemas.report import Report
+    from schemas.study import Question, Study
+
+    Mechanisms = dict[str, Any]
+    Answers = dict[str, Any]
+
+STREAMS = 60
+REPORTS = 3000
+ROWS = 400
+SCORES = 8
+
+
+def possible_answers(mechanism: "Any", question: "Question") -> "list[Any]":
+    """Different answers to one question, its extremes among them, that it takes."""
+    taken = []
+    for answer in answers_for(question).values():
+        try:
+            mechanism.quantise(answer)
+        except AnswerError:
+            continue
+        taken.append(answer)
+    return taken
+
+
+def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check]":
+    """Reports of the same random bytes and different answers, and reports of the real source."""
+    answers = {
+        question.id: possible_answers(mechanisms[question.id], question) for question in study.questions
+    }
+    pristine = deepcopy(mechanisms)
+    wrong: "dict[str, int]" = {"parts": 0, "rest": 0, "bytes": 0}
+    tried = 0
+    for seed in range(STREAMS):
+        base = {name: some[seed % len(some)] for name, some in answers.items()}
+        one, taken = _report(study, mechanisms, base, seed)
+        expected = _payloads(study, pristine, base, seed)
+        wrong["parts"] += one.payloads != expected
+        for name, some in answers.items():
+            changed = {**base, name: some[(seed + 1) % len(some)]}
+            other, taken_other = _report(study, mechanisms, changed, seed)
+            tried += 1
+            wrong["bytes"] += taken != taken_other
+            wrong["rest"] += _rest(one, name) != _rest(other, name)
+    yield Check(
+        "each payload is its mechanism's on bytes of its own",
+        not wrong["parts"],
+        f"{wrong['parts']} of {STREAMS} reports differ from their parts",
+    )
+    yield Check(
+        "only a question's own payload depends on its answer",
+        not wrong["rest"],
+        f"{wrong['rest']} of {tried} reports differ elsewhere: id, size, order or another question",
+    )
+    yield Check(
+        "reports take as many random bytes for all answers", not wrong["bytes"], f"{tried} pairs of reports"
+    )
+    if len(study.questions) > 1 and not study.ask_one:
+        yield _apart(study, mechanisms, {name: some[0] for name, some in answers.items()})
+
+
+def _report(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "tuple[Report, int]":
+    stream = Stream(seed)
+    return answering.perturb_answers(study, mechanisms, answers, stream), stream.taken
+
+
+def _payloads(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "dict[str, bytes]":
+    """What the payloads must be: the questions in the study's order on one stream."""
+    stream = Stream(seed)
+    names = [question.id for question in study.questions]
+    asked = [names[uniform_below(len(names), stream)]] if study.ask_one else names
+    return {name: mechanisms[name].perturb(answers[name], stream) for name in asked}
+
+
+def _rest(report: "Report", name: str) -> "tuple[Any, ...]":
+    """All that may not depend on the answer to question `name`."""
+    sizes = [(key, len(payload)) for key, payload in report.payloads.items()]
+    others = [payload for key, payload in report.payloads.items() if key != name]
+    return report.id, len(report.to_json()), report.padding, sizes, others
+
+
+def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Check:
+    """With the real source: two questions' noise in one report, or in neighbouring ones, is independent."""
+    reports = [answering.perturb_answers(study, mechanisms, answers) for _ in range(REPORTS)]
+    columns = [
+        (name, column)
+        for name in answers
+        for column in scores(mechanisms[name], answers[name], [report.payloads[name] for report in reports])
+    ]
+    worst, where, same = 0.0, "", 0
+    for place, (name, column) in enumerate(columns):
+        for other_name, other in columns[:place]:
+            if name == other_name:
+                continue
+            for found in (correlation(column, other), correlation(column[1:], other[:-1])):
+                worst, where = max((worst, where), (found, f"{name} and {other_name}"))
+            if len(set(column)) > REPORTS // 2 and len(set(other)) > REPORTS // 2:
+                same = max(same, sum([abs(a) == abs(b) for a, b in zip(column, other)]))
+    ids = len({report.id for report in reports})
+    sizes = len({len(report.to_json()) for report in reports})
+    good = worst < SIZE_LIMIT + 1 and same < 4 and ids == REPORTS and sizes == 1
+    return Check(
+        "questions do not share noise",
+        good,
+        f"{REPORTS} reports, {ids} ids, {sizes} size; {same} times the same noise; largest correlation "
+        f"{worst:.1f} standard errors ({where})",
+    )
+
+
+def scores(mechanism: "Any", answer: "Any", payloads: "list[bytes]") -> "list[list[float]]":
+    """What noise did to reports of one answer, in columns of mean 0."""
+    if isinstance(mechanism, ChoiceMechanism):
+        own = mechanism.quantise(answer)
+        indices = [own, *[index for index in range(min(mechanism.choices, SCORES)) if index != own]]
+        return [
+            [
+                float(mechanism.supported(payload, index)) - float(mechanism.support_probability(own, index))
+                for payload in payloads
+            ]
+            for index in indices[:SCORES]
+        ]
+    words = Batch(payloads, mechanism.words).words()
+    silent = words_of(mechanism, answer, SILENT)
+    return [[float(row[place] - silent[place]) for row in words] for place in range(min(len(silent), SCORES))]
+
+
+def bulk_checks(
+    mechanism: "Any", question: "Question", samples: int, sample_checks: "Callable[..., list[Check]]"
+) -> "list[Check]":
+    """Reports of many answers at once: rows are apart, and follow the law of single reports.
+
+    sample_checks: (mechanism, answer, batch) → what reports of one answer must be like.
+    """
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        return [Check("in bulk", True, "NumPy is not installed", made=False)]
+    del numpy
+    answers = possible_answers(mechanism, question)
+    checks = list(_rows_apart(mechanism, answers))
+    for place in (0, len(answers) - 1):
+        rows = mechanism.perturb_many([answers[place]] * samples)
+        batch = Batch([row.tobytes() for row in rows], mechanism.words)
+        checks += sample_checks(mechanism, answers[place], batch)
+    if isinstance(mechanism, ChoiceMechanism):
+        checks.append(_choices_in_bulk(mechanism, samples))
+    kept: "dict[str, Check]" = {}
+    for check in checks:
+        if check.name not in kept or kept[check.name].passed:
+            kept[check.name] = check
+    for check in kept.values():
+        check.name = f"in bulk: {check.name}"
+    return list(kept.values())
+
+
+def _rows_apart(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
+    """On the same random bytes an answer changes its own row alone, and not how many bytes are read."""
+    people = [answers[(5 * place + place // 7) % len(answers)] for place in range(ROWS)]
+    stream = Stream(1)
+    expected = mechanism.perturb_many(people, stream)
+    differing = 0
+    for row in range(0, ROWS, 40):
+        others = list(people)
+        others[row] = answers[(answers.index(people[row]) + 1) % len(answers)]
+        again = Stream(1)
+        found = mechanism.perturb_many(others, again)
+        changed = [place for place in range(ROWS) if found[place].tobytes() != expected[place].tobytes()]
+        differing += changed not in ([], [row]) or again.taken != stream.taken
+    yield Check("an answer changes its own row alone", not differing, f"{differing} of 10 changes did more")
+
+
+def _choices_in_bulk(mechanism: "Any", samples: int) -> Check:
+    """Every choice as often as the others: how often each is supported by its report."""
+    count = mechanism.choices
+    labels = [False, True] if mechanism.boolean else mechanism.labels
+    step = 1 + count // max(1, min(3000, 2_000_000 // mechanism.payload_size // 60))
+    places = list(range(0, count, step))
+    each = max(60, 4 * samples // len(places))
+    worst = (0.0, 0)
+    for place in places:
+        own = mechanism.quantise(labels[place])
+        rows = mechanism.perturb_many([labels[place]] * each)
+        seen = sum([mechanism.supported(row.tobytes(), own) for row in rows])
+        p = float(mechanism.p)
+        worst = max(worst, ((abs(seen - each * p) - 1) / (each * p * (1 - p) + 1) ** 0.5, place))
+    return Check(
+        "every choice has its stated law",
+        worst[0] < SIZE_LIMIT,
+        f"{len(places)} of {count} choices, {each} reports each; worst {worst[0]:.1f} standard errors",
+    )
