@@ -46,7 +46,7 @@ def audit_mechanism(
             check.name = f"{stage.name}: {check.name}" if stage.name else check.name
         audit.checks += checks
         audit.bound = max(audit.bound, bound)
-    if question.ask != "table":
+    if question.ask != "table" and not hasattr(mechanism, "permanent"):
         audit.checks += bulk_checks(mechanism, question, samples, sample_checks)
     audit.could_refute, audit.could_not = power_of(mechanism, samples)
     return audit
@@ -55,7 +55,7 @@ def audit_mechanism(
 def audit_study(
     study: "Study", questions: "Sequence[Question]", samples: int = SAMPLES, clock: "Clock | None" = None
 ) -> "Iterator[Audit]":
-    """Each of these questions, JavaScript's port of it too; then whole reports of the study."""
+    """Each of these questions, JavaScript's port of it too; then, of all questions, whole reports."""
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     for question in questions:
         mechanism = mechanisms[question.id]
@@ -66,7 +66,7 @@ def audit_study(
                 study, question.id, mechanism, answers[:5], samples // 8, sample_checks
             )
         yield audit
-    if study.unit == "person":
+    if study.unit == "person" and len(questions) == len(study.questions):
         whole = Audit("(whole reports)", "", float(study.epsilon), float(study.delta))
         whole.checks = list(assembly_checks(study, mechanisms))
         yield whole

@@ -11,8 +11,9 @@ from ldp_client.audit.answers import SILENT, Stream, answers_for, words_of
 from ldp_client.audit.findings import Check
 from ldp_client.audit.noise import SIZE_LIMIT, correlation
 from ldp_client.audit.views import Batch
-from ldp_client.core.randomness import uniform_below
+from ldp_client.core.randomness import uniform_below, urandom
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.memoized import Remembering
 from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from ldp_client.core.randomness import Source
     from schemas.report import Report
     from schemas.study import Question, Study
 
+    Perturb = Callable[..., list[bytes]]
     Mechanisms = dict[str, Any]
     Answers = dict[str, Any]
 
@@ -82,7 +85,15 @@ def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check
 
 def _report(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "tuple[Report, int]":
     stream = Stream(seed)
-    return answering.perturb_answers(study, mechanisms, answers, stream), stream.taken
+    return answering.perturb_answers(study, _of_one_person(mechanisms), answers, stream), stream.taken
+
+
+def _of_one_person(mechanisms: "Mechanisms") -> "Mechanisms":
+    """Memoized mechanisms with a memory of their own, in which nothing is kept yet."""
+    return {
+        name: Remembering(mechanism, None) if hasattr(mechanism, "permanent") else mechanism
+        for name, mechanism in mechanisms.items()
+    }
 
 
 def _payloads(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "dict[str, bytes]":
@@ -102,7 +113,7 @@ def _rest(report: "Report", name: str) -> "tuple[Any, ...]":
 
 def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Check:
     """With the real source: two questions' noise in one report, or in neighbouring ones, is independent."""
-    reports = [answering.perturb_answers(study, mechanisms, answers) for _ in range(REPORTS)]
+    reports = [answering.perturb_answers(study, _of_one_person(mechanisms), answers) for _ in range(REPORTS)]
     columns = [
         (name, column)
         for name in answers
@@ -153,18 +164,23 @@ def bulk_checks(
     sample_checks: (mechanism, answer, batch) → what reports of one answer must be like.
     """
     try:
-        import numpy
+        from ldp_client.bulk.perturbing import randomise_many
+        from ldp_client.bulk.quantising import quantise_many
     except ModuleNotFoundError:
         return [Check("in bulk", True, "NumPy is not installed", made=False)]
-    del numpy
+
+    def perturb(some: "list[Any]", random: "Source" = urandom) -> "list[bytes]":
+        """As perturb_many, without its words about clipping."""
+        rows = randomise_many(mechanism, quantise_many(mechanism, some), random)
+        return [row.tobytes() for row in rows]
+
     answers = possible_answers(mechanism, question)
-    checks = list(_rows_apart(mechanism, answers))
+    checks = list(_rows_apart(perturb, answers))
     for place in (0, len(answers) - 1):
-        rows = mechanism.perturb_many([answers[place]] * samples)
-        batch = Batch([row.tobytes() for row in rows], mechanism.words)
+        batch = Batch(perturb([answers[place]] * samples), mechanism.words)
         checks += sample_checks(mechanism, answers[place], batch)
     if isinstance(mechanism, ChoiceMechanism):
-        checks.append(_choices_in_bulk(mechanism, samples))
+        checks.append(_choices_in_bulk(mechanism, perturb, samples))
     kept: "dict[str, Check]" = {}
     for check in checks:
         if check.name not in kept or kept[check.name].passed:
@@ -174,23 +190,23 @@ def bulk_checks(
     return list(kept.values())
 
 
-def _rows_apart(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
+def _rows_apart(perturb: "Perturb", answers: "list[Any]") -> "Iterator[Check]":
     """On the same random bytes an answer changes its own row alone, and not how many bytes are read."""
     people = [answers[(5 * place + place // 7) % len(answers)] for place in range(ROWS)]
     stream = Stream(1)
-    expected = mechanism.perturb_many(people, stream)
+    expected = perturb(people, stream)
     differing = 0
     for row in range(0, ROWS, 40):
         others = list(people)
         others[row] = answers[(answers.index(people[row]) + 1) % len(answers)]
         again = Stream(1)
-        found = mechanism.perturb_many(others, again)
-        changed = [place for place in range(ROWS) if found[place].tobytes() != expected[place].tobytes()]
+        found = perturb(others, again)
+        changed = [place for place in range(ROWS) if found[place] != expected[place]]
         differing += changed not in ([], [row]) or again.taken != stream.taken
     yield Check("an answer changes its own row alone", not differing, f"{differing} of 10 changes did more")
 
 
-def _choices_in_bulk(mechanism: "Any", samples: int) -> Check:
+def _choices_in_bulk(mechanism: "Any", perturb: "Perturb", samples: int) -> Check:
     """Every choice as often as the others: how often each is supported by its report."""
     count = mechanism.choices
     labels = [False, True] if mechanism.boolean else mechanism.labels
@@ -200,8 +216,8 @@ def _choices_in_bulk(mechanism: "Any", samples: int) -> Check:
     worst = (0.0, 0)
     for place in places:
         own = mechanism.quantise(labels[place])
-        rows = mechanism.perturb_many([labels[place]] * each)
-        seen = sum([mechanism.supported(row.tobytes(), own) for row in rows])
+        rows = perturb([labels[place]] * each)
+        seen = sum([mechanism.supported(row, own) for row in rows])
         p = float(mechanism.p)
         worst = max(worst, ((abs(seen - each * p) - 1) / (each * p * (1 - p) + 1) ** 0.5, place))
     return Check(
