@@ -41,15 +41,19 @@ class Room:
         with self._changed:
             if not self._held:
                 self._moved = time.monotonic()
-            self._wait_for(amount)
-            self._held += amount
+            try:
+                self._wait_for(amount)
+                self._held += amount
+            finally:
+                # One wakes the next: all at once would keep those that work from working.
+                self._changed.notify()
 
     def give_back(self, amount: float = 1) -> None:
         """Hold so much less."""
         with self._changed:
             self._held -= amount
             self._moved = time.monotonic()
-            self._changed.notify_all()
+            self._changed.notify()
 
     def _wait_for(self, amount: float) -> None:
         last = time.monotonic() + self._patience

@@ -46,7 +46,7 @@ class Settings:
     body_limit: int = 1 << 20
     busy_timeout: float = 2.0
     database_timeout: float = 5.0
-    connections: int = 8
+    connections: int = 4
     late_days: int = 7
     queue_reports: int = 100_000
     upload_rate: float = 0.0
