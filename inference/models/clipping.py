@@ -1,7 +1,8 @@
 """Whether records were clipped so often that a linear regression is that of other values.
 
 No likelihood of a regression knows of clipping: its line is that of the clipped records, and with many of
-them its intervals are narrow around the wrong numbers. Released moments show it, on average over the records.
+them its intervals are narrow around the wrong numbers. Released moments show it, on average over the records;
+where noise hides it from them, a posterior still says how much it leaves possible.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.models.base import Draws
 from inference.models.feature_shapes import features_where, share_beyond
 from inference.results.diagnostics import listed
 from schemas import Question
@@ -24,6 +26,9 @@ NOISE_SDS = 5.0
 RESPONSE_BEYOND, FEATURE_BEYOND = 0.05, 0.1
 # A feature of two values has its bounds as values, and a mean square of 1: nothing of it is clipped.
 TWO_VALUES = 0.9
+
+# A probability that a reader need not hear of.
+FEW_DRAWS = 0.05
 
 
 class Moments(NamedTuple):
@@ -62,6 +67,36 @@ def clipping_notes(question: Question, moments: Moments) -> tuple[str, ...]:
             "responses spread evenly between their bounds are no fault)",
         )
     return notes
+
+
+def possible_clipping(question: Question, draws: Draws) -> tuple[str, ...]:
+    """What a posterior of noisy reports leaves possible: records that lie beyond their bounds or norm.
+
+    draws: a linear regression's sites, in scaled units.
+    """
+    beyond = float(share_beyond(*_response_law(draws)).mean())
+    squares = np.sum(draws["feature_mean"] ** 2 + draws["feature_sd"] ** 2, axis=-1)
+    limit = float(question.norm or 1) ** 2
+    # A norm of √d cuts none.
+    cut = float(np.mean(squares > limit / 2)) if limit < draws["feature_sd"].shape[-1] else 0.0
+    if beyond <= RESPONSE_BEYOND and cut <= FEW_DRAWS:
+        return ()
+    return (
+        f"these reports leave possible that {100 * beyond:.0f} % of responses lie beyond their bounds, and, "
+        f"with probability {100 * cut:.0f} %, that many records exceed their norm: devices clip those, the "
+        "model does not know it, and sd and coefficients may be off by more than their intervals say: "
+        "`ldpkit calibrate --device` shows by how much, and docs/models.md",
+    )
+
+
+def _response_law(draws: Draws) -> tuple[Vector, Vector]:
+    """Mean and sd of the response over all records, each (chains, draws)."""
+    slopes, scale = draws["coefficients"], draws["feature_sd"]
+    # The site is a factor of the correlation matrix, and there is none for one feature.
+    factor = draws.get("feature_correlation", np.eye(scale.shape[-1]))
+    along = np.einsum("...i,...ij->...j", slopes * scale, factor)
+    mean = draws["intercept"] + np.sum(slopes * draws["feature_mean"], axis=-1)
+    return mean, np.sqrt(np.sum(along**2, axis=-1) + draws["sd"] ** 2)
 
 
 def _feature_notes(question: Question, moments: Moments, beyond: Vector) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
 from inference.models import replicates
 from inference.models.base import Model
-from inference.models.clipping import Moments, clipping_notes
+from inference.models.clipping import Moments, clipping_notes, possible_clipping
 from inference.models.feature_shapes import beyond_bounds
 from inference.models.regression import Scale, draw_sites, first_values
 from ldp_client import Mechanism
@@ -43,7 +44,8 @@ def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
 
     start = first_values(len(question.features)) | {"sd": 0.5}
     notes = clipping_notes(question, _moments(record, summary.n, sums, squares))
-    return Model(program, {"n": summary.n, "moments": moments}, start, Scale(question).parameters, notes)
+    model = Model(program, {"n": summary.n, "moments": moments}, start, Scale(question).parameters, notes)
+    return model if notes else replace(model, remarks=partial(possible_clipping, question))
 
 
 def _moments(

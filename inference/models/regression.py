@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from inference import priors
 from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
 from inference.models.base import Draws, Model
-from inference.models.clipping import Moments, clipping_notes
+from inference.models.clipping import Moments, clipping_notes, possible_clipping
 from inference.models.feature_shapes import beyond_bounds
 from inference.units import RecordUnits
 from ldp_client import Mechanism
@@ -45,7 +45,10 @@ def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -
     """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
     summed = cast(GaussianStatistics, mechanism)
     found = _model(question, summed, summary, SummedLinearStatistics, {"sd": 0.5})
-    return replace(found, notes=clipping_notes(question, _moments(summed, summary)))
+    notes = clipping_notes(question, _moments(summed, summary))
+    return (
+        replace(found, notes=notes) if notes else replace(found, remarks=partial(possible_clipping, question))
+    )
 
 
 def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
