@@ -83,10 +83,15 @@ def fit(
             posteriors[question.id] = fit_table(study, question, part, seed, method, draws)
             continue
         found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws)
-        mechanism = mechanism_for(question)
-        reasons, notes = false_report_reasons(mechanism, part), false_report_notes(mechanism, part)
-        posteriors[question.id] = replace(found, diagnostics=found.diagnostics.with_model(reasons, notes))
+        posteriors[question.id] = _held_against_noise(found, question, part)
     return posteriors
+
+
+def _held_against_noise(found: Posterior, question: Question, part: QuestionSummary) -> Posterior:
+    """The posterior, its model bad where reports lie farther out than noise can put them."""
+    mechanism = mechanism_for(question)
+    reasons, notes = false_report_reasons(mechanism, part), false_report_notes(mechanism, part)
+    return replace(found, diagnostics=found.diagnostics.with_model(reasons, notes))
 
 
 def check_evidence(study: Study, summary: Summary) -> None:
