@@ -48,7 +48,7 @@ class TestShares:
     def test_a_damaged_share_is_refused_and_the_good_one_taken_after(self, network, damage):
         network.publish("ever")
         node, message = network.nodes[1], network.messages()[1]
-        damaged = type(message)(message.node, message.path, damage(message.body))
+        damaged = type(message)(message.node, message.path, damage(message.body), message.invitation)
         assert node.put(damaged).status_code == 422
         assert node.put(message).status_code == 201
 
