@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.collector_load.bodies import STUDY_ID, batch_request, fresh_reports, load_study, put_request
 from benchmarks.collector_load.generator import run_load
 from benchmarks.collector_load.servers import TOKEN, Server, collector_command
-from collector.exports.download import fetch_reports
+from collector.remote.download import fetch_reports
 from schemas import Report
 from tests.collector.failing_disk import FailingDisk
 

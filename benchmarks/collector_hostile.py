@@ -16,11 +16,11 @@ from pathlib import Path
 
 import zstandard
 
-from collector.bodies.binary import plain_batch
-from collector.bodies.cbor import parse_cbor
-from collector.bodies.inflating import inflate
-from collector.http.problems import ProblemError
-from collector.studies.rules import Rules
+from collector.problems import ProblemError
+from collector.reports.rules import Rules
+from collector.views.binary import plain_batch
+from collector.views.cbor import parse_cbor
+from collector.views.inflating import inflate
 from schemas import Report
 from schemas.errors import DocumentError
 from tests.collector.cbor_writing import binary_document, dump_cbor

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from inference.calibration.job import DRAWS, calibrate, covered
+from inference.design.calibration import DRAWS, calibrate, covered
 from schemas import Question, Study
 
 HEAD = {"format": "ldpkit.study/1", "id": "ranks", "version": 1, "title": "Ranks"}

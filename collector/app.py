@@ -9,14 +9,14 @@ from functools import partial
 from flask import Blueprint, Flask
 
 from collector.context import EXTENSION, Collector, utc_today
-from collector.http import handling
-from collector.http.headers import harden
-from collector.http.parameters import check_study_id
-from collector.reports.fast_uploads import FastUploads
+from collector.headers import harden
 from collector.settings import Settings
+from collector.views import handling
 from collector.views.export import export
+from collector.views.fast_uploads import FastUploads
 from collector.views.health import health
 from collector.views.page import page
+from collector.views.parameters import check_study_id
 from collector.views.participant import participant
 from collector.views.reports import reports
 from collector.views.shares import shares

@@ -16,8 +16,8 @@ from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, settings_with
-from ldp_client.commands import add_command
-from ldp_client.counting import counted
+from ldp_client.commands.parsers import add_command
+from ldp_client.words.text import counted
 from schemas.errors import InputError
 
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
@@ -106,16 +106,16 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def _write_reports(arguments: argparse.Namespace, token: str) -> str:
-    from collector.exports.download import fetch_reports
-    from collector.exports.tables import write_reports
+    from collector.remote.download import fetch_reports
+    from collector.remote.tables import write_reports
 
     count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
     return f"{counted(count, 'report')} in {arguments.out}"
 
 
 def _write_summary(arguments: argparse.Namespace, token: str) -> str:
-    from collector.exports.download import fetch_summary
-    from ldp_client.files import replacing
+    from collector.remote.download import fetch_summary
+    from ldp_client.files.writing import replacing
 
     text = fetch_summary(arguments.collector, arguments.study, token)
     with replacing(str(arguments.out)) as file:
@@ -157,7 +157,7 @@ def _warn_of_telltale(settings: Settings) -> None:
 
 def _has_keys(settings: Settings) -> bool:
     """Whether some key may operate."""
-    from collector.operator.keys import Role, list_keys
+    from collector.storage.keys import Role, list_keys
     from collector.storage.migrating import opened
 
     with opened(settings.database, settings.busy_timeout) as database, database.read() as session:
@@ -165,7 +165,7 @@ def _has_keys(settings: Settings) -> bool:
 
 
 def _announce(url: str, ready_file: str | None) -> None:
-    from ldp_client.files import replacing
+    from ldp_client.files.writing import replacing
 
     print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
     if ready_file is not None:

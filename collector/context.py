@@ -10,14 +10,14 @@ from typing import Any
 
 from flask import current_app
 
-from collector.http.headers import Headers, default_headers
-from collector.http.problems import OVERLOADED, ProblemError
+from collector.headers import Headers, default_headers
 from collector.metrics import Metrics
 from collector.operator.key_checks import KeyChecks
-from collector.operator.keys import hash_key
 from collector.operator.overview import Recent, recent_studies
+from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
+from collector.reports.rules import RuleBook, Rules
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Work, Writer
 from collector.room import Room
@@ -26,11 +26,11 @@ from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
 from collector.storage import queries
 from collector.storage.database import Bounds, Database
+from collector.storage.keys import hash_key
 from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
 from collector.storage.upkeep import Upkeep
 from collector.studies.current import CurrentStudies
-from collector.studies.rules import RuleBook, Rules
 from collector.studies.signed import load_keys
 from ldp_client.core.public_keys import PublicKey
 from schemas import Study

@@ -12,7 +12,7 @@ from typing import Any
 
 import tomllib
 
-from ldp_client.documents import read_bytes
+from ldp_client.files.studies import read_bytes
 from schemas.errors import InputError
 
 PREFIX = "LDPKIT_"

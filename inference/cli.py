@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference import design_cli
-from inference.design_cli import SAME_NUMBERS, tell
-from inference.methods import NAMES
+from inference.design import cli as design_cli
+from inference.design.cli import SAME_NUMBERS, tell
 from inference.projection.cli import add_project
-from ldp_client.commands import EXIT_NOT_TRUSTED, add_command, visible
-from ldp_client.documents import load_study
+from inference.published import NAMES
+from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command, visible
+from ldp_client.files.studies import load_study
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
@@ -75,10 +75,10 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE"""
     study = load_study(arguments.study)
-    from inference.reading import summarize_files
     from ldp_client import mechanism_for
-    from ldp_client.files import replacing
+    from ldp_client.files.writing import replacing
     from summaries.influence import FALSE_SHARE, influence_in_words
+    from summaries.reading import summarize_files
 
     summary = summarize_files(study, arguments.reports)
     with replacing(arguments.out) as file:
@@ -93,8 +93,8 @@ def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N]"""
     study = load_study(arguments.study)
     from inference.fitting import fit
-    from inference.reading import ReportFiles, load_evidence
     from inference.results.folder import save_report, whole_folder
+    from summaries.reading import ReportFiles, load_evidence
 
     with whole_folder(Path(arguments.out)) as folder:
         evidence = load_evidence(study, arguments.reports)

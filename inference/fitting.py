@@ -11,16 +11,16 @@ import numpy as np
 from inference.compile_cache import use_compile_cache
 from inference.judging import Drawing, judged, seed_of
 from inference.limits import SAMPLERS, check_draws, check_seed
-from inference.methods import NAMES
-from inference.methods.from_reports import holder_statistics
-from inference.methods.posteriors import draw_published
 from inference.models import model_for
 from inference.models.base import Draws, Model
 from inference.models.false_reports import false_report_notes, false_report_reasons
+from inference.models.from_reports import holder_statistics
 from inference.models.holder_regression import holder_regression
 from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
 from inference.priors import priors_of, with_priors
+from inference.published import NAMES
+from inference.published.posteriors import draw_published
 from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
 from inference.sampling import CHAINS, KEPT, PriorDraws, Sampled, sample
@@ -48,7 +48,7 @@ def fit(
 
     reports: reports, or a Summary of them. seed: the same seed, machine and versions give the same
     draws. progress: told what is being fitted. method: "nuts", or "laplace" for a fast Gaussian
-    approximation that says when it is poor; for data holders' tables also a name of inference.methods,
+    approximation that says when it is poor; for data holders' tables also a name of inference.published,
     "marginal" being what "nuts" does for them. priors: {question id: {parameter: distribution}}, in the shape
     of a study, in place of those that the study states. draws: that each of four chains keeps, a multiple of
     100 from 100 to 20,000; NUTS goes on, up to four times as many, while they do not mix.

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from numpyro import handlers
 
-from inference.likelihoods.counts import CellCounts
+from inference.likelihoods.common import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
 from inference.models.base import Draws, Model, Replicates
 from inference.results.goodness import p_value, tells_two_groups

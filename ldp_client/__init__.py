@@ -4,7 +4,7 @@ from ldp_client.mechanisms import Mechanism, Privacy, mechanism_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.device import Device
+    from ldp_client.device.device import Device
 
 __all__ = ["Device", "Mechanism", "Privacy", "mechanism_for"]
 
@@ -12,7 +12,7 @@ __all__ = ["Device", "Mechanism", "Privacy", "mechanism_for"]
 def __getattr__(name: str) -> "type[Device]":
     """Load Device on first use: mechanisms alone need neither SQLite nor HTTP."""
     if name == "Device":
-        from ldp_client.device import Device
+        from ldp_client.device.device import Device
 
         return Device
     raise AttributeError(name)

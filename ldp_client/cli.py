@@ -8,11 +8,11 @@ import signal
 import sys
 from importlib.metadata import entry_points, version
 
-from ldp_client.commands import add_command, visible
-from ldp_client.counting import counted
-from ldp_client.device_cli import add_device
-from ldp_client.documents import load_study
-from ldp_client.signing_cli import add_signing
+from ldp_client.commands.device import add_device
+from ldp_client.commands.parsers import add_command, visible
+from ldp_client.commands.signing import add_signing
+from ldp_client.files.studies import load_study
+from ldp_client.words.text import counted
 from schemas.errors import LdpkitError, MissingExtraError
 
 TYPE_CHECKING = False
@@ -135,7 +135,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json"""
-    from ldp_client.wording import describe, warnings_of
+    from ldp_client.words.studies import describe, warnings_of
 
     study = load_study(arguments.study)
     print("\n".join(describe(study)))
@@ -152,7 +152,7 @@ def run_study_digest(arguments: argparse.Namespace) -> int:
 
 def run_perturb(arguments: argparse.Namespace) -> int:
     """ldpkit perturb STUDY.json ANSWERS --out REPORTS"""
-    from ldp_client.batch import perturb_file
+    from ldp_client.files.batch import perturb_file
 
     study = load_study(arguments.study)
     count = perturb_file(study, arguments.answers, arguments.out, _tell_progress, _tell)
@@ -171,7 +171,7 @@ def _tell(line: str) -> None:
 
 def run_audit_command(arguments: argparse.Namespace) -> int:
     """ldpkit audit STUDY.json"""
-    from ldp_client.audit.cli import run_audit
+    from ldp_client.commands.audit import run_audit
 
     return run_audit(arguments, load_study(arguments.study))
 

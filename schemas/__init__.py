@@ -1,7 +1,8 @@
-"""What devices, collectors and analysts agree on: studies, reports and errors."""
+"""The documents' public names for servers and analysts, and the JSON Schema files of their shapes."""
 
-from schemas.rational import Rational
-from schemas.report import Report
-from schemas.study import Question, Study
+from ldp_client.documents.errors import *  # noqa: F403
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.report import Report
+from ldp_client.documents.study import Question, Study
 
 __all__ = ["Question", "Rational", "Report", "Study"]

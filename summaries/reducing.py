@@ -38,7 +38,7 @@ def check_study(study: object) -> None:
     if not isinstance(study, Study):
         raise InputError(
             f"the study must be a Study, is a {type(study).__name__}: Study.from_json(text) reads a "
-            "document's text, ldp_client.documents.load_study(path) a file"
+            "document's text, ldp_client.files.studies.load_study(path) a file"
         )
 
 
@@ -49,7 +49,7 @@ def only_reports(reports: object) -> Iterator[Report]:
     """
     wanted = f"reports must be a series of Report, or a Summary, not a {type(reports).__name__}"
     if isinstance(reports, str | bytes | PathLike):
-        raise InputError(f"{wanted}: inference.reading.load_evidence(study, path) reads a file")
+        raise InputError(f"{wanted}: summaries.reading.load_evidence(study, path) reads a file")
     if isinstance(reports, Report | Mapping) or not isinstance(reports, Iterable):
         raise InputError(f"{wanted}: give a list of them")
     return _each_a_report(reports, wanted)

@@ -13,7 +13,7 @@ from benchmarks.ddplr.estimates import PUBLISHED, SAME_PRIOR, draws_of
 from benchmarks.ddplr.releases import Setting, paper_prior
 from benchmarks.ddplr.tables import Simulated, simulated
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
-from inference.methods.conjugate import ConjugatePrior
+from inference.published.conjugate import ConjugatePrior
 
 Matrix = NDArray[np.float64]
 # The released code's kernel: exp(−‖a − b‖² / (2 · 0.1)).

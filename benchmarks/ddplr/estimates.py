@@ -14,14 +14,14 @@ from benchmarks.ddplr.constants import NoiseOf, cross_noise, squares_noise, svec
 from benchmarks.ddplr.ours import default_draws
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.ddplr.ridges import ridge_points
-from inference.methods import bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
-from inference.methods.base import Kernel, Run
-from inference.methods.conjugate import ConjugatePrior
-from inference.methods.driver import one_chain
-from inference.methods.marginal import conjugate_model
-from inference.methods.parts.released import Released, released
-from inference.methods.statistics import HolderStatistics
-from inference.simulated.posteriors import posterior_draws
+from inference.design.simulated_posteriors import posterior_draws
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published import bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
+from inference.published.base import Kernel, Run
+from inference.published.conjugate import ConjugatePrior
+from inference.published.driver import one_chain
+from inference.published.marginal import conjugate_model
+from inference.published.released import Released, released
 
 Matrix = NDArray[np.float64]
 KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {

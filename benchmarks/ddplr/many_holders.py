@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.ddplr.ours import question_of
 from benchmarks.ldpbi.showing import headline, verdict
-from inference.methods.statistics import HolderStatistics, exact
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
 from inference.results.diagnostics import mixing
 from inference.sampling import sample

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import Bounds
-from inference.methods.statistics import HolderStatistics
+from inference.design.simulated_posteriors import posterior_draws
+from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.base import Model
 from inference.models.holder_regression import holder_regression
-from inference.simulated.posteriors import posterior_draws
 from schemas import Question, Study
 
 Matrix = NDArray[np.float64]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import Constants, NoiseOf
 from benchmarks.ddplr.tables import Table
-from inference.methods.conjugate import ConjugatePrior
-from inference.methods.statistics import HolderStatistics, exact
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.published.conjugate import ConjugatePrior
 
 Matrix = NDArray[np.float64]
 

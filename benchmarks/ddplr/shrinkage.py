@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from benchmarks.ddplr.constants import Bounds, cross_noise, svec_noise
 from benchmarks.ddplr.ours import question_of
 from benchmarks.ldpbi.showing import show_table
-from inference.methods import ada_ssp
-from inference.methods.statistics import HolderStatistics, exact
+from inference.design.simulated_posteriors import posterior_draws
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
 from inference.priors import with_priors
-from inference.simulated.posteriors import posterior_draws
+from inference.published import ada_ssp
 from schemas import Question
 
 Matrix = NDArray[np.float64]

@@ -17,10 +17,10 @@ from benchmarks.ddplr.estimates import KERNELS
 from benchmarks.ddplr.releases import Setting, paper_prior, releases
 from benchmarks.ddplr.tables import simulated
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
-from inference.methods.base import Run
-from inference.methods.driver import run_kernel
-from inference.methods.marginal import conjugate_model
-from inference.methods.parts.released import released
+from inference.published.base import Run
+from inference.published.driver import run_kernel
+from inference.published.marginal import conjugate_model
+from inference.published.released import released
 from inference.sampling import Sampled, sample
 from inference.sampling.space import as_arrays, space_of
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.dpblr.worlds import PRIOR, Matrix, Noise, draw_world, release
 from benchmarks.ldpbi.showing import show_table, verdict
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
 
 TABLES = 20
 

@@ -10,7 +10,9 @@ import jax
 import numpy as np
 
 from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
-from inference.methods import (
+from inference.design.simulated_posteriors import posterior_draws
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published import (
     bayes_fixeds_fast,
     gibbs_ss_noisy,
     gibbs_ss_prior,
@@ -19,12 +21,10 @@ from inference.methods import (
     naive,
     non_private,
 )
-from inference.methods.base import Kernel, Run
-from inference.methods.conjugate import ConjugatePrior
-from inference.methods.driver import one_chain
-from inference.methods.marginal import conjugate_model
-from inference.methods.statistics import HolderStatistics
-from inference.simulated.posteriors import posterior_draws
+from inference.published.base import Kernel, Run
+from inference.published.conjugate import ConjugatePrior
+from inference.published.driver import one_chain
+from inference.published.marginal import conjugate_model
 
 DataOf = Callable[[HolderStatistics, ConjugatePrior], Any]
 KERNELS: dict[str, tuple[Kernel, DataOf]] = {

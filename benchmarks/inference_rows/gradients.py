@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from benchmarks.baselines import DenseLinearStatistics
 from benchmarks.inference_rows.row import Row
 from inference.likelihoods import SummedLinearStatistics
-from inference.likelihoods.baselines import DenseLinearStatistics
 
 PEOPLE = 100_000
 NOISE_VARIANCE = 50.0 * PEOPLE

@@ -12,12 +12,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.baselines.noise_naive import noise_naive_model_for
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
-from inference.baselines.noise_naive import noise_naive_model_for
+from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
 from inference.models.base import Draws, Model
 from inference.sampling import sample_prior
-from inference.simulated.posteriors import posterior_draws
 from schemas import Question, Study
 from summaries import QuestionSummary, Summary
 

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from benchmarks.baselines.simplex import norm_sub
 from benchmarks.ldpbi.data import kosarak
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
-from inference.baselines.simplex import norm_sub
 from inference.models import model_for
 from inference.models.choice_forms import form_of
 from inference.priors import with_priors

@@ -14,10 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from benchmarks.baselines.simplex import norm, norm_mul, norm_sub
+from benchmarks.baselines.unbiased import unbiased_frequencies
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
-from inference.baselines.simplex import norm, norm_mul, norm_sub
-from inference.baselines.unbiased import unbiased_frequencies
 from inference.likelihoods import UnaryEncodingPatterns
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.baselines.ldp_sgd import squared_loss_gradient
 from benchmarks.ldpbi.data import wine
 from benchmarks.ldpbi.regressions import (
     Split,
@@ -18,7 +19,6 @@ from benchmarks.ldpbi.regressions import (
     with_constant,
 )
 from benchmarks.ldpbi.showing import headline, save, show_table, verdict
-from inference.baselines.ldp_sgd import squared_loss_gradient
 
 COMPONENTS = 4
 # The bounds 4 to 8 hold for all but 35 wines; reports count those as the nearest bound.

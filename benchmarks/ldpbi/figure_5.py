@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
+from benchmarks.baselines.ldp_sgd import logistic_loss_gradient
 from benchmarks.ldpbi.data import adult
 from benchmarks.ldpbi.regressions import (
     Split,
@@ -20,7 +21,6 @@ from benchmarks.ldpbi.regressions import (
     with_constant,
 )
 from benchmarks.ldpbi.showing import headline, save, show_table, verdict
-from inference.baselines.ldp_sgd import logistic_loss_gradient
 
 COMPONENTS = 6
 

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from benchmarks.baselines.ldp_sgd import Gradient, gradient_noise_sd, group_size, ldp_sgd
 from benchmarks.ldpbi.showing import COLOURS
 from benchmarks.ldpbi.surveys import DELTA, record_study, record_summary
-from inference.baselines.ldp_sgd import Gradient, gradient_noise_sd, group_size, ldp_sgd
+from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
-from inference.simulated.posteriors import posterior_draws
 from schemas.rational import Rational
 
 Matrix = NDArray[np.float64]

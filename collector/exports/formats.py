@@ -8,8 +8,8 @@ from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from collector.exports.exporting import Export
-from collector.reports.packing import PackedReport
+from collector.reports.paging import Export
+from collector.storage.packing import PackedReport
 from schemas.export_end import end_line
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.settings import FILE_NAME, Settings, settings_with
-from ldp_client.commands import add_command
-from ldp_client.counting import counted
-from ldp_client.documents import read_bytes
+from ldp_client.commands.parsers import add_command
+from ldp_client.files.studies import read_bytes
+from ldp_client.words.text import counted
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 def run_add_key(arguments: argparse.Namespace) -> int:
     """ldpkit admin keys add NAME --role ROLE"""
-    from collector.operator.keys import Role, add_key
+    from collector.storage.keys import Role, add_key
 
     with _opened(arguments) as database, database.write() as session:
         key = add_key(session, arguments.name, Role(arguments.role))
@@ -136,7 +136,7 @@ def run_add_key(arguments: argparse.Namespace) -> int:
 
 def run_list_keys(arguments: argparse.Namespace) -> int:
     """ldpkit admin keys list"""
-    from collector.operator.keys import list_keys
+    from collector.storage.keys import list_keys
 
     with _opened(arguments) as database, database.read() as session:
         for name, role in list_keys(session):
@@ -146,7 +146,7 @@ def run_list_keys(arguments: argparse.Namespace) -> int:
 
 def run_remove_key(arguments: argparse.Namespace) -> int:
     """ldpkit admin keys remove NAME"""
-    from collector.operator.keys import remove_key
+    from collector.storage.keys import remove_key
 
     with _opened(arguments) as database, database.write() as session:
         remove_key(session, arguments.name)
@@ -187,7 +187,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
 
 def run_delete(arguments: argparse.Namespace) -> int:
     """ldpkit admin delete-study STUDY_ID --yes"""
-    from collector.storage.retention import delete_study
+    from collector.operator.retention import delete_study
 
     if not arguments.yes:
         raise InputError(f"deleting every report of {arguments.study} needs --yes")
@@ -198,7 +198,7 @@ def run_delete(arguments: argparse.Namespace) -> int:
 
 def run_expire(arguments: argparse.Namespace) -> int:
     """ldpkit admin expire STUDY_ID --before YYYY-MM-DD (--yes | --dry-run)"""
-    from collector.storage.retention import count_reports, delete_reports
+    from collector.operator.retention import count_reports, delete_reports
 
     try:
         before = date.fromisoformat(arguments.before)

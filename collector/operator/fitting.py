@@ -24,13 +24,13 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from collector.exports.exporting import Source
-from collector.http.problems import ProblemError
 from collector.operator.posteriors import Fitted, forget_fitted, keep_fitted, last_fitted, this_day
+from collector.problems import ProblemError
+from collector.reports.paging import Source
 from collector.reports.running_summary import read_summary
 from collector.storage import queries
 from collector.storage.database import one_line
-from ldp_client.commands import EXIT_NOT_TRUSTED
+from ldp_client.commands.parsers import EXIT_NOT_TRUSTED
 from schemas import Study
 
 LOGGER = logging.getLogger("collector")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from collector.settings import FILE_NAME, Settings
-from ldp_client.files import write_new
+from ldp_client.files.writing import write_new
 from schemas.errors import InputError
 
 DATABASE_NAME = "ldpkit.sqlite3"

@@ -6,9 +6,9 @@ import secrets
 
 from sqlalchemy.orm import Session
 
-from collector.operator.keys import hash_key
 from collector.storage import queries
 from collector.storage.invitations import add_invitations, lift_invitations
+from collector.storage.keys import hash_key
 from schemas import Study
 from schemas.errors import InputError
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from collector.operator.posterior_view import posterior_view
 from collector.operator.posteriors import Fitted, last_fitted
+from collector.reports.rules import Rules
 from collector.storage import queries
 from collector.storage.queries import StudyOverview
-from collector.studies.rules import Rules
-from ldp_client.wording import odds_of
+from ldp_client.words.studies import odds_of
 from summaries.influence import FALSE_SHARE, influence_in_words
 
 if TYPE_CHECKING:

@@ -29,11 +29,11 @@ def add_posteriors(parser: argparse.ArgumentParser) -> None:
 def run_posteriors(arguments: argparse.Namespace) -> int:
     """ldpkit posteriors [--once]"""
     require_inference()
-    from collector.exports.exporting import Opened
     from collector.operator.fitting import Fitter
+    from collector.reports.paging import Opened
+    from collector.reports.rules import RuleBook
     from collector.storage.database import Database
     from collector.storage.migrating import check
-    from collector.studies.rules import RuleBook
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.busy_timeout)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from struct import Struct
 from typing import Protocol
 
-from collector.reports.packing import Layout, PackedReport
+from collector.storage.packing import Layout, PackedReport
 from schemas import Report, Study
 from schemas.errors import ReportError
 from schemas.report import ID_BYTES

@@ -10,8 +10,7 @@ from enum import Enum
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
-from collector.http.handling import problem_of
-from collector.http.problems import (
+from collector.problems import (
     INVITATION_NEEDED,
     REPORT_CONFLICT,
     REPORT_WITHDRAWN,
@@ -20,15 +19,16 @@ from collector.http.problems import (
     UNAVAILABLE,
     ProblemError,
 )
-from collector.operator.keys import hash_key
-from collector.reports.packing import PackedReport
+from collector.reports.rules import UnknownVersionError
 from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.invitations import Spending, use_invitations
+from collector.storage.keys import hash_key
+from collector.storage.packing import PackedReport
 from collector.studies.publishing import unknown_study
-from collector.studies.rules import UnknownVersionError
+from collector.views.handling import problem_of
 from schemas import Report
 from schemas.errors import InputError, LdpkitError, ReportError
 

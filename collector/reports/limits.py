@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from collector.http.problems import TOO_MANY_REPORTS, ProblemError
+from collector.problems import TOO_MANY_REPORTS, ProblemError
 
 BURST_SECONDS = 10.0
 DEBT_SECONDS = 10.0

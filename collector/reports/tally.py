@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from collector.reports.packing import Layout
+from collector.storage.packing import Layout
 from collector.storage.sums import ON_DISK, Sums
 from ldp_client import Mechanism
 from ldp_client.mechanisms.olh import Olh

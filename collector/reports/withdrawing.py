@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
-from collector.http.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError
 from collector.metrics import Metrics
+from collector.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError
 from collector.reports.limits import TokenBucket
 from collector.reports.running_summary import take_back_reports
 from collector.storage import queries

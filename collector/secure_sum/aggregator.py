@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collector.remote.nodes import NodeClient
 from collector.secure_sum.drawing import NONCE_BYTES, Drawing
-from collector.secure_sum.node_client import NodeClient
 from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.transcript import NodeSum, Transcript
 from schemas import Study

@@ -7,8 +7,8 @@ import os
 import sys
 
 from collector.settings import TOKEN_VARIABLE
-from ldp_client.commands import add_command
-from ldp_client.documents import load_study, read_bytes
+from ldp_client.commands.parsers import add_command
+from ldp_client.files.studies import load_study, read_bytes
 from schemas import Study
 from schemas.errors import InputError, SummaryError
 
@@ -110,7 +110,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 
 def _write(path: str, text: str) -> None:
-    from ldp_client.files import replacing
+    from ldp_client.files.writing import replacing
 
     with replacing(path) as file:
         file.write(text)

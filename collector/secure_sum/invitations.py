@@ -6,8 +6,8 @@ import os
 import secrets
 
 from collector.operator.inviting import INVITATION_BYTES, MOST_AT_ONCE
-from collector.operator.keys import hash_key
-from ldp_client.files import write_new
+from collector.storage.keys import hash_key
+from ldp_client.files.writing import write_new
 from ldp_client.secure_sum.messages import node_invitation
 from schemas import Study
 from schemas.errors import InputError

@@ -10,14 +10,13 @@ from os import urandom
 
 from sqlalchemy.orm import Session
 
-from collector.http.problems import (
+from collector.problems import (
     SET_CONFLICT,
     SHARES_GONE,
     STUDY_CONFLICT,
     STUDY_OPEN,
     ProblemError,
 )
-from collector.reports.packing import PackedReport
 from collector.secure_sum import bound_sets
 from collector.secure_sum.drawing import (
     BYTES_A_REPORT,
@@ -33,6 +32,7 @@ from collector.settings import Settings
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.invitations import demand_invitations
+from collector.storage.packing import PackedReport
 from collector.studies import publishing
 from collector.studies.publishing import unknown_study
 from ldp_client.secure_sum.sealing import OVERHEAD_BYTES

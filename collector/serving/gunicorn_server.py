@@ -15,10 +15,10 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from collector.http.handling import log_seldom
-from collector.http.problems import MEDIA_TYPE, TYPE_PREFIX
+from collector.problems import MEDIA_TYPE, TYPE_PREFIX
 from collector.serving.place import Place, base_url, listen, shared_metrics
 from collector.settings import Settings
+from collector.views.handling import log_seldom
 from schemas.canonical import canonical_json
 
 GRACE_SECONDS = 30

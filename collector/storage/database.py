@@ -19,7 +19,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from collector.room import Room
-from ldp_client.files import write_new
+from ldp_client.files.writing import write_new
 from schemas.errors import InputError
 
 T = TypeVar("T")

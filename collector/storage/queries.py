@@ -23,8 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from collector.reports.packing import PackedReport
 from collector.storage.models import REVISION, CollectorRow, DocumentRow, ReportRow, SignatureRow, StudyRow
+from collector.storage.packing import PackedReport
 from schemas.signed import MOST_SIGNATURES, Signature
 
 SIGNATURES = cast(Table, SignatureRow.__table__)

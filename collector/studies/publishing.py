@@ -6,7 +6,7 @@ from datetime import date
 
 from sqlalchemy.orm import Session
 
-from collector.http.problems import (
+from collector.problems import (
     STUDY_CONFLICT,
     STUDY_FINISHED,
     STUDY_OUTDATED,

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from collector.http.problems import SIGNATURE_REFUSED, STUDY_UNSIGNED, ProblemError
+from collector.problems import SIGNATURE_REFUSED, STUDY_UNSIGNED, ProblemError
 from collector.storage import queries
 from collector.studies.publishing import publish, unknown_study
 from ldp_client.core.public_keys import PublicKey
-from ldp_client.signatures import verify_study
+from ldp_client.device.signatures import verify_study
 from schemas import Study
 from schemas.errors import InputError, RefusedError
 from schemas.signed import FORMAT, Signature, SignedStudy

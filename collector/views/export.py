@@ -9,12 +9,12 @@ from weakref import finalize
 from flask import Blueprint, Response
 
 from collector.context import current_collector
-from collector.exports.exporting import open_export
 from collector.exports.formats import FORMATS
-from collector.http.auth import requires
-from collector.http.parameters import choice_parameter, past_day_parameter, report_id_parameter
-from collector.operator.keys import Role
+from collector.reports.paging import open_export
 from collector.room import Room
+from collector.storage.keys import Role
+from collector.views.auth import requires
+from collector.views.parameters import choice_parameter, past_day_parameter, report_id_parameter
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
 

@@ -6,9 +6,9 @@ from flask import Blueprint, Response, jsonify
 
 from collector import metrics
 from collector.context import current_collector
-from collector.http.auth import requires
-from collector.http.openapi import NODE_OPERATIONS, OPERATIONS, openapi_document
-from collector.operator.keys import Role
+from collector.storage.keys import Role
+from collector.views.auth import requires
+from collector.views.openapi import NODE_OPERATIONS, OPERATIONS, openapi_document
 
 health = Blueprint("health", __name__)
 READY_SECONDS = 2.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from flask import Blueprint, Response, make_response, render_template, request
 
 from collector.context import current_collector
-from collector.http.auth import require_role
-from collector.http.problems import UNAUTHORIZED, ProblemError
-from collector.operator.keys import Role
 from collector.operator.overview import page_contents
+from collector.problems import UNAUTHORIZED, ProblemError
+from collector.storage.keys import Role
+from collector.views.auth import require_role
 
 page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ldpkit: any name, a key as password", charset="UTF-8"'}

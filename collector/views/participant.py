@@ -23,10 +23,10 @@ from flask import (
 import ldp_client
 from collector.context import current_collector
 from collector.reports.intake import EARLY
+from collector.reports.rules import Rules
 from collector.storage.queries import StudyState
-from collector.studies.rules import Rules
-from ldp_client.policy import LOOPBACK
-from ldp_client.wording import odds_of
+from ldp_client.device.policy import LOOPBACK
+from ldp_client.words.studies import odds_of
 
 participant = Blueprint("participant", __name__)
 

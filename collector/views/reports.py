@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify, request
 
-from collector.bodies.binary import plain_batch, plain_report
-from collector.bodies.reading import CBOR, body_form, opened_body, parse_reports
 from collector.context import current_collector
-from collector.http.auth import proves_withdrawal
-from collector.http.parameters import report_id_bytes
-from collector.reports import batches, intake
+from collector.reports import intake
 from collector.reports.withdrawing import WITHDRAWN, withdraw
+from collector.views import batches
+from collector.views.auth import proves_withdrawal
+from collector.views.binary import plain_batch, plain_report
+from collector.views.bodies import CBOR, body_form, opened_body, parse_reports
+from collector.views.parameters import report_id_bytes
 from collector.views.refusing import refuse_upload
 from schemas import Report
 from schemas.errors import ReportError

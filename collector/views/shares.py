@@ -6,16 +6,16 @@ from base64 import b64encode
 
 from flask import Blueprint, Response, jsonify, make_response, request
 
-from collector.bodies.reading import body_bytes, json_body, operators_json
 from collector.context import current_collector
-from collector.http.auth import proves_withdrawal, requires
-from collector.http.parameters import report_id_bytes
-from collector.http.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
-from collector.operator.keys import Role
+from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.reports import intake
 from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.secure_sum.drawing import COMMITMENTS, Drawing
 from collector.storage import queries
+from collector.storage.keys import Role
+from collector.views.auth import proves_withdrawal, requires
+from collector.views.bodies import body_bytes, json_body, operators_json
+from collector.views.parameters import report_id_bytes
 from collector.views.refusing import refuse_upload
 from schemas.errors import StatementError
 from schemas.fields import Hex, Record

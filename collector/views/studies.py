@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
 
-from collector.bodies.reading import json_and_bytes
 from collector.context import current_collector
-from collector.http.auth import holds, no_key, requires
-from collector.http.parameters import whole_parameter
-from collector.http.problems import BODY_TOO_LARGE, ProblemError
-from collector.operator.keys import Role
+from collector.problems import BODY_TOO_LARGE, ProblemError
+from collector.reports.rules import Rules
 from collector.storage import queries
+from collector.storage.keys import Role
 from collector.storage.models import DocumentRow
 from collector.studies import publishing
 from collector.studies.current import Published
-from collector.studies.rules import Rules
 from collector.studies.signed import fetch_signed, is_signed, publish_signed, signed_by
+from collector.views.auth import holds, no_key, requires
+from collector.views.bodies import json_and_bytes
+from collector.views.parameters import whole_parameter
 from schemas import Study
 from schemas.errors import StudyError
 from schemas.report import MAX_BYTES as MAX_REPORT_BYTES

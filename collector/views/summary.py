@@ -5,10 +5,10 @@ from __future__ import annotations
 from flask import Blueprint, Response, make_response, request
 
 from collector.context import current_collector
-from collector.http.auth import requires
-from collector.http.parameters import whole_parameter
-from collector.operator.keys import Role
 from collector.reports.running_summary import read_summary
+from collector.storage.keys import Role
+from collector.views.auth import requires
+from collector.views.parameters import whole_parameter
 
 summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summary")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldp_client import Device
-from ldp_client.upload import put_report
+from ldp_client.device.upload import put_report
 from schemas import Study
 from schemas.errors import TransferError
 

@@ -13,13 +13,13 @@ from inference.demo.survey import answers_of, study_for
 from inference.fitting import draw_posterior, fit
 from inference.limits import check_seed
 from inference.models.raw import raw_model_for
-from inference.reading import summarize_files
 from inference.results.folder import OWN_FILES, save_report, whole_folder
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
-from ldp_client.files import replacing
+from ldp_client.files.writing import replacing
 from schemas import Study
 from schemas.errors import TransferError
+from summaries.reading import summarize_files
 
 Progress = Callable[[str], None]
 

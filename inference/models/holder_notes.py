@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.methods.statistics import HolderStatistics, Matrix
+from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.clipping import NOISE_SDS, Moments, clipping_notes
 from inference.models.holder_start import mean_and_covariance
 from inference.models.holders import Rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference import priors
 from inference.likelihoods.holders.law import second_moments
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.base import Draws, Model
 from inference.models.holder_notes import clipped_records_notes, small_holders_note
 from inference.models.holder_start import Start, moment_start

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inference.methods.statistics import HolderStatistics, Matrix
+from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 
 # In scaled units. Features and slopes beyond these, and less spread than this, are noise or will be found.
 LARGEST_MEAN, LARGEST_SLOPE, LEAST_SPREAD = 0.9, 2.0, 0.05

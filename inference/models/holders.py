@@ -15,7 +15,7 @@ from scipy.stats import norm
 from inference.likelihoods.holders.groups import HolderGroups, grouped, one_by_one
 from inference.likelihoods.holders.law import HolderEntries, HolderLaw, HolderSums, Total
 from inference.likelihoods.holders.noise import NoiseShape, noise_shape
-from inference.methods.statistics import HolderStatistics, Matrix
+from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.base import TARGET_ACCEPTANCE
 
 # A count this many of its noise's sds above 0 is taken as it is, its variance as the noise's.

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from inference.methods.from_reports import holder_statistics
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.clipping import cuts_records
+from inference.models.from_reports import holder_statistics
 from inference.models.holders import rows_of
-from inference.reading import load_summary
 from inference.results.posterior import RESULT
 from inference.units import field_units, fields_of
 from ldp_client import mechanism_for
-from ldp_client.documents import read_bytes
+from ldp_client.files.studies import read_bytes
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
 from schemas.errors import InputError
+from summaries.reading import load_summary
 
 MARGINALS = "marginals"
 Rows = Mapping[str, Mapping[str, float]]

@@ -18,8 +18,8 @@ from xarray import DataTree
 from inference.results.diagnostics import Diagnostics, is_fixed
 from inference.results.predictive import Predictive
 from inference.results.verdict import Verdict
-from ldp_client.counting import counted
-from ldp_client.files import replacing
+from ldp_client.files.writing import replacing
+from ldp_client.words.text import counted
 from schemas.errors import InputError
 
 RESULT = "posterior.json"
@@ -42,7 +42,7 @@ class Posterior:
 
     draws: {parameter: (chains, draws)} in the question's own units. n: reports used, or records of tables'
     holders. prior_sd: {parameter: sd before the data, inf without a prior}. study: digest of the study
-    document. seed: of the sampler. method: "nuts", "laplace" or a name of inference.methods. prior: as a
+    document. seed: of the sampler. method: "nuts", "laplace" or a name of inference.published. prior: as a
     study states it, with numbers for decimals. prior_draws: {parameter: (draws,)}, of those with a prior.
     predictive: simulated reports beside the observed ones. holders: how many, None where people answered.
     """

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from ldp_client import refusals
+from ldp_client.device import refusals
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import IDENTITY, Server, consenting, problem

@@ -8,7 +8,7 @@ from collector.secure_sum.node_keys import NodeKeys
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-from ldp_client.wording import describe, odds_of
+from ldp_client.words.studies import describe, odds_of
 from schemas.errors import InputError, RefusedError
 from tests.secure_sum.conftest import INVITATION, build_study
 
@@ -102,8 +102,8 @@ def test_requests_are_not_aimed_at_services_nearby(tmp_path, address):
 @pytest.mark.parametrize("address", LOCAL)
 def test_shares_of_an_older_ledger_are_not_sent_to_services_nearby(tmp_path, address, monkeypatch):
     """A ledger that an earlier release wrote may hold shares for nodes that nobody trusts."""
-    from ldp_client import upload
-    from ldp_client.outbox import Queued, enqueue
+    from ldp_client.device import upload
+    from ldp_client.device.outbox import Queued, enqueue
 
     monkeypatch.setattr(upload, "exchange", lambda *_: pytest.fail("a request was made"))
     device = device_of(tmp_path, collector="https://collector.example", nodes=HONEST)

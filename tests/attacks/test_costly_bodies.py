@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import zstandard
 
-from collector.bodies.inflating import MOST_GROWTH, SMALL_BYTES, inflate
-from collector.http.problems import ProblemError
-from collector.reports.batches import MOST_WRONG
+from collector.problems import ProblemError
 from collector.room import Room
+from collector.views.batches import MOST_WRONG
+from collector.views.inflating import MOST_GROWTH, SMALL_BYTES, inflate
 from tests.collector.cbor_writing import dump_cbor
 from tests.collector.conftest import Harness, build_report, build_study
 

@@ -135,7 +135,7 @@ def test_what_is_no_series_of_reports_is_one_clear_line(wrong):
 
 @pytest.mark.parametrize("wrong", ["study.json", STUDY.document, None])
 def test_what_is_no_study_is_one_clear_line(wrong):
-    from inference.planning.job import plan
+    from inference.design.plan import plan
 
     for job in (lambda: fit(wrong, []), lambda: summarize(wrong, []), lambda: plan(wrong, "ever")):
         with pytest.raises(InputError, match="must be a Study"):
@@ -155,8 +155,8 @@ def test_priors_in_another_shape_are_one_clear_line(wrong):
 
 
 def test_other_jobs_say_what_they_want():
-    from inference.calibration.job import calibrate
-    from inference.planning.job import plan
+    from inference.design.calibration import calibrate
+    from inference.design.plan import plan
 
     with pytest.raises(InputError, match="takes a Question, not a str"):
         calibrate("ever")

@@ -19,8 +19,8 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator.inviting import invite
-from collector.operator.keys import hash_key
 from collector.storage.invitations import count_invitations, settle_invitations
+from collector.storage.keys import hash_key
 from collector.storage.upkeep import Upkeep, telltale_settings
 from ldp_client.cli import main
 from tests.collector.conftest import REPOSITORY, build_report

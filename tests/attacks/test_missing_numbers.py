@@ -7,8 +7,8 @@ import pytest
 
 from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.answers import answers_from_text
 from ldp_client.cli import main
+from ldp_client.files.answers import answers_from_text
 from schemas import Study
 from schemas.errors import AnswerError
 from tests import studies

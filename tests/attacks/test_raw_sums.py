@@ -10,8 +10,8 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers, quantise_answers, report_of
-from ldp_client.batch import perturb_file, perturb_people
 from ldp_client.cli import main
+from ldp_client.files.batch import perturb_file, perturb_people
 from schemas import Report, Study
 from schemas.errors import RefusedError
 from tests import studies

@@ -29,7 +29,7 @@ def delete(harness, report_id, **headers):
 
 
 def new_key(harness, name, role):
-    from collector.operator.keys import Role, add_key
+    from collector.storage.keys import Role, add_key
 
     with harness.collector.database.write() as session:
         return add_key(session, name, Role(role))

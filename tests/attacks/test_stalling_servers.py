@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from collector.exports.download import fetch_summary
-from collector.secure_sum.node_client import NodeClient
-from ldp_client import exchange, sending
-from ldp_client.upload import put_report
+from collector.remote.download import fetch_summary
+from collector.remote.nodes import NodeClient
+from ldp_client.device import exchange, sending
+from ldp_client.device.upload import put_report
 from schemas import Study
 from schemas.errors import TransferError
 from tests import studies

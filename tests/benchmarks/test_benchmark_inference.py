@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.baselines import DenseLinearStatistics
 from benchmarks.compiling import covered, timed
 from benchmarks.inference import ROWS
 from benchmarks.inference_rows import gradients, summarising
@@ -15,6 +16,7 @@ from benchmarks.inference_rows.cases import CASES
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
 from benchmarks.ldpbi.surveys import number_study
+from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods import (
     BinnedPerturbed,
     ClippedNormal,
@@ -22,9 +24,7 @@ from inference.likelihoods import (
     SummedLinearStatistics,
     UnaryEncodingPatterns,
 )
-from inference.likelihoods.baselines import DenseLinearStatistics
 from inference.models import model_for
-from inference.simulated.posteriors import posterior_draws
 from summaries.reductions.choice import pattern_bits
 
 

@@ -16,7 +16,8 @@ from sqlalchemy import event, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from collector.cli import _serve_settings, add_commands
-from collector.storage import backup, retention
+from collector.operator import retention
+from collector.storage import backup
 from collector.storage.database import Database
 from schemas.errors import InputError
 from tests.collector.conftest import ensure_database

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from collector.reports.packing import Layout, OneQuestionLayout
-from collector.studies.rules import Rules
+from collector.reports.rules import Rules
+from collector.storage.packing import Layout, OneQuestionLayout
 from ldp_client.answering import perturb_answers
 from schemas import Report
 from schemas.errors import ReportError

@@ -10,9 +10,9 @@ import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from collector.bodies.cbor import parse_cbor
-from collector.bodies.inflating import inflate
-from collector.http.problems import ProblemError
+from collector.problems import ProblemError
+from collector.views.cbor import parse_cbor
+from collector.views.inflating import inflate
 from schemas.errors import DocumentError
 from tests.collector.cbor_writing import binary_document, dump_cbor
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.reports.canonical_form import digest_of
-from collector.studies.rules import Rules
+from collector.reports.rules import Rules
 from schemas import Report
 from schemas.errors import DocumentError
 

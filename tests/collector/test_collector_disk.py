@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 
-from collector.exports.download import fetch_reports
+from collector.remote.download import fetch_reports
 from tests.collector.failing_disk import FailingDisk, SmallDisk
 
 COMMITS = 30

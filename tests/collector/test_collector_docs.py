@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from collector import problems
 from collector.cli import add_commands
-from collector.http import problems
-from collector.http.problems import Kind
+from collector.problems import Kind
 from collector.settings import Settings
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from collector.cli import add_commands
-from collector.exports import download
-from collector.exports.download import fetch_reports
+from collector.remote import download
+from collector.remote.download import fetch_reports
 from schemas import Report
 from schemas.errors import InputError, TransferError
 from summaries import summarize

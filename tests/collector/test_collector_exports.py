@@ -13,13 +13,13 @@ import pytest
 from pyarrow import parquet
 from sqlalchemy.exc import OperationalError
 
-from collector.exports import exporting
-from collector.exports.download import _whole_export
 from collector.exports.formats import ndjson
+from collector.remote.download import _whole_export
+from collector.reports import paging as exporting
 from collector.storage import queries
-from inference.reading import load_summary
 from schemas import Report
 from schemas.errors import TransferError
+from summaries.reading import load_summary
 
 
 @pytest.fixture

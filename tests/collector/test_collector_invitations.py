@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import inspect, text
 
 from collector.operator.inviting import invite
-from collector.operator.keys import hash_key
+from collector.operator.retention import delete_study
 from collector.reports.writer import Upload
 from collector.storage.invitations import count_invitations
-from collector.storage.retention import delete_study
+from collector.storage.keys import hash_key
 from schemas.errors import InputError
 from tests.collector.conftest import build_report, build_study
 from tests.collector.test_collector_admin import run

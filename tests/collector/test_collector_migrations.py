@@ -12,12 +12,12 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from collector import create_app
-from collector.reports.packing import PackedReport
+from collector.reports.rules import RuleBook
 from collector.storage.database import Database
 from collector.storage.migrating import downgrade, make, migrate
 from collector.storage.models import Base
+from collector.storage.packing import PackedReport
 from collector.storage.sums import read_sums
-from collector.studies.rules import RuleBook
 from schemas.errors import InputError
 from summaries import summarize
 from tests.collector.conftest import build_report, build_study

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ldp_client.wording import odds
+from ldp_client.words.studies import odds
 from tests import studies
 from tests.collector.conftest import TOKEN
 from tests.studies import MEMOIZED, YES_NO

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from collector.exports.exporting import Opened
 from collector.operator import fitting, posteriors
 from collector.operator.fitting import Fitter
 from collector.operator.posteriors import Fitted, keep_fitted, last_fitted
-from collector.storage.retention import delete_reports, delete_study
+from collector.operator.retention import delete_reports, delete_study
+from collector.reports.paging import Opened
 from tests import studies
 from tests.collector.conftest import REPOSITORY, build_report
 from tests.collector.test_collector_page import basic

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from collector.exports.download import fetch_reports
+from collector.remote.download import fetch_reports
 
 SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ldp_client.signatures import load_public_key, verify_study
-from ldp_client.signing import new_key, sign_study
+from ldp_client.device.signatures import load_public_key, verify_study
+from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from schemas.errors import InputError
 from schemas.signed import ED25519, MOST_SIGNATURES, RSA, Signature, SignedStudy

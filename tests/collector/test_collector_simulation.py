@@ -17,8 +17,8 @@ from hypothesis.stateful import (
 )
 from sqlalchemy.exc import OperationalError
 
-from collector.exports import exporting
-from collector.storage.retention import delete_reports
+from collector.operator.retention import delete_reports
+from collector.reports import paging as exporting
 from summaries import summarize
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
 

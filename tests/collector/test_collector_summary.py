@@ -9,9 +9,9 @@ from threading import get_ident
 
 import pytest
 
+from collector.operator.retention import delete_reports, delete_study
 from collector.reports import running_summary, tally
 from collector.storage import sums
-from collector.storage.retention import delete_reports, delete_study
 from ldp_client import mechanism_for
 from schemas import Report
 from summaries import summarize

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from collector.http.problems import ProblemError
+from collector.problems import ProblemError
 from collector.reports.limits import BURST_SECONDS, DEBT_SECONDS, TokenBucket, UploadLimits
-from collector.reports.packing import PackedReport
 from collector.reports.writer import Upload, Writer
+from collector.storage.packing import PackedReport
 
 
 def upload(*numbers, study="s"):

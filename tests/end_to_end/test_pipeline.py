@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 from inference import fit, summarize
-from inference.reading import load_summary
 from ldp_client import Device
-from ldp_client.upload import put_report
+from ldp_client.device.upload import put_report
 from schemas import Report, Study
+from summaries.reading import load_summary
 from tests import studies
 from tests.end_to_end.conftest import ldpkit
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.infer.util import log_density
 
+from inference.design import simulated_posteriors as posteriors
 from inference.models.base import Model
-from inference.simulated import posteriors
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from inference import models
-from inference.calibration import job
-from inference.calibration.bands import Band, inside_probability, leaves, simultaneous_band
-from inference.calibration.job import calibrate, covered, empty_model
-from inference.simulated.answers import ANSWERS, Truth, draw_answers
-from inference.simulated.reports import clipped_share, simulate
+from inference.design import calibration as job
+from inference.design.bands import Band, inside_probability, leaves, simultaneous_band
+from inference.design.calibration import calibrate, covered, empty_model
+from inference.design.simulated_answers import ANSWERS, Truth, draw_answers
+from inference.design.simulated_reports import clipped_share, simulate
 from ldp_client import mechanism_for
 from ldp_client.cli import main
 from schemas import Study

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 import pytest
 
-from inference.methods.statistics import HolderStatistics, exact
+from inference.design.simulated_posteriors import posterior_draws
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
 from inference.sampling import sample, sample_prior
-from inference.simulated.posteriors import posterior_draws
 from ldp_client import mechanism_for
 from schemas import Study
 from tests import studies

@@ -11,17 +11,17 @@ from scipy.stats import truncnorm
 
 from inference import fit, summarize
 from inference.cli import print_verdicts
-from inference.methods import NAMES, method_named
-from inference.methods.base import Run
-from inference.methods.conjugate import default_prior
-from inference.methods.from_reports import holder_statistics
-from inference.methods.prior_forms import INDEPENDENT
-from inference.methods.statistics import exact
+from inference.design.simulated_posteriors import posterior_draws
+from inference.likelihoods.holders.statistics import exact
+from inference.models.from_reports import holder_statistics
 from inference.models.holder_notes import small_holders_note
 from inference.models.holder_regression import holder_regression
 from inference.models.holders import rows_of
+from inference.published import NAMES, method_named
+from inference.published.base import Run
+from inference.published.conjugate import default_prior
+from inference.published.prior_forms import INDEPENDENT
 from inference.results.page import render_page
-from inference.simulated.posteriors import posterior_draws
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
@@ -254,8 +254,8 @@ def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
 
 def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
     """Any method of the registry; here one whose draws are known."""
-    from inference.methods import posteriors
-    from inference.methods.base import Method
+    from inference.published import posteriors
+    from inference.published.base import Method
     from inference.sampling import Sampled
 
     def draw(statistics, _prior, run):

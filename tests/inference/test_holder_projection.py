@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from inference.methods.from_reports import holder_statistics
+from inference.models.from_reports import holder_statistics
 from inference.projection import second_study as second
 from inference.projection.rounds import first_rounds, moments_of
 from ldp_client import mechanism_for

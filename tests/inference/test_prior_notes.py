@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from inference import fit
+from inference.design.simulated_answers import Truth
+from inference.design.simulated_reports import simulate
 from inference.results.prior_notes import contradictions, knowledge, prior_notes
-from inference.simulated.answers import Truth
-from inference.simulated.reports import simulate
 from ldp_client import mechanism_for
 from schemas import Study
 from summaries import Summary

@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from collector.exports.tables import write_reports
-from inference.reading import load_summary, summarize_files
+from collector.remote.tables import write_reports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Report, Study
 from schemas.errors import InputError, SummaryError
 from summaries import summarize
+from summaries.reading import load_summary, summarize_files
 from tests import studies
 
 STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER))

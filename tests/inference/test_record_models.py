@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from inference import fit, summarize
+from inference.design.simulated_answers import Truth, draw_answers
 from inference.models import model_for
 from inference.models.regression import Scale
 from inference.models.replicates import records
-from inference.reading import load_summary
 from inference.sampling import sample
-from inference.simulated.answers import Truth, draw_answers
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from schemas.errors import InputError, SummaryError
 from summaries import QuestionSummary, Summary
+from summaries.reading import load_summary
 from summaries.reductions.records import record_rows
 from tests import studies
 from tests.inference.test_models import value_and_gradient

@@ -9,14 +9,14 @@ import jax
 import numpy as np
 import pytest
 
-from inference.calibration.job import prior_truths
+from inference.design.calibration import prior_truths
+from inference.design.simulated_answers import draw_answers
+from inference.design.simulated_reports import simulate
+from inference.design.simulated_totals import exact_total
 from inference.models import model_for
 from inference.models.clipping import possible_clipping
 from inference.sampling import sample_prior
 from inference.sampling.space import as_arrays, space_of
-from inference.simulated.answers import draw_answers
-from inference.simulated.reports import simulate
-from inference.simulated.totals import exact_total
 from ldp_client import mechanism_for
 from schemas import Study
 from tests import studies

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
 from inference.sampling import sample_prior
-from inference.simulated.posteriors import posterior_draws
 from ldp_client import mechanism_for
 from schemas import Study
 from summaries import QuestionSummary

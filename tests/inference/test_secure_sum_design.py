@@ -8,10 +8,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from inference.calibration.job import calibrate, prior_truths
-from inference.simulated.answers import draw_answers
-from inference.simulated.reports import simulate
-from inference.simulated.totals import among, exact_total, noisy_total
+from inference.design.calibration import calibrate, prior_truths
+from inference.design.simulated_answers import draw_answers
+from inference.design.simulated_reports import simulate
+from inference.design.simulated_totals import among, exact_total, noisy_total
 from ldp_client import mechanism_for
 from ldp_client.cli import main
 from ldp_client.core.calibration import NOISE_BITS

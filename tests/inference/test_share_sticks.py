@@ -12,14 +12,14 @@ from numpyro.distributions import Dirichlet
 from scipy import stats
 from scipy.special import betaln
 
-from inference.calibration.job import calibrate
+from inference.design.calibration import calibrate
 from inference.models import model_for
 from inference.models.raw import raw_model_for
 from inference.priors.share_sticks import ShareSticks, coordinates_of, shares_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
 from ldp_client import mechanism_for
-from ldp_client.wording import describe
+from ldp_client.words.studies import describe
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from ldp_client.answers import read_answers
-from ldp_client.batch import perturb_file
+from ldp_client.files.answers import read_answers
+from ldp_client.files.batch import perturb_file
 from schemas import Report, Study
 from schemas.errors import InputError
 from tests import studies

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from ldp_client import batch, mechanism_for
+from ldp_client import mechanism_for
 from ldp_client.cli import EXIT_BAD_INPUT, main
+from ldp_client.files import batch
 from schemas import Report, Study
 from schemas.errors import InputError, RefusedError
 from tests import studies
@@ -21,7 +22,7 @@ ANSWERS = {
 BARE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from ldp_client.batch import perturb_file
+from ldp_client.files.batch import perturb_file
 from schemas import Study
 print(perturb_file(Study.from_json(open("study.json").read()), "answers.ndjson", "reports.ndjson"))
 assert "numpy" not in sys.modules

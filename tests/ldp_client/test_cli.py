@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ldp_client import cli
-from ldp_client.device_cli import split_settings
-from ldp_client.signing import new_key, sign_study
-from ldp_client.wording import describe, odds, odds_of
+from ldp_client.commands.device import split_settings
+from ldp_client.files.signing import new_key, sign_study
+from ldp_client.words.studies import describe, odds, odds_of
 from schemas import Study
 from schemas.errors import InputError
 from tests import studies

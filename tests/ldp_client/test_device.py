@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ldp_client.answering import perturb_answers
-from ldp_client.terms import terms_of
+from ldp_client.device.terms import terms_of
 from schemas import Report, Study
 from schemas.errors import (
     AlreadyAnsweredError,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client import device as device_module
+from ldp_client.device import device as device_module
 from schemas import Report, Study
 from schemas.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from tests import studies

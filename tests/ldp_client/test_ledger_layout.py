@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from ldp_client.ledger_layout import LAYOUT
+from ldp_client.device.ledger_layout import LAYOUT
 from schemas import Report, Study
 from schemas.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from tests import studies

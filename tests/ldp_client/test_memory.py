@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from ldp_client import answering, terms
+from ldp_client import answering
+from ldp_client.device import terms
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study
 from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError

@@ -11,11 +11,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ldp_client import outbox
-from ldp_client.fetch import fetch_study
-from ldp_client.outbox import due_within
-from ldp_client.pacing import MOST_REQUESTS, PERIOD_SECONDS, allows
-from ldp_client.upload import put_report
+from ldp_client.device import outbox
+from ldp_client.device.fetch import fetch_study
+from ldp_client.device.outbox import due_within
+from ldp_client.device.pacing import MOST_REQUESTS, PERIOD_SECONDS, allows
+from ldp_client.device.upload import put_report
 from schemas import Study
 from schemas.errors import LedgerError, RefusedError, TransferError
 from tests import studies
@@ -77,7 +77,7 @@ def test_the_time_is_drawn_evenly_from_the_window(monkeypatch):
 def test_the_time_does_not_depend_on_the_answer(tmp_path, monkeypatch):
     """Two devices that differ in nothing but the answer ask for the same draw, once, at the same point."""
     windows = []
-    monkeypatch.setattr("ldp_client.device.due_within", lambda window: windows.append(window) or 7)
+    monkeypatch.setattr("ldp_client.device.device.due_within", lambda window: windows.append(window) or 7)
     for answer in (True, False):
         device = consenting(tmp_path / str(answer), "4", send_window=60)
         device.answer(STUDY, {"ever": answer})

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client import Device, terms
+from ldp_client import Device
+from ldp_client.device import terms
+from ldp_client.files.signing import new_key, sign_study
 from ldp_client.mechanisms import mechanism_for
-from ldp_client.signing import new_key, sign_study
 from schemas import Study
 from schemas.errors import (
     AnswerError,

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from ldp_client.fetch import fetch_study
-from ldp_client.upload import delete_report, put_report, with_retries
+from ldp_client.device.fetch import fetch_study
+from ldp_client.device.upload import delete_report, put_report, with_retries
 from schemas import Study
 from schemas.errors import InputError, StudyError, TransferError
 from tests import studies

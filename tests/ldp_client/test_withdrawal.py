@@ -2,8 +2,9 @@
 
 import pytest
 
-from ldp_client import Device, cli, sending
-from ldp_client.upload import Outcome
+from ldp_client import Device, cli
+from ldp_client.device import sending
+from ldp_client.device.upload import Outcome
 from schemas import Study
 from schemas.errors import AlreadyAnsweredError, RefusedError
 from tests import studies

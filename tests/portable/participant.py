@@ -9,7 +9,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from collector.exports.download import fetch_reports
+from collector.remote.download import fetch_reports
 from schemas import Report, Study
 from tests import studies
 from tests.collector.conftest import TOKEN, Server

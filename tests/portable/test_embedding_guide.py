@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from collector.exports.download import fetch_reports
+from collector.remote.download import fetch_reports
 from ldp_client import Device
-from ldp_client.signing import new_key
+from ldp_client.files.signing import new_key
 from schemas import Report
 from schemas.errors import AlreadyAnsweredError, RefusedError
 from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study

@@ -1,6 +1,6 @@
 """RSA signatures are verified without any package, on MicroPython too."""
 
-from ldp_client.signing import new_key, sign_study
+from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
 from tests.portable.platforms import run_micropython

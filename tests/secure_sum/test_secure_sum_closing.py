@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.operator.keys import Role, add_key
-from collector.secure_sum import node_client
+from collector.remote import nodes as node_client
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
+from collector.storage.keys import Role, add_key
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError

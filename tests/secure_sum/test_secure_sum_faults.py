@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.secure_sum import node_client
+from collector.remote import nodes as node_client
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import Statement
 from ldp_client import Device

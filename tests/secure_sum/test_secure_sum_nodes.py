@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import pytest
 
 from collector import create_app
-from collector.http.openapi import NODE_OPERATIONS
-from collector.http.problems import ProblemError
+from collector.problems import ProblemError
 from collector.reports.running_summary import read_summary
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
+from collector.views.openapi import NODE_OPERATIONS
 from schemas import Study
 from schemas.errors import InputError, StatementError
 from tests.collector.conftest import build_study as ordinary_study

@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 from numpyro.distributions.util import not_jax_tracer
 from scipy.linalg import hadamard
 
-from inference.likelihoods.counts import CellCounts
+from inference.likelihoods.common import CellCounts
 
 
 class RandomizedResponseCounts(CellCounts):

@@ -17,7 +17,7 @@ from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
 from inference.likelihoods.choices.packing import packed_log_likelihood
-from inference.likelihoods.counts import multinomial_log_prob
+from inference.likelihoods.common import multinomial_log_prob
 
 
 class SupportPatterns(Distribution):

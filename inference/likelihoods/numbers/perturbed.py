@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, Exponential, Normal, constraints
 from numpyro.distributions.util import not_jax_tracer, validate_sample
 
-from inference.likelihoods.counts import CellCounts
+from inference.likelihoods.common import CellCounts
 from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
 from inference.likelihoods.numbers.continuous import ClippedContinuous
 from inference.likelihoods.numbers.discrete import ClippedDiscrete

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 
-from inference.baselines.simplex import PROJECTIONS, base_cut, norm, norm_mul, norm_sub
-from inference.baselines.unbiased import unbiased_frequencies, unbiased_sd
+from benchmarks.baselines.simplex import PROJECTIONS, base_cut, norm, norm_mul, norm_sub
+from benchmarks.baselines.unbiased import unbiased_frequencies, unbiased_sd
 from tests.statistics import FALSE_ALARM
 
 TRUE = np.array([0.6, 0.3, 0.1])

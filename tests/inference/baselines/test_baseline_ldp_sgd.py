@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.baselines.ldp_sgd import (
+from benchmarks.baselines.ldp_sgd import (
     clipped,
     gradient_noise_sd,
     group_size,

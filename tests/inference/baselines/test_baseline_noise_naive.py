@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpyro.infer.util import log_density
 
-from inference.baselines.noise_naive import noise_naive_model_for
+from benchmarks.baselines.noise_naive import noise_naive_model_for
 from inference.models import model_for
 from inference.models.raw import raw_model_for
 from ldp_client import mechanism_for

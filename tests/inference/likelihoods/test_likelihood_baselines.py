@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
-from inference.likelihoods.baselines import (
+from benchmarks.baselines import (
     DenseLinearStatistics,
     pass_glm_coefficients,
     pass_glm_log_likelihood,
 )
+from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
 
 SLOPES = np.array([0.6, -0.4])
 COVARIANCE = np.array([[0.5, 0.1], [0.1, 0.4]])

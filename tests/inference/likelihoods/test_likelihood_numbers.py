@@ -13,7 +13,7 @@ from likelihood_references import FALSE_ALARM, exponential_cells, gradient, norm
 from scipy import integrate, special, stats
 
 from inference.likelihoods import BinnedPerturbed, ClippedExponential, ClippedNormal, LaplaceNoise
-from inference.likelihoods.counts import multinomial_log_prob
+from inference.likelihoods.common import multinomial_log_prob
 from inference.likelihoods.numbers.gaussian import mills_ratio, tilted_gaussian_masses
 
 EDGES = np.array([-0.004, 0.11, 0.12, 0.5, 0.9, 1.004])

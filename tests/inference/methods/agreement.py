@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from numpyro.diagnostics import effective_sample_size
 
-from inference.methods.base import Kernel, Run
-from inference.methods.driver import one_chain
+from inference.published.base import Kernel, Run
+from inference.published.driver import one_chain
 from tests.inference.methods.dpblr_cases import expected
 
 ERRORS = 4.0

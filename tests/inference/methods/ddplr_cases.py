@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from inference.methods.conjugate import ConjugatePrior
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published.conjugate import ConjugatePrior
 
 CASES = json.loads((Path(__file__).parents[2] / "golden" / "ddplr.json").read_text())
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inference.methods.conjugate import ConjugatePrior
-from inference.methods.parts.gibbs_ss import Observed
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published.conjugate import ConjugatePrior
+from inference.published.gibbs_ss import Observed
 
 FILE = json.loads((Path(__file__).parents[2] / "golden" / "methods" / "dpblr.json").read_text())
 PARAMETERS = ("constant", "slope", "variance")

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from inference.methods import method_named
-from inference.methods.base import Run
-from inference.methods.conjugate import ConjugatePrior
-from inference.methods.parts.given_grams import nearest_semidefinite
-from inference.methods.projected_blr import posterior
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published import method_named
+from inference.published.base import Run
+from inference.published.conjugate import ConjugatePrior
+from inference.published.given_grams import nearest_semidefinite
+from inference.published.projected_blr import posterior
 
 FILE = np.load(Path(__file__).parents[2] / "golden" / "methods" / "dca.npz")
 VARIANTS = [

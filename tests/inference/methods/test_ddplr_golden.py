@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpyro.diagnostics import effective_sample_size
 
-from inference.methods import ada_ssp, bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
-from inference.methods.base import Run
-from inference.methods.driver import run_kernel
-from inference.methods.parts.released import released
+from inference.published import ada_ssp, bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
+from inference.published.base import Run
+from inference.published.driver import run_kernel
+from inference.published.released import released
 from tests.inference.methods.ddplr_cases import CASES, prior_of, reference, statistics_of
 
 FEW = Run(seed=1, warmup=1000, kept=1000, thin=2)

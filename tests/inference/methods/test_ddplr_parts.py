@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.methods import ada_ssp, mcmc_bs, mcmc_normalx, method_named
-from inference.methods.base import Run
-from inference.methods.conjugate import default_prior
-from inference.methods.parts.given_grams import log_cross, nearest_semidefinite
-from inference.methods.parts.released import released
-from inference.methods.parts.wishart_draws import bartlett, inverse_wishart
-from inference.methods.statistics import HolderStatistics, exact
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.published import ada_ssp, mcmc_bs, mcmc_normalx, method_named
+from inference.published.base import Run
+from inference.published.conjugate import default_prior
+from inference.published.given_grams import log_cross, nearest_semidefinite
+from inference.published.released import released
+from inference.published.wishart_draws import bartlett, inverse_wishart
 
 RANDOM = np.random.default_rng(20261122)
 METHODS = ("ada_ssp", "bayes_fixeds_fast", "mcmc_bs", "mcmc_fixeds", "mcmc_normalx")

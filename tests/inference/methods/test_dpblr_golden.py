@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from inference.methods import gibbs_ss_noisy, gibbs_ss_update
-from inference.methods.base import Run
-from inference.methods.parts.gibbs_ss import Observed
+from inference.published import gibbs_ss_noisy, gibbs_ss_update
+from inference.published.base import Run
+from inference.published.gibbs_ss import Observed
 from tests.inference.methods import dpblr_cases as golden
 from tests.inference.methods.agreement import ERRORS, away, posteriors
 

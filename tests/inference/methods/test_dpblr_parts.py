@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from inference.methods.gibbs_ss_noisy import repaired
-from inference.methods.parts.gibbs_ss import State, draw_sums, observed
-from inference.methods.parts.laplace_mixture import draw_first_variances, draw_variances
-from inference.methods.parts.normal_inverse_gamma import draw_regression
-from inference.methods.parts.normal_inverse_wishart import draw_features
-from inference.methods.parts.summed_moments import normal_moments, record_moments
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published.gibbs_ss import State, draw_sums, observed
+from inference.published.gibbs_ss_noisy import repaired
+from inference.published.laplace_mixture import draw_first_variances, draw_variances
+from inference.published.normal_inverse_gamma import draw_regression
+from inference.published.normal_inverse_wishart import draw_features
+from inference.published.summed_moments import normal_moments, record_moments
 from tests.inference.methods import dpblr_cases as golden
 from tests.statistics import FALSE_ALARM
 

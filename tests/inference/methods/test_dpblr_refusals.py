@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inference.methods import method_named
-from inference.methods.base import Run
-from inference.methods.conjugate import default_prior
-from inference.methods.statistics import HolderStatistics, exact
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.published import method_named
+from inference.published.base import Run
+from inference.published.conjugate import default_prior
 
 NOISY = ("gibbs_ss_noisy", "gibbs_ss_prior", "gibbs_ss_update", "mcmc_ind")
 ALL = ("non_private", "naive", "projected_blr", *NOISY)

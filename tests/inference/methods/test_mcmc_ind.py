@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference.methods import mcmc_ind
-from inference.methods.base import Run
-from inference.methods.mcmc_ind import Records
-from inference.methods.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published import mcmc_ind
+from inference.published.base import Run
+from inference.published.mcmc_ind import Records
 from tests.inference.methods import dpblr_cases as golden
 from tests.inference.methods.agreement import ERRORS, Moments, away, posteriors
 

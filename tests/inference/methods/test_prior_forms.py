@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from inference import fit
-from inference.methods import NAMES, method_named
-from inference.methods.base import Run
-from inference.methods.conjugate import default_prior
-from inference.methods.statistics import HolderStatistics, exact
+from inference.likelihoods.holders.statistics import HolderStatistics, exact
+from inference.published import NAMES, method_named
+from inference.published.base import Run
+from inference.published.conjugate import default_prior
 from inference.results.page import render_page
 from tests.inference.test_holder_models import reports_of, study_of, tables_of
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ldp_client.ledger import Ledger
+from ldp_client.device.ledger import Ledger
 from schemas import Report
 from schemas.errors import LedgerError
 from tests.ldp_client.faults.life import ALL, ONCE, WAVES, WITHDRAWN

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from ldp_client import upload
-from ldp_client.ledger import Ledger
-from ldp_client.ledger_layout import reseal
+from ldp_client.device import upload
+from ldp_client.device.ledger import Ledger
+from ldp_client.device.ledger_layout import reseal
 
 KILLED = 9
 

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from ldp_client import Device, cli, mechanism_for
-from ldp_client.table_files import table_answers
+from ldp_client.files.tables import table_answers
 from schemas import Report, Study
 from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, InputError, MissingExtraError
 from tests import studies

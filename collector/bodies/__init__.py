@@ -1,1 +1,0 @@
-"""Request bodies, read within limits: inflated, parsed from JSON or CBOR."""

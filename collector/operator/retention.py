@@ -1,0 +1,70 @@
+"""Deleting reports for good: those that came before a day, or all of a study."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from collector.operator.posteriors import forget_fitted
+from collector.reports.paging import page_limit
+from collector.reports.rules import RuleBook
+from collector.reports.running_summary import take_back_reports
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.storage.invitations import lift_invitations
+from collector.studies import publishing
+from schemas.errors import InputError
+
+# Few enough that uploads hardly wait.
+REPORTS_AT_ONCE = 2000
+
+
+def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
+    """Delete the reports that came before a day (UTC), or all; returns how many. Raises InputError.
+
+    Their ids go too, so a device that sent one may send it again while the study takes reports. What was
+    fitted to them goes as well.
+    """
+    number = _number(database, study_id)
+    book = RuleBook(database)
+    with database.read() as session:
+        versions = queries.published_versions(session, study_id)
+    most = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
+    total, after = 0, b""
+    while True:
+        with database.write() as session:
+            # Keeps uploads out: one that found a report here must not miss it before it ends.
+            queries.locked_study(session, study_id)
+            deleted = queries.delete_reports(session, number, before, after, most)
+            take_back_reports(session, book.find, study_id, number, deleted)
+            if not deleted:
+                forget_fitted(session, number)
+                return total
+        total += len(deleted)
+        after = max(report.id for report in deleted)
+
+
+def count_reports(database: Database, study_id: str, before: date) -> int:
+    """How many reports `delete_reports` would delete. Raises InputError for an unknown study."""
+    number = _number(database, study_id)
+    with database.read() as session:
+        return queries.count_reports(session, number, before)
+
+
+def delete_study(database: Database, study_id: str) -> int:
+    """Close a study for good and delete all its reports and invitations; how many reports. Raises InputError.
+
+    Its document stays, so that its id cannot come to mean something else.
+    """
+    number = _number(database, study_id)
+    with database.write() as session:
+        publishing.close(session, study_id)
+        lift_invitations(session, number)
+    return delete_reports(database, study_id)
+
+
+def _number(database: Database, study_id: str) -> int:
+    with database.read() as session:
+        study = queries.study_state(session, study_id)
+    if study is None:
+        raise InputError(f"there is no study {study_id[:64]!r}")
+    return study.number

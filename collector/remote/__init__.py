@@ -1,0 +1,1 @@
+"""Clients of other collectors and of nodes."""

@@ -1,0 +1,117 @@
+"""Fetching an export over HTTP, and knowing that nothing of it is missing; or the running summary."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPResponse
+from urllib.parse import quote, urlsplit
+
+from collector.remote.refusals import refusal
+from ldp_client.device.exchange import MOST_CHARACTERS, opener_for
+from schemas import Report
+from schemas.errors import DocumentError, InputError, TransferError
+from schemas.export_end import FORMAT as END_FORMAT
+from schemas.export_end import end_line
+from schemas.fields import printable
+
+TIMEOUT_SECONDS = 60.0
+ATTEMPTS = 5
+FIRST_DELAY_SECONDS = 0.5
+
+
+class CutOffError(TransferError):
+    """An export stopped before its end; what came before is good."""
+
+
+def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
+    """Every report of a study in the order of the ids, resumed where a connection breaks.
+
+    Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or
+    cannot be reached in 5 attempts that bring nothing new.
+    """
+    _require_http(base_url)
+    after = ""
+    attempt = 0
+    while True:
+        try:
+            for report in _fetch_once(_export_url(base_url, study_id, after), token):
+                attempt, after = 0, report.id
+                yield report
+            return
+        except CutOffError:
+            attempt += 1
+            if attempt == ATTEMPTS:
+                raise
+        time.sleep(FIRST_DELAY_SECONDS * 2**attempt)
+
+
+def fetch_summary(base_url: str, study_id: str, token: str) -> str:
+    """The summary of the current version's reports, as JSON text.
+
+    Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or is away.
+    """
+    _require_http(base_url)
+    with _opened(f"{_study_url(base_url, study_id)}/summary", token) as response:
+        text: str = response.read().decode()
+    return text
+
+
+def _export_url(base_url: str, study_id: str, after: str) -> str:
+    url = f"{_study_url(base_url, study_id)}/export"
+    return f"{url}?after={after}" if after else url
+
+
+def _study_url(base_url: str, study_id: str) -> str:
+    return f"{base_url.rstrip('/')}/v1/studies/{quote(study_id, safe='')}"
+
+
+def _require_http(url: str) -> None:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise InputError(f"{url!r} is not an http or https URL")
+
+
+def _fetch_once(url: str, token: str) -> Iterator[Report]:
+    with _opened(url, token) as response:
+        yield from _whole_export(response)
+
+
+@contextmanager
+def _opened(url: str, token: str) -> Iterator[HTTPResponse]:
+    """The answer to a GET. Raises TransferError, and CutOffError where it may work another time."""
+    request = urllib.request.Request(url)
+    # Unredirected: a redirect must not carry the token elsewhere.
+    request.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        with opener_for(url).open(request, timeout=TIMEOUT_SECONDS) as response:
+            yield response
+    except urllib.error.HTTPError as error:
+        raise refusal(error, "the collector", CutOffError) from None
+    except (OSError, HTTPException) as error:
+        reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
+        raise CutOffError(f"cannot reach {url}: {reason}") from error
+
+
+def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:
+    """The reports before the end line. Raises CutOffError when there is no end line or it disagrees."""
+    count = 0
+    for line in lines:
+        if not line.endswith(b"\n"):
+            break
+        if line == end_line(count).encode():
+            return
+        if END_FORMAT.encode() in line:
+            raise TransferError(f"the export ends after {count} reports, but its last line says otherwise")
+        yield _parse_report(line)
+        count += 1
+    raise CutOffError(f"the export was cut off after {count} reports")
+
+
+def _parse_report(line: bytes) -> Report:
+    try:
+        return Report.from_json(line)
+    except DocumentError as error:
+        raise TransferError(f"the collector sent what is not a report: {error}") from None

@@ -1,0 +1,108 @@
+"""Talking to one node as the aggregator does: with its operator's key, and patience for what passes."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from typing import Any
+
+from collector.remote.refusals import refusal
+from ldp_client.device.exchange import MOST_CHARACTERS, opener_for
+from schemas.canonical import parse_json
+from schemas.errors import DocumentError, TransferError
+from schemas.fields import printable
+
+# A node expands 100,000 shares of 10,000 numbers in well under a minute.
+TIMEOUT_SECONDS = 600.0
+ATTEMPTS = 5
+FIRST_DELAY_SECONDS = 0.5
+# The sum of ten million numbers.
+MAX_ANSWER_BYTES = 1 << 27
+JSON = "application/json"
+
+
+class NodeClient:
+    """One node of a study. Every call may be repeated; a node answers the same again.
+
+    Raises TransferError, which names the node, when it refuses or stays away for 5 attempts.
+    """
+
+    def __init__(self, url: str, study_id: str, token: str) -> None:
+        self.url = url
+        self._base = f"{url}/v1/studies/{study_id}"
+        self._token = token
+
+    def document(self) -> bytes:
+        """The study's canonical bytes, as published there."""
+        return self._call("")
+
+    def share_count(self) -> Any:
+        """How many shares there are: {"shares": …}; with a wrong key, the refusal that closing would get."""
+        return self._parse(self._call("/shares/count"))
+
+    def close(self) -> None:
+        """Take no more shares."""
+        self._call("/close", b"", JSON)
+
+    def report_ids(self) -> bytes:
+        """The ids of all shares, 16 bytes each."""
+        return self._call("/shares")
+
+    def commit(self) -> Any:
+        """Commit the node to what it holds and to a nonce; its statement."""
+        return self._parse(self._call("/commitment", b"", JSON))
+
+    def show(self, commitments: str) -> Any:
+        """The nonce, for {"commitments": …} of all nodes."""
+        return self._parse(self._call("/nonce", commitments.encode(), JSON))
+
+    def drawing(self) -> Any:
+        """What the set was drawn by that the node is bound to, or None."""
+        return self._parse(self._call("/drawing"))
+
+    def confirm(self, drawing: str) -> Any:
+        """Bind the node to the set that was drawn; its statement."""
+        return self._parse(self._call("/set", drawing.encode(), JSON))
+
+    def total(self, set_digest: str) -> Any:
+        """The sum over the set: {"statement": …, "total": base64}."""
+        return self._parse(self._call("/sum", json.dumps({"set": set_digest}).encode(), JSON))
+
+    def _parse(self, body: bytes) -> Any:
+        try:
+            return parse_json(body, DocumentError, MAX_ANSWER_BYTES)
+        except DocumentError as error:
+            raise TransferError(f"node {self.url} sent what is not valid: {error}") from None
+
+    def _call(self, path: str, body: bytes | None = None, media_type: str = "") -> bytes:
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._call_once(path, body, media_type)
+            except _PassingError as error:
+                trouble = error
+            if attempt + 1 < ATTEMPTS:
+                time.sleep(FIRST_DELAY_SECONDS * 2**attempt)
+        raise TransferError(str(trouble))
+
+    def _call_once(self, path: str, body: bytes | None, media_type: str) -> bytes:
+        request = urllib.request.Request(self._base + path, body)
+        # Unredirected: a redirect must not carry the key elsewhere.
+        request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        if body is not None:
+            request.add_header("Content-Type", media_type)
+        try:
+            with opener_for(self.url).open(request, timeout=TIMEOUT_SECONDS) as response:
+                answer: bytes = response.read()
+                return answer
+        except urllib.error.HTTPError as error:
+            raise refusal(error, f"node {self.url}", _PassingError) from None
+        except (OSError, HTTPException) as error:
+            reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
+            raise _PassingError(f"node {self.url}: {reason}") from None
+
+
+class _PassingError(TransferError):
+    """Trouble that may be over at the next attempt."""

@@ -1,0 +1,89 @@
+"""Exports: every stored report of a study, page by page, in the order of the random ids.
+
+Each page is read in a short transaction of its own, so that SQLite's write-ahead log stays small
+however slow the reader is. A report acknowledged before the export began is in it exactly once,
+unless it is withdrawn meanwhile; one that arrives meanwhile may be. With `through`, a day that is
+over, the contents are fixed but for withdrawals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple, Protocol
+
+from collector.reports.rules import RuleBook, Rules
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.studies.publishing import unknown_study
+
+PAGE_REPORTS = 10_000
+PAGE_BYTES = 4 << 20
+
+Page = list[queries.StoredRow]
+
+
+class Source(Protocol):
+    """Where reports are read from: a collector, or an Opened database without one."""
+
+    @property
+    def database(self) -> Database:
+        """Studies and reports."""
+
+    @property
+    def rules(self) -> RuleBook:
+        """What the database's studies demand of their reports."""
+
+
+class Opened(NamedTuple):
+    """A database that is read by a program beside the collector."""
+
+    database: Database
+    rules: RuleBook
+
+
+@dataclass(frozen=True)
+class Export:
+    """One export. rules: of every version that its reports may answer. pages: never empty ones."""
+
+    study: str
+    rules: Mapping[int, Rules]
+    pages: Iterator[Page]
+
+    @property
+    def questions(self) -> list[str]:
+        """Every question of every version, by name."""
+        return sorted({name for rules in self.rules.values() for name in rules.mechanisms})
+
+
+def open_export(source: Source, study_id: str, after: bytes = b"", through: date | None = None) -> Export:
+    """The reports with ids above `after` that came on or before `through`.
+
+    Raises ProblemError for a study that is not published.
+    """
+    with source.database.read() as session:
+        study = queries.study_state(session, study_id)
+        versions = queries.published_versions(session, study_id)
+    if study is None:
+        raise unknown_study(study_id)
+    rules = {version: source.rules.find(study_id, version) for version in versions}
+    return Export(study_id, rules, _pages(source.database, study.number, rules, after, through))
+
+
+def page_limit(rules: Iterable[Rules]) -> int:
+    """How many reports to hold at once, whatever version they answer."""
+    return max(1, min(PAGE_REPORTS, PAGE_BYTES // max(one.layout.size for one in rules)))
+
+
+def _pages(
+    database: Database, study: int, rules: Mapping[int, Rules], after: bytes, through: date | None
+) -> Iterator[Page]:
+    limit = page_limit(rules.values())
+    while True:
+        with database.read() as session:
+            page = queries.report_page(session, study, max(rules), after, through, limit)
+        if not page:
+            return
+        yield page
+        after = page[-1][0]

@@ -1,0 +1,104 @@
+"""Uploads of many reports at once: one bad report does not refuse the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+from collector.problems import BATCH_INVALID, BATCH_WRONG, BODY_TOO_LARGE, ProblemError
+from collector.reports import intake
+from collector.storage.packing import PackedReport
+from collector.views.handling import problem_of
+from schemas import Report
+from schemas.errors import ReportError
+
+if TYPE_CHECKING:
+    from collector.context import Collector
+
+MOST_REPORTS = 100_000
+# Whoever sends more of them sends something else, or answers to another study: checking on would cost more
+# than sending.
+MOST_WRONG = 100
+LONGEST_ID = 64
+
+Checked = Union[PackedReport, ProblemError]
+
+
+class CheckedBatch(NamedTuple):
+    """A batch's reports, or what is wrong with each, and the ids that they state."""
+
+    reports: Sequence[Checked]
+    ids: Sequence[str | None]
+
+
+def check(collector: Collector, study_id: str, document: Any) -> CheckedBatch:
+    """Check the reports of a batch.
+
+    Raises ProblemError for a body that is not a batch, for a study that is not published, and where more
+    than MOST_WRONG reports cannot be taken.
+    """
+    members = _members(document)
+    checked: list[Checked] = []
+    wrong: list[dict[str, Any]] = []
+    for index, member in enumerate(members):
+        checked.append(_check(collector, study_id, member))
+        if isinstance(checked[-1], ProblemError):
+            if len(wrong) == MOST_WRONG:
+                detail = f"more than {MOST_WRONG} reports cannot be taken; nothing was stored"
+                raise ProblemError(BATCH_WRONG, detail, "reports", more={"failed": wrong})
+            wrong.append(_failure(index, _stated_id(member), checked[-1]))
+    return CheckedBatch(checked, [_stated_id(member) for member in members])
+
+
+def store(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> dict[str, Any]:
+    """Store checked reports; the answer is that of `store_checked`."""
+    return store_checked(collector, study_id, CheckedBatch(reports, [report.id.hex() for report in reports]))
+
+
+def store_checked(collector: Collector, study_id: str, batch: CheckedBatch) -> dict[str, Any]:
+    """Store what can be: {"stored": n, "duplicates": n, "failed": [{"id", "type", "detail", "field"}, ...]}.
+
+    Raises ProblemError where nothing could be stored.
+    """
+    checked, ids = batch
+    good = [one for one in checked if isinstance(one, PackedReport)]
+    settled = iter(intake.submit(collector, study_id, good))
+    outcomes = [next(settled) if isinstance(one, PackedReport) else one for one in checked]
+    stored, duplicates = intake.count(collector, outcomes)
+    failed = []
+    if stored + duplicates < len(outcomes):
+        failed = [
+            _failure(index, ids[index], outcome)
+            for index, outcome in enumerate(outcomes)
+            if isinstance(outcome, ProblemError)
+        ]
+    return {"stored": stored, "duplicates": duplicates, "failed": failed}
+
+
+def _members(document: Any) -> list[Any]:
+    if not isinstance(document, dict) or not isinstance(document.get("reports"), list):
+        raise ProblemError(BATCH_INVALID, "must be an object with a list of reports", "reports")
+    unknown = sorted(set(document) - {"reports"})
+    if unknown:
+        raise ProblemError(BATCH_INVALID, "unknown field", unknown[0][:64])
+    members: list[Any] = document["reports"]
+    if len(members) > MOST_REPORTS:
+        raise ProblemError(BODY_TOO_LARGE, f"has more than {MOST_REPORTS} reports")
+    return members
+
+
+def _check(collector: Collector, study_id: str, member: Any) -> Checked:
+    try:
+        return intake.check(collector, study_id, Report.from_document(member))
+    except ReportError as error:
+        return problem_of(error)
+
+
+def _stated_id(member: Any) -> str | None:
+    report_id = member.get("id") if isinstance(member, dict) else None
+    return report_id[:LONGEST_ID] if isinstance(report_id, str) else None
+
+
+def _failure(index: int, report_id: str | None, problem: ProblemError) -> dict[str, Any]:
+    field = f"reports[{index}].{problem.field or ''}".rstrip(".")
+    return {"id": report_id, "type": problem.kind.type, "detail": problem.detail, "field": field}

@@ -1,0 +1,102 @@
+"""A thin WSGI layer that takes well-formed uploads itself; Flask's dispatch would be half their cost.
+
+It answers what the views in views/reports.py answer, byte for byte, and leaves to them every request
+that is not plainly an upload of reports in canonical form (see canonical_form.py).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from collector.headers import harden
+from collector.reports import intake
+from collector.reports.canonical_form import digest_of
+from collector.storage.packing import PackedReport
+from collector.views import batches
+from collector.views.handling import problem_of
+from schemas.report import MAX_BYTES
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from collector.context import Collector
+
+UPLOAD_PATH = re.compile(r"/v1/studies/([^/]+)/reports(?:/([0-9a-f]{32}))?")
+JSON = "application/json"
+# As clients write it; a parameter means nothing, as JSON is UTF-8.
+JSON_TYPES = frozenset(
+    [JSON] + [f"application/json;{space}charset={name}" for space in ("", " ") for name in ("utf-8", "UTF-8")]
+)
+INVITATION = "HTTP_" + intake.INVITATION.upper().replace("-", "_")
+LONGEST_LENGTH = 12
+STATUS = {intake.Receipt.STORED: "201 CREATED", intake.Receipt.DUPLICATE: "200 OK"}
+
+
+class FastUploads:
+    """The WSGI application `plain`, with uploads taken out of it."""
+
+    def __init__(self, plain: WSGIApplication, collector: Collector) -> None:
+        self.plain = plain
+        self._collector = collector
+        self._limits = {
+            "PUT": min(MAX_BYTES, collector.settings.body_limit),
+            "POST": collector.settings.body_limit,
+        }
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        match = UPLOAD_PATH.fullmatch(environ["PATH_INFO"]) if self._is_simple(environ) else None
+        if match is None or (match[2] is None) != (environ["REQUEST_METHOD"] == "POST"):
+            return self.plain(environ, start_response)
+        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        study_id, report_id = match.groups()
+        try:
+            reports = self._read(study_id, report_id, body)
+            if reports is None:
+                environ["wsgi.input"] = BytesIO(body)
+                return self.plain(environ, start_response)
+            status, document = self._store(study_id, report_id, reports, environ.get(INVITATION))
+        except Exception as error:
+            problem = problem_of(error)
+            if report_id is not None:
+                problem = problem.naming(digest_of(body).decode("ascii", "replace"))
+            self._collector.metrics.count(0, 0, [problem.kind.name])
+            return harden(problem.response(), self._collector.headers)(environ, start_response)
+        answer = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+        headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *self._collector.headers]
+        start_response(status, headers)
+        return [answer]
+
+    def _is_simple(self, environ: WSGIEnvironment) -> bool:
+        """Whether the body is JSON as it is, of a length that is stated and allowed."""
+        length = environ.get("CONTENT_LENGTH", "")
+        return (
+            environ.get("CONTENT_TYPE") in JSON_TYPES
+            and length.isdecimal()
+            and len(length) <= LONGEST_LENGTH
+            and int(length) <= self._limits.get(environ["REQUEST_METHOD"], -1)
+            and "HTTP_CONTENT_ENCODING" not in environ
+            and "HTTP_TRANSFER_ENCODING" not in environ
+        )
+
+    def _read(self, study_id: str, report_id: str | None, body: bytes) -> Sequence[PackedReport] | None:
+        rules = self._collector.rules.find_in_use(study_id, digest_of(body))
+        if rules is None:
+            return None
+        if report_id is None:
+            with self._collector.parsing.hold(len(body)):
+                return rules.form.read_batch(body)
+        report = rules.form.read(body)
+        return [report] if report is not None and report.id.hex() == report_id else None
+
+    def _store(
+        self, study_id: str, report_id: str | None, reports: Sequence[PackedReport], invitation: str | None
+    ) -> tuple[str, dict[str, Any]]:
+        if report_id is None:
+            return "200 OK", batches.store(self._collector, study_id, reports)
+        receipt = intake.submit_one(self._collector, study_id, reports[0], invitation)
+        return STATUS[receipt], {"id": report_id, "result": receipt.value}

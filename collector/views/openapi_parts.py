@@ -1,0 +1,195 @@
+"""What the OpenAPI document is made of: schemas, parameters, problems, and how an operation is described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector import problems
+from collector.exports.formats import FORMATS
+from collector.problems import Kind
+from collector.reports.intake import INVITATION
+from collector.secure_sum.statements import STATEMENT
+from collector.views.auth import SECRET, WITHDRAWAL
+from collector.views.batches import MOST_REPORTS
+from schemas.fields import Day, Hex, Identifier, Integer
+from schemas.report import ID_BYTES, REPORT
+from schemas.signed import SIGNED_STUDY
+from schemas.study_shape import STUDY
+from summaries.summary import FORMAT as SUMMARY_FORMAT
+
+JSON = "application/json"
+Document = dict[str, Any]
+
+COUNT = {"type": "integer", "minimum": 0}
+TEXT = {"type": "string"}
+
+
+def object_of(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> Document:
+    """The schema of an object."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": dict(properties), "required": required}
+
+
+def reference(name: str) -> Document:
+    """A schema by its name in SCHEMAS."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+SCHEMAS: Document = {
+    "Study": STUDY.json_schema(),
+    "SignedStudy": SIGNED_STUDY.json_schema(),
+    "Report": REPORT.json_schema(),
+    "Batch": {
+        **object_of({"reports": {"type": "array", "items": reference("Report"), "maxItems": MOST_REPORTS}}),
+        "additionalProperties": False,
+    },
+    "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
+    "Closed": object_of({"id": TEXT, "version": COUNT, "closed": {"const": True}}),
+    "Receipt": object_of({"id": TEXT, "result": {"enum": ["stored", "duplicate"]}}),
+    "Withdrawal": object_of({"id": TEXT, "result": {"const": "withdrawn"}}),
+    "BatchResult": object_of(
+        {"stored": COUNT, "duplicates": COUNT, "failed": {"type": "array", "items": reference("Failure")}}
+    ),
+    "Failure": object_of({"id": {"type": ["string", "null"]}, "type": TEXT, "detail": TEXT, "field": TEXT}),
+    "Problem": object_of(
+        {
+            "type": TEXT,
+            "title": TEXT,
+            "status": COUNT,
+            "detail": TEXT,
+            "advice": TEXT,
+            "digest": TEXT,
+            "field": TEXT,
+            "failed": {"type": "array", "items": reference("Failure")},
+        },
+        optional=("advice", "digest", "field", "failed"),
+    ),
+    "Summary": object_of(
+        {
+            "format": {"const": SUMMARY_FORMAT},
+            "study": TEXT,
+            "version": COUNT,
+            "digest": TEXT,
+            "questions": {
+                "type": "object",
+                "additionalProperties": object_of(
+                    {"n": COUNT, "values": {"type": "array", "items": {"type": "integer"}}}
+                ),
+            },
+        }
+    ),
+    "Statement": STATEMENT.json_schema(),
+    "NodeSum": object_of({"statement": reference("Statement"), "total": TEXT}),
+    "Health": object_of({"status": {"const": "ok"}}),
+}
+
+STUDY_ID = {"name": "study_id", "in": "path", "required": True, "schema": Identifier().json_schema()}
+REPORT_ID = {
+    "name": "report_id",
+    "in": "path",
+    "required": True,
+    "schema": Hex(2 * ID_BYTES).json_schema(),
+    "description": "A hash of a secret that only the device has.",
+}
+WITHDRAWAL_HEADER = {
+    "name": WITHDRAWAL,
+    "in": "header",
+    "schema": SECRET.json_schema(),
+    "description": "What the report's id is made of; without it an operator's key is needed.",
+}
+INVITATION_HEADER = {
+    "name": INVITATION,
+    "in": "header",
+    "schema": TEXT,
+    "description": "One that was not used yet, where the study takes invited reports only.",
+}
+VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
+FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}
+AFTER = {"name": "after", "in": "query", "schema": Hex(2 * ID_BYTES).json_schema()}
+THROUGH = {"name": "through", "in": "query", "schema": Day().json_schema()}
+ENCODING = {
+    "name": "Content-Encoding",
+    "in": "header",
+    "schema": {"enum": ["identity", "gzip", "zstd"]},
+    "description": "Applied to the whole body.",
+}
+
+EXPORTS = {form.media_type: TEXT for form in FORMATS.values()}
+ALWAYS = (problems.UNAVAILABLE,)
+KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
+# Of a deletion: by the report's secret, or by a key.
+RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
+BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
+WRITE = (problems.OVERLOADED, problems.DISK_FULL)
+UPLOAD = (
+    *BODY,
+    problems.MALFORMED_CBOR,
+    problems.MALFORMED_ENCODING,
+    problems.STUDY_UNKNOWN,
+    problems.TOO_MANY_REPORTS,
+    *WRITE,
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path. answers: {status: (description, {media type: schema})}."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    answers: Mapping[int, tuple[str, Mapping[str, Any]]]
+    refusals: Sequence[Kind] = ()
+    parameters: Sequence[Document] = ()
+    body: Mapping[str, Any] = field(default_factory=dict)
+    body_note: str = ""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether only an operator may do this."""
+        return problems.UNAUTHORIZED in self.refusals
+
+    def describe(self) -> Document:
+        """The OpenAPI operation object."""
+        responses = {str(status): _answer(*answer) for status, answer in self.answers.items()}
+        responses.update(_refusals([*self.refusals, *ALWAYS]))
+        document: Document = {"operationId": self.name, "summary": self.summary, "responses": responses}
+        if self.parameters:
+            document["parameters"] = list(self.parameters)
+        if self.body:
+            document["requestBody"] = {"required": True, "content": _content(self.body)}
+            if self.body_note:
+                document["requestBody"]["description"] = self.body_note
+        if self.needs_key:
+            by_secret: list[Document] = [{}] if problems.WITHDRAWAL_UNPROVEN in self.refusals else []
+            document["security"] = [*by_secret, {"key": []}]
+        return document
+
+
+def _answer(description: str, content: Mapping[str, Any]) -> Document:
+    return (
+        {"description": description, "content": _content(content)}
+        if content
+        else {"description": description}
+    )
+
+
+def _content(schemas: Mapping[str, Any]) -> Document:
+    return {media_type: {"schema": schema} for media_type, schema in schemas.items()}
+
+
+def _refusals(kinds: Sequence[Kind]) -> Document:
+    """Problem responses by status; each lists the types it may have."""
+    responses: Document = {}
+    for status in sorted({kind.status for kind in kinds}):
+        here = [kind for kind in kinds if kind.status == status]
+        types = {"properties": {"type": {"enum": [kind.type for kind in here]}}}
+        content = {problems.MEDIA_TYPE: {"allOf": [reference("Problem"), types]}}
+        responses[str(status)] = _answer("; ".join(kind.title for kind in here), content)
+        if any(kind.retry_after for kind in here):
+            header = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+            responses[str(status)]["headers"] = {"Retry-After": header}
+    return responses

@@ -1,0 +1,74 @@
+"""Reading what stands in an address: query parameters and report ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from flask import request
+
+from collector.problems import PARAMETER_INVALID, ProblemError
+from collector.studies.publishing import unknown_study
+from schemas.errors import ReportError
+from schemas.fields import Hex
+from schemas.report import ID_BYTES
+
+LARGEST_WHOLE = 10**6
+REPORT_ID = Hex(2 * ID_BYTES)
+
+
+def check_study_id(_endpoint: str | None, values: Mapping[str, Any] | None) -> None:
+    """Raises ProblemError for an address whose study no database can look for.
+
+    PostgreSQL's driver refuses the character NUL: an error in the one transaction of many uploads.
+    """
+    study_id = (values or {}).get("study_id", "")
+    if "\0" in study_id:
+        raise unknown_study(study_id)
+
+
+def whole_parameter(name: str) -> int | None:
+    """A whole number from 1 to LARGEST_WHOLE, or None where it is left out. Raises ProblemError."""
+    text = request.args.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 7 and 1 <= int(text) <= LARGEST_WHOLE):
+        raise ProblemError(PARAMETER_INVALID, f"must be a whole number from 1 to {LARGEST_WHOLE}", name)
+    return int(text)
+
+
+def report_id_parameter(name: str) -> bytes:
+    """A report's id, or nothing where it is left out. Raises ProblemError."""
+    text = request.args.get(name, "")
+    return report_id_bytes(text, name) if text else b""
+
+
+def report_id_bytes(text: str, field: str) -> bytes:
+    """The 16 bytes of a report's id. Raises ProblemError."""
+    try:
+        return bytes.fromhex(REPORT_ID.read(text, field, ReportError))
+    except ReportError as error:
+        raise ProblemError(PARAMETER_INVALID, error.problem, field) from None
+
+
+def past_day_parameter(name: str, today: date) -> date | None:
+    """A day that is over, or None where it is left out. Raises ProblemError."""
+    text = request.args.get(name)
+    if text is None:
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise ProblemError(PARAMETER_INVALID, "must be a day, YYYY-MM-DD", name) from None
+    if day >= today:
+        raise ProblemError(PARAMETER_INVALID, "must be a day that is over in UTC", name)
+    return day
+
+
+def choice_parameter(name: str, choices: Sequence[str]) -> str:
+    """One of several words, the first where it is left out. Raises ProblemError."""
+    text = request.args.get(name, choices[0])
+    if text not in choices:
+        raise ProblemError(PARAMETER_INVALID, f"must be one of {', '.join(choices)}", name)
+    return text

@@ -1,0 +1,1 @@
+"""Plans and calibration of a study, by simulation."""

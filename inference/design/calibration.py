@@ -1,0 +1,217 @@
+"""The calibration of a question: truths from its prior, simulated reports, fits, ranks, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from inference.design.bands import Band, leaves, simultaneous_band
+from inference.design.simulated_answers import Truth
+from inference.design.simulated_posteriors import Parameters, posterior_draws
+from inference.design.simulated_reports import clipped_share, simulate
+from inference.design.simulated_totals import among
+from inference.limits import check_devices, check_seed, check_studies
+from inference.models import model_for
+from inference.models.base import Model
+from inference.results.diagnostics import listed
+from inference.sampling import sample_prior
+from ldp_client import mechanism_for
+from schemas import Question
+from schemas.errors import InputError
+from summaries import QuestionSummary
+from summaries.reductions import REDUCTIONS
+
+Progress = Callable[[str], None]
+Ranks = NDArray[np.int64]
+
+STUDIES, DEVICES = 100, 10_000
+# Of every chain, each third draw: near enough to independent, which ranks need.
+DRAWS, THIN = 99, 3
+FALSE_ALARM = 0.01
+BINS = 10
+# More clipped records than these and the regression models' assumptions are worth a word.
+FEW_CLIPPED = 0.01
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """ranks: {parameter: of the truth among the draws, one for each study}. band: for each parameter.
+
+    outside: parameters whose ranks leave the band. notes: what a reader should know besides.
+    """
+
+    question: str
+    model: str
+    n: int
+    seed: int
+    ranks: dict[str, Ranks]
+    band: Band
+    outside: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.outside
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        if self.ok:
+            return ()
+        return (
+            f"the ranks of {listed(self.outside)} are not uniform: under this study's prior and {self.n} "
+            "devices the intervals do not contain the truth as often as they say",
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """This question's entry in calibration.json."""
+        return {
+            "model": self.model,
+            "n": self.n,
+            "studies": len(next(iter(self.ranks.values()))),
+            "draws": DRAWS,
+            "false_alarm": FALSE_ALARM,
+            "ok": self.ok,
+            "reasons": list(self.reasons),
+            "notes": list(self.notes),
+            "parameters": {name: self._row(name, ranks) for name, ranks in self.ranks.items()},
+        }
+
+    def _row(self, name: str, ranks: Ranks) -> dict[str, Any]:
+        return {
+            "outside": name in self.outside,
+            "chi_square_p": chi_square_p(ranks),
+            "covered_50": covered(ranks, 0.5),
+            "covered_90": covered(ranks, 0.9),
+            "ranks": ranks.tolist(),
+        }
+
+
+def calibrate(
+    question: Question,
+    studies: int = STUDIES,
+    n: int = DEVICES,
+    seed: int = 0,
+    clip: bool = False,
+    progress: Progress = lambda _message: None,
+) -> Calibration:
+    """Simulation-based calibration of one question with n devices.
+
+    clip: whether simulated records are clipped as devices do, which the regression models do not know of.
+    A secure sum is simulated for n clients, all of whom answer.
+    Raises InputError for a seed, for numbers of studies or devices that cannot be, and for a question that
+    cannot be simulated.
+    """
+    check_simulation(question, studies, n, seed)
+    own_seed = crc32(f"{seed} {question.id}".encode())
+    question = among(question, n)
+    truths = prior_truths(question, studies, own_seed)
+    models = _simulated_models(question, truths, n, own_seed, clip, progress)
+    told = lambda done: progress(f"{question.id}: fitted {done} of {studies} simulated studies")  # noqa: E731
+    draws = posterior_draws(models, own_seed, DRAWS, THIN, told)
+    ranks = ranks_of(truths, draws, own_seed)
+    band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
+    outside = tuple(name for name, found in ranks.items() if leaves(band, found))
+    notes = (*models[0].notes, *_clipping(question, truths, own_seed, clip))
+    return Calibration(question.id, question.model.name, n, seed, ranks, band, outside, notes)
+
+
+def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
+    """Raises InputError for what `calibrate` cannot do, before anything is simulated."""
+    if not isinstance(question, Question):
+        raise InputError(
+            f"calibrate takes a Question, not a {type(question).__name__}: study.question(question_id) is one"
+        )
+    check_seed(seed)
+    check_studies(studies)
+    check_devices(n)
+    empty_model(among(question, n))
+
+
+def empty_model(question: Question) -> Model:
+    """The question's model before any report. Raises InputError for what cannot be simulated.
+
+    Nothing in a study says how many records and holders a table will have; and simulated studies are
+    summaries, which perturbed records of a yes/no response do not have.
+    """
+    if question.ask == "table":
+        raise InputError(f"{question.id}: tables of data holders cannot be simulated, only answers of people")
+    if (question.mechanism.name, question.model.name) == ("gaussian_record", "logistic_regression"):
+        raise InputError(
+            f"{question.id}: perturbed records of a yes/no response have no summary to simulate; those of "
+            "the mechanism gaussian_statistics have one"
+        )
+    mechanism = mechanism_for(question)
+    values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)
+    return model_for(question, QuestionSummary(0, values))
+
+
+def prior_truths(question: Question, count: int, seed: int) -> list[Truth]:
+    """Independent truths from the question's prior."""
+    model = empty_model(question)
+    sites = sample_prior(model, seed, count)
+    parameters = model.parameters(sites)
+    return [
+        Truth(
+            {name: float(values[i]) for name, values in parameters.items()},
+            {name: values[i] for name, values in sites.items()},
+        )
+        for i in range(count)
+    ]
+
+
+def _simulated_models(
+    question: Question, truths: list[Truth], n: int, seed: int, clip: bool, progress: Progress
+) -> list[Model]:
+    mechanism = mechanism_for(question)
+    models = []
+    for done, (truth, random) in enumerate(
+        zip(truths, np.random.default_rng(seed).spawn(len(truths)), strict=True), 1
+    ):
+        models.append(model_for(question, simulate(question, mechanism, truth, n, random, clip)))
+        if done % 50 == 0 or done == len(truths):
+            progress(f"{question.id}: simulated {done} of {len(truths)} studies of {n} devices")
+    return models
+
+
+def ranks_of(truths: list[Truth], draws: Parameters, seed: int) -> dict[str, Ranks]:
+    """{parameter: how many of its draws are below the truth, for each study}; ties are broken at random."""
+    random = np.random.default_rng([seed, 2])
+    ranks = {}
+    for name, found in draws.items():
+        truth = np.asarray([one.parameters[name] for one in truths])[:, None]
+        ties = np.sum(found == truth, axis=1)
+        ranks[name] = np.sum(found < truth, axis=1) + random.integers(0, ties + 1)
+    return ranks
+
+
+def chi_square_p(ranks: Ranks) -> float:
+    """The p-value of uniform ranks in ten bins: for the table; the verdict is the band's."""
+    counts = np.bincount(ranks * BINS // (DRAWS + 1), minlength=BINS)
+    return float(stats.chisquare(counts).pvalue)
+
+
+def covered(ranks: Ranks, level: float) -> float:
+    """The share of studies whose central interval of this level contains the truth."""
+    place = (ranks + 0.5) / (DRAWS + 1)
+    return float(np.mean(np.abs(place - 0.5) <= level / 2))
+
+
+def _clipping(question: Question, truths: list[Truth], seed: int, clip: bool) -> tuple[str, ...]:
+    random = np.random.default_rng([seed, 3])
+    share = float(np.mean([clipped_share(question, truth, random) for truth in truths]))
+    if share <= FEW_CLIPPED:
+        return ()
+    # Perturbed records are simulated by the mechanism itself, which clips.
+    clips = clip or question.mechanism.name == "gaussian_record"
+    done = "they were clipped here too" if clips else "not here: --device clips them"
+    return (
+        f"{share:.0%} of the records that the prior expects lie beyond their bounds or their norm; devices "
+        f"clip them, which the model does not know ({done}). State a narrower prior on feature_sd, or a "
+        "larger norm",
+    )

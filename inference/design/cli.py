@@ -1,0 +1,194 @@
+"""The subcommands for the time before a study is launched: plan, calibrate."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
+from ldp_client.files.studies import chosen_questions, load_study
+from schemas.errors import InputError
+
+if TYPE_CHECKING:
+    from inference.design.calibration import Calibration
+    from inference.design.plan import Plan
+    from schemas import Study
+
+SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register plan and calibrate."""
+    text = "simulate how wide posteriors will be, by devices and epsilon"
+    plan = add_command(subparsers, "plan", text, "plan study.json --question hours --width 0.5 --out plan")
+    _add_common(plan)
+    plan.add_argument("--devices", type=_whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
+    plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
+    plan.add_argument("--width", type=float, metavar="W", help="how many devices for ± W?")
+    plan.add_argument("--parameter", metavar="NAME", help="of which parameter (default: the first)")
+    plan.add_argument(
+        "--truth", metavar="NAME=X,…", help="a guess of the truth (default: drawn from the prior)"
+    )
+    plan.set_defaults(run=run_plan)
+
+    text = "simulate whether intervals contain the truth as often as they say"
+    calibrate = add_command(
+        subparsers, "calibrate", text, "calibrate study.json --question hours --out calibration"
+    )
+    _add_common(calibrate)
+    calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")
+    calibrate.add_argument("--n", type=int, metavar="DEVICES", help="devices in each (default 10000)")
+    calibrate.add_argument(
+        "--device", action="store_true", help="clip records as devices do, which the models do not know"
+    )
+    calibrate.set_defaults(run=run_calibrate)
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument("study", metavar="STUDY.json")
+    command.add_argument("--question", metavar="ID", help="default: every question")
+    command.add_argument("--out", required=True, metavar="DIR")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
+
+
+def _whole_numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be whole numbers, as in 1000,10000, is {text}") from None
+
+
+def run_plan(arguments: argparse.Namespace) -> int:
+    """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
+    study = load_study(arguments.study)
+    from inference.compile_cache import use_compile_cache
+    from inference.design.plan import DEVICES, plan, questions_to_plan
+    from inference.design.plan_folder import OWN_FILES, save_plans
+    from inference.design.truth import parse_truth
+    from inference.results.folder import whole_folder
+
+    asked = _asked(study, arguments.question)
+    _check_wishes(arguments, asked)
+    truth = parse_truth(arguments.truth) if arguments.truth else {}
+    epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
+    devices = sorted(set(arguments.devices or DEVICES))
+    for name in asked:
+        questions_to_plan(study, name, devices, epsilons, arguments.seed)
+    use_compile_cache()
+    with whole_folder(Path(arguments.out), OWN_FILES) as folder:
+        found = [
+            plan(
+                study,
+                name,
+                devices,
+                epsilons,
+                truth,
+                arguments.seed,
+                tell,
+                parameter=arguments.parameter,
+            )
+            for name in asked
+        ]
+        lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
+        save_plans(study, found, folder, arguments.width)
+    print("\n".join(lines))
+    return 0
+
+
+def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
+    """Raises InputError for what would be refused after minutes of simulation only."""
+    if arguments.width is not None and not 0 < arguments.width < float("inf"):
+        raise InputError("--width must be a number above 0")
+    named = arguments.parameter or arguments.truth
+    if named and len(asked) > 1:
+        raise InputError(
+            f"--parameter and --truth speak of one question: say which of {', '.join(asked)} by --question"
+        )
+
+
+def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[str]:
+    """The table of a plan, and its answer to how many devices give ± width."""
+    from inference.design.widths import devices_for, rounded_up
+
+    chosen = parameter or found.parameters[0]
+    place = found.parameters.index(chosen)
+    lines = [f"{found.question}: expected ± of {chosen} (half of the 90 % interval)"]
+    lines.append("  epsilon " + "".join(f"{n:>12,}" for n in found.devices) + "  devices")
+    for epsilon, widths in found.half_widths.items():
+        lines.append(f"  {epsilon:>7} " + "".join(f"{value:>12.4g}" for value in widths[:, place]))
+    if width is None:
+        return lines
+    for epsilon, widths in found.half_widths.items():
+        needed = rounded_up(devices_for(width, found.devices, widths[:, place]))
+        lines.append(f"  ± {width:g} at epsilon {epsilon}: about {needed:,} devices")
+    return lines
+
+
+def run_calibrate(arguments: argparse.Namespace) -> int:
+    """ldpkit calibrate STUDY.json [--studies N] [--n DEVICES] [--question ID] [--device] --out DIR"""
+    study = load_study(arguments.study)
+    from inference.compile_cache import use_compile_cache
+    from inference.design.calibration import DEVICES, STUDIES, calibrate, check_simulation
+    from inference.design.calibration_folder import OWN_FILES, save_calibrations
+    from inference.results.folder import whole_folder
+
+    studies = STUDIES if arguments.studies is None else arguments.studies
+    devices = DEVICES if arguments.n is None else arguments.n
+    asked = _asked(study, arguments.question)
+    for name in asked:
+        check_simulation(study.question(name), studies, devices, arguments.seed)
+    use_compile_cache()
+    with whole_folder(Path(arguments.out), OWN_FILES) as folder:
+        found = [
+            calibrate(study.question(name), studies, devices, arguments.seed, arguments.device, tell)
+            for name in asked
+        ]
+        save_calibrations(study, found, folder)
+    print("\n".join(line for one in found for line in calibration_lines(one)))
+    return 0 if all(one.ok for one in found) else EXIT_NOT_TRUSTED
+
+
+def calibration_lines(found: Calibration) -> list[str]:
+    """The table of a calibration, and what was found wrong."""
+    document = found.to_document()
+    verdict = "calibrated" if found.ok else "NOT CALIBRATED"
+    lines = [
+        f"{found.question} ({found.model}, {document['studies']} studies of {found.n} devices): {verdict} "
+        f"(a sound one is called wrong once in {1 / document['false_alarm']:.0f} times)"
+    ]
+    for name, row in document["parameters"].items():
+        lines.append(
+            f"  {name:28} 50 % intervals contain the truth in {row['covered_50']:.0%}, 90 % in "
+            f"{row['covered_90']:.0%} of the studies; ranks: chi-square p = {row['chi_square_p']:.2g}"
+        )
+    return [*lines, *(f"  {line}" for line in (*found.reasons, *found.notes))]
+
+
+def _asked(study: Study, question: str | None) -> list[str]:
+    """The chosen question, or all that can be simulated; the others are told.
+
+    Raises InputError where none can be.
+    """
+    from inference.design.calibration import empty_model
+
+    chosen = chosen_questions(study, question)
+    names = []
+    for one in chosen:
+        try:
+            empty_model(one)
+        except InputError as error:
+            if len(chosen) == 1:
+                raise
+            tell(f"left out: {error}")
+            continue
+        names.append(one.id)
+    if not names:
+        raise InputError("no question of this study can be simulated")
+    return names
+
+
+def tell(message: str) -> None:
+    """Progress, on standard error."""
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,169 @@
+"""The expected posterior width of one parameter against the number of devices and epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.design.calibration import empty_model, prior_truths
+from inference.design.simulated_answers import Truth
+from inference.design.simulated_posteriors import posterior_draws
+from inference.design.simulated_reports import simulate
+from inference.design.simulated_totals import among
+from inference.design.truth import with_truth
+from inference.limits import check_devices, check_seed
+from inference.models import model_for
+from inference.results.diagnostics import listed
+from ldp_client import mechanism_for
+from schemas import Question, Study
+from schemas.errors import InputError
+from summaries import check_study
+
+Progress = Callable[[str], None]
+Vector = NDArray[np.float64]
+
+DEVICES = (1_000, 10_000, 100_000)
+REPEATS = 10
+DRAWS, THIN = 400, 1
+# Half of the 90 % interval: the ± that a width speaks of.
+TAILS = (0.05, 0.95)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """half_widths: {epsilon: (devices, parameters)}: medians over simulated studies of half a 90 % interval.
+
+    devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
+    it was given; what is not given was drawn from the prior.
+    """
+
+    question: str
+    model: str
+    seed: int
+    devices: tuple[int, ...]
+    parameters: tuple[str, ...]
+    truth: Mapping[str, float]
+    half_widths: Mapping[str, Vector]
+
+    def to_document(self) -> dict[str, Any]:
+        """This question's entry in plan.json."""
+        return {
+            "model": self.model,
+            "method": f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval",
+            "truth": dict(self.truth) or "drawn from the prior",
+            "devices": list(self.devices),
+            "half_widths": {
+                epsilon: dict(zip(self.parameters, widths.T.tolist(), strict=True))
+                for epsilon, widths in self.half_widths.items()
+            },
+        }
+
+
+def plan(
+    study: Study,
+    question_id: str,
+    devices: Sequence[int] = DEVICES,
+    epsilons: Sequence[str] = (),
+    truth: Mapping[str, float] | None = None,
+    seed: int = 0,
+    progress: Progress = lambda _message: None,
+    *,
+    parameter: str | None = None,
+) -> Plan:
+    """Expected posterior widths of one question.
+
+    epsilons: decimals; by default half, once and twice the study's. parameter: one that the plan must have.
+
+    Raises InputError for a seed and for numbers of devices that cannot be, for a question that cannot be
+    simulated, for an unknown parameter and for a truth that cannot be, StudyError for an epsilon that the
+    mechanism cannot have.
+    """
+    questions = questions_to_plan(study, question_id, devices, epsilons, seed)
+    chosen = tuple(sorted(set(devices)))
+    own_seed = crc32(f"{seed} {question_id}".encode())
+    truths = [
+        with_truth(questions[0], one, truth or {}) for one in prior_truths(questions[0], REPEATS, own_seed)
+    ]
+    if parameter is not None and parameter not in truths[0].parameters:
+        raise InputError(
+            f"{parameter!r} is no parameter of {question_id}: {listed(list(truths[0].parameters))} are"
+        )
+    half_widths = {}
+    for question in questions:
+        epsilon = str(question.mechanism.epsilon)
+        progress(
+            f"{question_id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
+        )
+        widths = _half_widths if question.route is None else _summed_half_widths
+        names, half_widths[epsilon] = widths(question, truths, chosen, own_seed)
+    return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths)
+
+
+def questions_to_plan(
+    study: Study, question_id: str, devices: Sequence[int], epsilons: Sequence[str], seed: int
+) -> list[Question]:
+    """The question at each epsilon. Raises what `plan` raises, before anything is simulated."""
+    check_study(study)
+    check_seed(seed)
+    if not any(question.id == question_id for question in study.questions):
+        raise InputError(f"the study has no question {question_id!r}")
+    if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
+        raise InputError("a plan needs a list of numbers of devices")
+    if isinstance(epsilons, str):
+        raise InputError("epsilons must be a list of decimals, such as ['0.5', '1']")
+    for n in devices:
+        check_devices(n)
+    questions = [
+        _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
+    ]
+    for question in questions:
+        empty_model(among(question, min(devices)))
+    return questions
+
+
+def _around(study: Study, question_id: str) -> list[str]:
+    epsilon = float(study.question(question_id).mechanism.epsilon)
+    return [f"{epsilon * factor:.6g}" for factor in (0.5, 1, 2)]
+
+
+def _at_epsilon(study: Study, question_id: str, epsilon: str) -> Question:
+    """The study's question with another epsilon. Raises StudyError."""
+    document = deepcopy(study.document)
+    (stated,) = (one for one in document["questions"] if one["id"] == question_id)
+    stated["mechanism"]["epsilon"] = epsilon
+    question = Study(document).question(question_id)
+    mechanism_for(question)
+    return question
+
+
+def _half_widths(
+    question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
+) -> tuple[tuple[str, ...], Vector]:
+    """Names of the parameters, and half widths (devices, parameters)."""
+    mechanism = mechanism_for(question)
+    generators = np.random.default_rng(seed).spawn(len(devices) * len(truths))
+    cells = [(n, truth) for n in devices for truth in truths]
+    models = [
+        model_for(question, simulate(question, mechanism, truth, n, random, clip=False))
+        for (n, truth), random in zip(cells, generators, strict=True)
+    ]
+    draws = posterior_draws(models, seed, DRAWS, THIN)
+    shape = (len(devices), len(truths))
+    halves = [
+        np.diff(np.quantile(found, TAILS, axis=1), axis=0).reshape(shape) / 2 for found in draws.values()
+    ]
+    return tuple(draws), np.median(np.stack(halves, axis=-1), axis=1)
+
+
+def _summed_half_widths(
+    question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
+) -> tuple[tuple[str, ...], Vector]:
+    """The same for a secure sum, in which each device's noise depends on how many there are."""
+    found = [_half_widths(among(question, n), truths, (n,), seed) for n in devices]
+    return found[0][0], np.concatenate([widths for _, widths in found])

@@ -1,1 +1,0 @@
-"""What published methods are made of: draws, conditionals, moments. The methods are beside this folder."""

@@ -1,0 +1,86 @@
+"""The holders' sums with everything but the regression integrated out: METHODS 4.1 summed over holders.
+
+No latent statistics: what a holder's noisy sums say of θ, σ² and the features' law is a normal density of
+known mean and covariance, O(d³) a gradient, drawn from with NUTS. `fit` uses the study's own priors on the
+same likelihood (inference.models.holder_regression); here are the conjugate priors of the published methods.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+
+from inference.likelihoods.holders.law import second_moments
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.models.base import Model
+from inference.models.holder_start import moment_start
+from inference.models.holders import observe, observed, refusal, rows_of
+from inference.published.base import Method, Run
+from inference.published.conjugate import ConjugatePrior
+from inference.published.prior_forms import INDEPENDENT
+from inference.sampling import Sampled, sample
+
+
+def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
+    """NUTS draws of theta (chains, draws, q), variance (chains, draws) and the features' law."""
+    drawn = sample(conjugate_model(statistics, prior), run.seed, kept=run.kept * run.thin)
+    sites = {name: value[:, run.thin - 1 :: run.thin] for name, value in drawn.sites.items()}
+    return Sampled(sites, drawn.diverging[:, run.thin - 1 :: run.thin])
+
+
+def conjugate_model(statistics: HolderStatistics, prior: ConjugatePrior, in_sds: bool = False) -> Model:
+    """The likelihood under a ConjugatePrior, all in scaled units.
+
+    in_sds: θ's covariance is σ² times the prior's, as DPBLR has it; else θ and σ² are independent.
+    """
+    found = observed(statistics)
+    constant, average, d = statistics.intercept, statistics.average, statistics.features
+
+    def program(statistics: Array, **data: Array) -> None:
+        own = ConjugatePrior(*(data[f"prior_{name}"] for name in ConjugatePrior._fields))
+        variance = numpyro.sample("variance", dist.InverseGamma(own.shape, own.rate))
+        spread = own.theta_covariance * variance if in_sds else own.theta_covariance
+        theta = numpyro.sample("theta", dist.MultivariateNormal(own.theta_mean, spread))
+        factor = _feature_factor(own, d)
+        mean = _feature_mean(own, factor) if constant else 0.0
+        second = second_moments(
+            theta[int(constant) :],
+            theta[0] if constant else 0.0,
+            jnp.sqrt(variance),
+            mean,
+            factor @ factor.T,
+            constant=constant,
+            average=average,
+        )
+        observe(found.law(second, data), statistics)
+
+    start = moment_start(statistics, rows_of(statistics).expected)
+    initial = {
+        "theta": np.concatenate([np.full(int(constant), start.intercept), start.coefficients]),
+        "variance": start.sd**2,
+        "precision_factor": np.linalg.cholesky(np.linalg.inv(start.feature_covariance)),
+        **({"feature_mean": start.feature_mean} if constant else {}),
+        **found.initial,
+    }
+    data = {**found.data, **{f"prior_{name}": value for name, value in prior._asdict().items()}}
+    return Model(program, data, initial, dict, target_acceptance=found.target_acceptance)
+
+
+def _feature_factor(prior: ConjugatePrior, d: int) -> Array:
+    """A square root of Σ ~ inverse Wishart: its inverse is Wishart, drawn as a Cholesky factor."""
+    inverse = jnp.linalg.inv(jnp.asarray(prior.scatter))
+    law = dist.WishartCholesky(prior.freedom, scale_tril=jnp.linalg.cholesky(inverse))
+    factor = numpyro.sample("precision_factor", law)
+    return solve_triangular(factor, jnp.eye(d), lower=True).T
+
+
+def _feature_mean(prior: ConjugatePrior, factor: Array) -> Array:
+    covariance = factor @ factor.T / prior.feature_mean_records
+    return numpyro.sample("feature_mean", dist.MultivariateNormal(prior.feature_mean, covariance))
+
+
+METHOD = Method("marginal", "METHODS 4.1 and 4.2, summed over holders", refusal, draw, INDEPENDENT)

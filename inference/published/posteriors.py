@@ -1,0 +1,73 @@
+"""A published method's draws as the posterior of a study's question."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.judging import Drawing, judged, seed_of
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.models.holder_notes import clipped_records_notes
+from inference.models.holder_regression import parameters_of
+from inference.models.holders import rows_of
+from inference.published import method_named
+from inference.published.base import Method, Run
+from inference.published.conjugate import ConjugatePrior, default_prior
+from inference.results.posterior import Posterior
+from schemas import Question, Study
+from schemas.errors import InputError
+
+Values = NDArray[np.float64]
+
+
+def draw_published(
+    study: Study, question: Question, statistics: HolderStatistics, seed: int, name: str
+) -> Posterior:
+    """Draws by the method of that name, under `default_prior`.
+
+    Raises InputError where the method is not for these statistics, or the study states a prior.
+    """
+    method = method_named(name)
+    if question.model.prior:
+        named = ", ".join(question.model.prior)
+        raise InputError(
+            f"{question.id}: {name} has a prior of its own, the study states one of {named}: use marginal"
+        )
+    if statistics.holders == 0:
+        raise InputError(f"{question.id}: {name} needs reports: there are none")
+    why = method.refuses(statistics)
+    if why:
+        raise InputError(f"{question.id}: {name} does not take these statistics: {why}")
+    prior = default_prior(statistics.columns, statistics.features)
+    own_seed = seed_of(question, seed)
+    drawn = method.draw(statistics, prior, Run(own_seed))
+    parameters = _named(question, statistics, drawn.sites["theta"], drawn.sites["variance"])
+    before = _before(question, statistics, method, prior, own_seed)
+    stated = method.prior.stated(question, statistics.intercept, prior)
+    notes = clipped_records_notes(question, statistics, rows_of(statistics))
+    drawing = Drawing(drawn, parameters, before, stated, notes)
+    n = round(float(np.maximum(statistics.counts, 0).sum()))
+    return judged(study, question, drawing, n, seed, name)
+
+
+def _named(
+    question: Question, statistics: HolderStatistics, theta: Values, variance: Values
+) -> dict[str, Values]:
+    first = int(statistics.intercept)
+    sites = {"coefficients": theta[..., first:], "sd": np.sqrt(variance)}
+    if first:
+        sites["intercept"] = theta[..., 0]
+    return parameters_of(question, statistics.intercept)(sites)
+
+
+def _before(
+    question: Question, statistics: HolderStatistics, method: Method, prior: ConjugatePrior, seed: int
+) -> dict[str, Values]:
+    """The parameters' prior draws: of those that have a prior."""
+    drawn = method.prior.draws(prior, seed)
+    if drawn is None:
+        return {}
+    found = _named(question, statistics, *drawn)
+    if method.prior.fixed_variance is not None:
+        del found["sd"]
+    return found

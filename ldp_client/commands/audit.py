@@ -1,0 +1,40 @@
+"""The command `ldpkit audit`."""
+
+import json
+import sys
+from time import process_time_ns
+
+from ldp_client.audit.auditing import audit_study
+from ldp_client.audit.findings import table
+from ldp_client.files.studies import chosen_questions
+from ldp_client.files.writing import replacing
+from schemas.errors import InputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from schemas.study import Study
+
+FAILED = 1
+FEWEST_SAMPLES = 1000
+
+
+def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
+    """ldpkit audit STUDY.json: 0 when every question passed, else 1."""
+    if arguments.samples < FEWEST_SAMPLES:
+        raise InputError(f"--samples: at least {FEWEST_SAMPLES}")
+    if study.route is not None:
+        raise InputError(f"study {study.id} is a secure sum: no single report is sent that could be audited")
+    audits = []
+    questions = chosen_questions(study, arguments.question)
+    print(f"auditing {len(questions)} questions …", file=sys.stderr)
+    for audit in audit_study(study, questions, arguments.samples, process_time_ns):
+        print(f"audited {audit.question}", file=sys.stderr)
+        audits.append(audit)
+    print("\n".join(table(audits)))
+    if arguments.out:
+        with replacing(arguments.out) as file:
+            json.dump([audit.to_dict() for audit in audits], file, indent=1, ensure_ascii=False)
+            file.write("\n")
+    return 0 if all([audit.passed for audit in audits]) else FAILED

@@ -1,0 +1,171 @@
+"""The subcommands of one person's own device: `ldpkit answer` and `ldpkit withdraw`."""
+
+import argparse
+import os
+import sys
+
+from ldp_client.commands.parsers import add_command, visible
+from ldp_client.words.text import counted
+from schemas.errors import AlreadyAnsweredError, InputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.device.device import Device
+    from schemas.study import Study
+
+
+def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Register answer and withdraw."""
+    example = "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --set ever=yes"
+    answer = add_command(subparsers, "answer", "answer a study once, as one device", example)
+    _add_common(answer)
+    answer.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="QUESTION=VALUE",
+        dest="answers",
+        help="once for each question; for a record once for each QUESTION.FIELD",
+    )
+    answer.add_argument("--table", default="", metavar="FILE", help="a data holder's table, CSV or Parquet")
+    answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
+    answer.add_argument(
+        "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
+    )
+    answer.add_argument(
+        "--digest", action="append", default=[], metavar="HEX", help="take studies of this digest only"
+    )
+    answer.add_argument("--invitation", default="", help="for a study that takes invited reports only")
+    answer.add_argument("--yes", action="store_true", help="I consent: do not ask")
+    answer.set_defaults(run=run_answer)
+
+    text = "take back this device's answers to a study, here and at the collector"
+    withdraw = add_command(subparsers, "withdraw", text, "withdraw http://127.0.0.1:8000/v1/studies/habits")
+    _add_common(withdraw)
+    withdraw.set_defaults(run=run_withdraw)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study_url", metavar="STUDY_URL", help="https://host/v1/studies/ID")
+    parser.add_argument(
+        "--folder", default=default_folder(), help="where the device's ledger lives (default %(default)s)"
+    )
+    parser.add_argument(
+        "--node",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="https://host#KEYS; of a secure sum: once for each node, if you trust it",
+    )
+
+
+def default_folder() -> str:
+    """The folder of this user's own device."""
+    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "ldpkit")
+
+
+def run_answer(arguments: argparse.Namespace) -> int:
+    """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
+    from ldp_client.answering import quantise_answers
+    from ldp_client.device.device import Device
+    from ldp_client.device.fetch import split_study_url
+    from ldp_client.device.terms import terms_of
+
+    collector, study_id = split_study_url(arguments.study_url)
+    device = Device(
+        arguments.folder,
+        arguments.max_epsilon,
+        collector,
+        signing_keys=arguments.key,
+        nodes=arguments.node,
+        known_digests=arguments.digest or None,
+    )
+    study = device.fetch(study_id)
+    answers = _answers(study, arguments)
+    if study.unit != "holder":
+        # Before anybody is asked, and anything written.
+        quantise_answers(study, terms_of(study).mechanisms, answers)
+    if not arguments.yes:
+        _ask_for_consent(study, device.collector)
+    device.consent(study)
+    try:
+        report_id = device.answer(study, answers, arguments.invitation)
+        print(f"answered {study.id}; report {report_id}; epsilon left {float(device.epsilon_left):g}")
+    except AlreadyAnsweredError:
+        # What an earlier call could not send is sent now.
+        if arguments.invitation:
+            device.invite(study_id, arguments.invitation)
+        _flush(device)
+        raise
+    return _flush(device)
+
+
+def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
+    """What the options answer: a data holder gives a table, a person values. Raises InputError."""
+    from ldp_client.files.answers import answers_from_text
+    from ldp_client.files.tables import table_answers
+
+    if study.unit != "holder":
+        if arguments.table:
+            raise InputError(f"--table: study {study.id} asks people, not data holders: use --set")
+        return answers_from_text(study, split_settings(study, arguments.answers))
+    if arguments.answers or not arguments.table:
+        raise InputError(f"study {study.id} is for data holders: answer it with --table FILE")
+    return {**table_answers(study, arguments.table)}
+
+
+def run_withdraw(arguments: argparse.Namespace) -> int:
+    """ldpkit withdraw STUDY_URL"""
+    from ldp_client.device.device import Device
+    from ldp_client.device.fetch import split_study_url
+
+    collector, study_id = split_study_url(arguments.study_url)
+    device = Device(arguments.folder, "1", collector, nodes=arguments.node)
+    if study_id not in [spend.study for spend in device.ledger.spent()]:
+        raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
+    print(f"withdrew from {study_id}: {counted(device.withdraw(study_id), 'report')} to be deleted")
+    return _flush(device)
+
+
+def _ask_for_consent(study: "Study", collector: str) -> None:
+    """Say what would happen and wait for a yes. Raises InputError for anything else."""
+    from ldp_client.words.studies import describe, warnings_of
+
+    if not sys.stdin.isatty():
+        raise InputError("nobody is there to consent: say --yes")
+    print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings_of(study)]))
+    if input("Send these answers, with this noise? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise InputError("no consent: nothing was answered")
+
+
+def _flush(device: "Device") -> int:
+    """Flush and say what happened; the exit code is 1 when a report was refused or something still waits."""
+    flushed = device.flush()
+    for line in flushed.refused:
+        print(visible(f"refused: {line}"), file=sys.stderr)
+    waiting = flushed.waiting + flushed.undeleted
+    if waiting:
+        line = f"{counted(waiting, 'report')} waiting: {flushed.reason}; run again to send"
+        print(visible(line), file=sys.stderr)
+    print(f"{counted(flushed.sent, 'report')} sent, {flushed.deleted} deleted")
+    return 1 if flushed.refused or waiting else 0
+
+
+def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
+    """{column: text} from QUESTION=VALUE arguments. Raises InputError."""
+    from ldp_client.files.answers import columns_of
+
+    known = [column for question in study.questions for column in columns_of(question)]
+    texts: "dict[str, str]" = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in known:
+            # Not even the name is repeated: it may be an answer that was mistyped.
+            raise InputError(f"--set: use QUESTION=VALUE, with one of: {', '.join(known)}")
+        if name in texts:
+            raise InputError(f"--set {name}: stands twice")
+        texts[name] = value
+    return texts

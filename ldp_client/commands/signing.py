@@ -1,0 +1,50 @@
+"""The subcommands `ldpkit study keygen` and `ldpkit study sign`."""
+
+import argparse
+import os
+
+from ldp_client.commands.parsers import add_command
+from ldp_client.files.studies import load_study, read_bytes
+from ldp_client.files.writing import replacing, write_new
+from schemas.signed import ED25519, RSA
+
+
+def add_signing(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Register keygen and sign."""
+    example = "study keygen --out key.pem"
+    keygen = add_command(actions, "keygen", "make a key pair for signing studies", example)
+    keygen.add_argument("--out", required=True, metavar="KEY.pem", help="private key; KEY.pub.pem is public")
+    keygen.add_argument("--algorithm", choices=[RSA, ED25519], default=RSA, help=f"default {RSA}")
+    keygen.set_defaults(run=run_keygen)
+
+    example = "study sign study.json --key key.pem --out signed.json"
+    sign = add_command(actions, "sign", "sign a study, for devices that trust the key", example)
+    sign.add_argument("study", metavar="STUDY.json")
+    sign.add_argument("--key", required=True, metavar="KEY.pem")
+    sign.add_argument("--out", required=True, metavar="SIGNED.json")
+    sign.set_defaults(run=run_sign)
+
+
+def run_keygen(arguments: argparse.Namespace) -> int:
+    """ldpkit study keygen --out KEY.pem"""
+    from ldp_client.core.public_keys import PublicKey
+    from ldp_client.files.signing import new_key
+
+    private, public = new_key(arguments.algorithm)
+    root, extension = os.path.splitext(arguments.out)
+    public_path = f"{root}.pub{extension}"
+    write_new(arguments.out, private, 0o600)
+    write_new(public_path, public, 0o644)
+    print(f"keep {arguments.out} secret; devices pin {public_path}, key {PublicKey.from_pem(public).id}")
+    return 0
+
+
+def run_sign(arguments: argparse.Namespace) -> int:
+    """ldpkit study sign STUDY.json --key KEY.pem --out SIGNED.json"""
+    from ldp_client.files.signing import sign_study
+
+    signed = sign_study(load_study(arguments.study), read_bytes(arguments.key))
+    with replacing(arguments.out) as file:
+        file.write(signed.to_json() + "\n")
+    print(f"signed {signed.study.id}, version {signed.study.version}, by key {signed.signatures[0].key}")
+    return 0

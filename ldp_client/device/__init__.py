@@ -1,0 +1,1 @@
+"""Device, and what stands behind it: policy, ledger, outbox, sending."""

@@ -1,0 +1,215 @@
+"""A device: answers a study once, remembers that it did, and sends the report."""
+
+import os
+from datetime import date
+from fractions import Fraction
+
+from ldp_client.answering import perturb_answers
+from ldp_client.device.known_studies import (
+    note_consent,
+    note_publisher,
+    note_version,
+    refuse_unsigned,
+    refuse_without_consent,
+)
+from ldp_client.device.ledger import Ledger
+from ldp_client.device.memory import recall, remember
+from ldp_client.device.outbox import LONGEST_WINDOW, Queued, due_within, enqueue, invite, refuse_full
+from ldp_client.device.policy import Policy
+from ldp_client.device.signatures import verify_study
+from ldp_client.device.spending import refuse_overspending, refuse_second_answers, write_spends
+from ldp_client.device.terms import terms_of
+from ldp_client.device.withdrawal import withdraw
+from schemas.errors import InputError
+from schemas.signed import SignedStudy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+    from typing import Any, Optional
+
+    from ldp_client.device.sending import Flushed
+    from ldp_client.device.terms import Terms
+    from ldp_client.mechanisms import Mechanism
+    from schemas.study import Study
+
+
+class Device:
+    """One person's device.
+
+    folder: where ledger and outbox live. Decimals are strings.
+    max_epsilon: the privacy budget for the device's life, over all studies; max_epsilon_per_study: the
+    same for each study (None: no further limit); max_delta: the sum of delta over all studies.
+    collector: base URL, needed to fetch and to flush; https, or http on this machine.
+    allowed_hosts: the only hosts to talk to (None: any). signing_keys: PEM texts or files of public
+    keys; where there are any, a study must be signed by one of them.
+    require_consent: False only where consent was obtained and is recorded elsewhere.
+    send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
+    nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a study
+    names it, https://host#KEYS. All nodes of a study must be among them; without any, none is answered.
+    known_digests: digests of studies that were published where all can see them; any other study is refused,
+    as it may have been made for this person alone (None: any).
+    Raises LedgerError if the ledger cannot be used, InputError for a bad argument, RefusedError for a
+    collector that is not allowed.
+    """
+
+    def __init__(
+        self,
+        folder: "str | os.PathLike[str]",
+        max_epsilon: str,
+        collector: "Optional[str]" = None,
+        *,
+        max_epsilon_per_study: "Optional[str]" = None,
+        max_delta: str = "0.0001",
+        allowed_hosts: "Optional[Sequence[str]]" = None,
+        signing_keys: "Sequence[str | os.PathLike[str]]" = (),
+        require_consent: bool = True,
+        send_window: float = 0.0,
+        nodes: "Sequence[str]" = (),
+        known_digests: "Optional[Sequence[str]]" = None,
+    ) -> None:
+        self.policy = Policy(
+            max_epsilon,
+            max_epsilon_per_study,
+            max_delta,
+            allowed_hosts,
+            signing_keys,
+            nodes,
+            known_digests,
+        )
+        self.collector = "" if collector is None else self.policy.base_url(collector)
+        self.require_consent = require_consent
+        if not isinstance(send_window, (int, float)) or not 0 <= send_window <= LONGEST_WINDOW:
+            raise InputError(f"send_window must be a number of seconds from 0 to {LONGEST_WINDOW}")
+        self.send_window = send_window
+        self.ledger = Ledger(os.fspath(folder))
+
+    def fetch(self, study_id: str) -> "Study":
+        """The study as the collector has it now, accepted by this device's policy.
+
+        Raises TransferError, StudyError, and RefusedError as `accept` does.
+        """
+        from ldp_client.device.fetch import fetch_document, fetch_signed
+
+        collector = self._needed_collector()
+        found: "tuple[Study | SignedStudy, str]"
+        found = (fetch_signed if self.policy.keys else fetch_document)(collector, study_id)
+        study = self.accept(found[0])
+        with self.ledger.writing() as connection:
+            note_publisher(connection, study.digest, collector, found[1])
+        return study
+
+    def accept(self, study: "Study | SignedStudy") -> "Study":
+        """Check a study that came from elsewhere, and remember its version and who signed it.
+
+        Raises RefusedError for a version below one seen before and, where keys are pinned, for a bad or
+        missing signature.
+        """
+        plain, key_id = (study.study, "") if isinstance(study, SignedStudy) else (study, "")
+        if isinstance(study, SignedStudy) and self.policy.keys:
+            key_id = verify_study(study, self.policy.keys).id
+        self.policy.refuse_unpublished(plain)
+        with self.ledger.writing() as connection:
+            note_version(connection, plain, key_id)
+            refuse_unsigned(connection, plain, self.policy.keys)
+        return plain
+
+    def consent(self, study: "Study") -> None:
+        """Record durably that the person agrees to answer exactly this study, to this version of it.
+
+        Show its digest to who wants to compare it with others': a document of its own for each person would
+        tell whose report is whose.
+        """
+        with self.ledger.writing() as connection:
+            note_consent(connection, study, date.today())
+
+    def answer(self, study: "Study", answers: "dict[str, Any]", invitation: str = "") -> str:
+        """Perturb every answer once, write spend and report durably, queue the report; returns its id.
+
+        answers: {question id: answer}, one for each question of the study. invitation: what the operator
+        of an invited study handed out; it travels beside the report, not in it. A secure sum needs one.
+        Raises AnswerError before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError
+        where the policy, the study's days or a missing consent forbid it. The true answers are not kept.
+        """
+        terms = terms_of(study)
+        terms.refuse_outside_days(date.today())
+        with self.ledger.writing() as connection:
+            self._refuse(connection, study)
+            return self._record(connection, terms, answers, invitation)
+
+    def invite(self, study_id: str, invitation: str) -> None:
+        """Give what waits to be sent to a study another invitation: the first one was not taken."""
+        with self.ledger.writing() as connection:
+            invite(connection, study_id, invitation)
+
+    def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
+        self.policy.refuse_unpublished(study)
+        note_version(connection, study)
+        refuse_unsigned(connection, study, self.policy.keys)
+        for node in study.route.nodes if study.route else ():
+            self.policy.node_url(node.url)
+        if self.require_consent:
+            refuse_without_consent(connection, study)
+        refuse_full(connection)
+
+    def _record(
+        self, connection: "sqlite3.Connection", terms: "Terms", answers: "dict[str, Any]", invitation: str
+    ) -> str:
+        """Everything that an answer changes, in the ledger's one transaction."""
+        refuse_second_answers(connection, terms)
+        remembering = recall(connection, terms)
+        fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
+        refuse_overspending(connection, terms, fresh, self.policy.limits)
+        mechanisms = {**terms.mechanisms, **remembering}
+        queued, answered = self._perturb(terms, mechanisms, answers, invitation)
+        write_spends(connection, terms, fresh, answered)
+        remember(connection, terms.study, remembering)
+        enqueue(connection, queued)
+        return queued.report_id
+
+    def _perturb(
+        self, terms: "Terms", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", invitation: str
+    ) -> "tuple[Queued, set[str]]":
+        """What leaves the device, as it will leave, and the questions that it answers."""
+        due = due_within(self.send_window)
+        if terms.study.route is not None:
+            from ldp_client.device.queueing_shares import queued_shares
+
+            return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)
+        report = perturb_answers(terms.study, mechanisms, answers)
+        queued = Queued.of(terms.study, report, self.collector, report.to_json(), due, invitation)
+        return queued, set(report.payloads)
+
+    def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
+        """Send what is due to this device's collector, byte for byte as it was written, and ask for the
+        deletion of what was withdrawn.
+
+        now: send also what waits for its time. What cannot be sent stays queued, and so does what
+        belongs to another collector, or goes to nodes that are not allowed: it is counted, with the reason.
+        """
+        # Loaded when there is something to send: answering needs no network.
+        from ldp_client.device.sending import Sender
+
+        collector = self._needed_collector()
+        return Sender(self.ledger, collector, self.policy).flush(attempts, now)
+
+    def withdraw(self, study_id: str) -> int:
+        """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.
+
+        Returns how many reports the collector is asked to delete, at every flush until it says that
+        they are gone. The budget is not refunded, and no question is answered again.
+        """
+        with self.ledger.writing() as connection:
+            return withdraw(connection, study_id)
+
+    @property
+    def epsilon_left(self) -> Fraction:
+        """What is left of the budget, exactly."""
+        spent = sum((spend.epsilon for spend in self.ledger.spent()), Fraction(0))
+        return self.policy.limits.epsilon - spent
+
+    def _needed_collector(self) -> str:
+        if not self.collector:
+            raise InputError("the device has no collector: Device(folder, max_epsilon, collector=URL)")
+        return self.collector

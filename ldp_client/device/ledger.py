@@ -1,0 +1,160 @@
+"""The device's memory: what was answered, what it cost, and what still has to be sent.
+
+One SQLite file. Everything that belongs together is written in one transaction, durable when
+`writing` ends, so that a report can never leave without its spend, nor a spend exist without its
+report.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from ldp_client.device.ledger_layout import (
+    LAYOUT,
+    create_tables,
+    layout_of,
+    migrate,
+    refuse_broken_seal,
+    refuse_damage,
+    reseal,
+)
+from ldp_client.device.locking import FILE_NAME as LOCK_NAME
+from ldp_client.device.locking import (
+    LEDGER_NAME,
+    is_lost,
+    is_marked,
+    keep_private,
+    locked,
+    make_private_file,
+    mark,
+)
+from ldp_client.device.outbox import Queued, pending
+from ldp_client.device.spending import Spend
+from schemas.errors import LedgerError
+
+LOCK_SECONDS = 10.0
+
+
+class Ledger:
+    """The ledger in a folder of the device; created when missing.
+
+    Any trouble with the file raises LedgerError: a device that cannot read its past refuses to answer.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.path = os.path.join(folder, LEDGER_NAME)
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise LedgerError(f"cannot make the folder {folder}: {error.strerror}") from None
+        for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
+            keep_private(path)
+        if not os.path.exists(self.path):
+            self._create()
+        self._restore_lock()
+        self._migrate()
+        with self._open() as connection:
+            refuse_damage(connection)
+
+    def spent(self) -> "list[Spend]":
+        """All spends so far."""
+        query = "SELECT study, question, version, epsilon, delta FROM spent"
+        with self.reading() as connection:
+            rows = connection.execute(query).fetchall()
+        return [Spend(row[0], row[1], row[2], Fraction(row[3]), Fraction(row[4])) for row in rows]
+
+    def queued(self) -> "list[Queued]":
+        """The reports that wait to be sent, due or not."""
+        with self.reading() as connection:
+            return pending(connection)
+
+    @contextmanager
+    def reading(self) -> "Iterator[sqlite3.Connection]":
+        """A connection that sees one unharmed state. Raises LedgerError."""
+        with self._open() as connection:
+            connection.execute("BEGIN")
+            refuse_broken_seal(connection)
+            yield connection
+
+    @contextmanager
+    def writing(self) -> "Iterator[sqlite3.Connection]":
+        """One transaction: durable at its end, undone by any error. Raises LedgerError."""
+        self._restore_lock()
+        with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            refuse_broken_seal(connection)
+            yield connection
+            reseal(connection)
+            connection.execute("COMMIT")
+
+    def _restore_lock(self) -> None:
+        """Mark a lock anew that is lost while the ledger is there: both lost would not be missed."""
+        if is_lost(self.folder):
+            with locked(self.folder, LOCK_SECONDS):
+                pass
+
+    def _create(self) -> None:
+        """Make the file under another name first: what has the ledger's name is always whole."""
+        with locked(self.folder, LOCK_SECONDS) as lock:
+            if os.path.exists(self.path):
+                return
+            if is_marked(lock) or os.path.exists(self.path + "-journal"):
+                raise LedgerError(f"the ledger {self.path} is gone: what this device answered is not known")
+            try:
+                self._make_whole()
+            except OSError as error:
+                raise LedgerError(f"cannot make the ledger {self.path}: {error.strerror}") from None
+            mark(lock)
+
+    def _make_whole(self) -> None:
+        fresh = self.path + ".new"
+        for leftover in (fresh, fresh + "-journal"):
+            if os.path.exists(leftover):
+                os.unlink(leftover)
+        make_private_file(fresh)
+        with self._open(fresh) as connection:
+            create_tables(connection)
+        os.replace(fresh, self.path)
+        _sync(self.folder)
+
+    def _migrate(self) -> None:
+        with self._open() as connection:
+            found = layout_of(connection)
+        if found != LAYOUT:
+            with locked(self.folder, LOCK_SECONDS), self._open() as connection:
+                migrate(connection)
+
+    @contextmanager
+    def _open(self, path: str = "") -> "Iterator[sqlite3.Connection]":
+        """A connection that is rolled back and closed on any error."""
+        connection = None
+        if not os.path.exists(path or self.path):
+            # SQLite would make an empty one.
+            raise LedgerError(f"the ledger {self.path} is gone: what this device answered is not known")
+        try:
+            connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
+            # The journal's removal is the commit: EXTRA makes that durable too.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA secure_delete = ON")
+            yield connection
+        except sqlite3.Error as error:
+            raise LedgerError(f"the ledger {self.path} cannot be used: {error}") from None
+        except (ValueError, OverflowError) as error:
+            # Not its words: it may come from reading an answer, and repeat it.
+            raise LedgerError(f"the ledger {self.path} cannot be used: {type(error).__name__}") from None
+        finally:
+            if connection is not None:
+                connection.close()
+
+
+def _sync(folder: str) -> None:
+    """Make a renaming durable, where folders can be opened (not on Windows)."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

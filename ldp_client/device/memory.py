@@ -1,0 +1,100 @@
+"""Permanent answers: for repeated collection a question is randomised once, and every round repeats that.
+
+A memoized mechanism splits its noise in two: `permanent(quantised, random) -> bytes`, drawn once
+and kept in the ledger, and `instantaneous(permanent, random) -> payload`, drawn for each report
+(Erlingsson, Pihur & Korolova 2014, RAPPOR).
+"""
+
+import hashlib
+import sqlite3
+
+from ldp_client.mechanisms.memoized import Remembering
+from schemas.canonical import canonical_json
+from schemas.errors import AlreadyAnsweredError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.device.terms import Terms
+    from schemas.study import Study
+
+WIPED = b""
+# No id of a question has it.
+ANOTHER = "#"
+
+
+def recall(connection: sqlite3.Connection, terms: "Terms") -> "dict[str, Remembering]":
+    """The memoized questions of a study with what the device remembers of them.
+
+    A question that asks another thing than before, in other words or with other choices, is a new one, of
+    which nothing is remembered. Raises AlreadyAnsweredError for one that was withdrawn, or whose noise is
+    another.
+    """
+    rows = _rows(connection, terms.study)
+    found = {}
+    for question in terms.memoized:
+        kept = {fingerprint: answer for key, fingerprint, answer in rows if _question_of(key) == question}
+        if WIPED in kept.values():
+            raise AlreadyAnsweredError(f"{terms.study.id}: {question}: was withdrawn from this device")
+        words, older = _words(terms.study, question), _without_words(terms.study, question)
+        exact = _fingerprint(words, older)
+        if exact not in kept and any([fingerprint.startswith(words) for fingerprint in kept]):
+            raise AlreadyAnsweredError(
+                f"{terms.study.id}: {question}: this device has answered it with other noise"
+            )
+        found[question] = Remembering(terms.mechanisms[question], kept.get(exact, kept.get(older)))
+    return found
+
+
+def remember(connection: sqlite3.Connection, study: "Study", remembering: "dict[str, Remembering]") -> None:
+    """Keep the permanent answers that were drawn."""
+    for question, mechanism in remembering.items():
+        if mechanism.answer is None:
+            continue
+        keys = {key: fingerprint for key, fingerprint, _ in _rows(connection, study)}
+        words, older = _words(study, question), _without_words(study, question)
+        exact = _fingerprint(words, older)
+        if keys.get(question) == older:
+            # An older ledger did not keep the words: they are those that it is asked in next.
+            query = "UPDATE permanent SET fingerprint = ? WHERE study = ? AND question = ?"
+            connection.execute(query, (exact, study.id, question))
+        elif exact not in keys.values():
+            # What was asked first has the question's id, what it came to ask later its words beside it.
+            key = f"{question}{ANOTHER}{words}" if question in keys else question
+            row = (study.id, key, exact, mechanism.answer)
+            connection.execute("INSERT INTO permanent VALUES (?, ?, ?, ?)", row)
+
+
+def _rows(connection: sqlite3.Connection, study: "Study") -> "list[tuple[str, str, bytes]]":
+    query = "SELECT question, fingerprint, answer FROM permanent WHERE study = ?"
+    return connection.execute(query, (study.id,)).fetchall()
+
+
+def _question_of(key: str) -> str:
+    return key.partition(ANOTHER)[0]
+
+
+def _fingerprint(words: str, older: str) -> str:
+    return f"{words}:{older}"
+
+
+def _words(study: "Study", question: str) -> str:
+    """What decides what a person is asked: all but noise and model; the title, where there are no words."""
+    asked = {"text": study.title, **_document(study, question)}
+    return _digest({key: asked[key] for key in asked if key not in ("mechanism", "model")})
+
+
+def _without_words(study: "Study", question: str) -> str:
+    """All but the words and the model: what older ledgers kept."""
+    asked = _document(study, question)
+    return _digest({key: asked[key] for key in asked if key not in ("text", "model")})
+
+
+def _document(study: "Study", question: str) -> "dict[str, Any]":
+    (document,) = [item for item in study.document["questions"] if item["id"] == question]
+    return dict(document)
+
+
+def _digest(fixed: "dict[str, Any]") -> str:
+    return hashlib.sha256(canonical_json(fixed).encode("utf-8")).hexdigest()

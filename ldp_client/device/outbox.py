@@ -1,0 +1,165 @@
+"""The reports of a device, from the noise to their deletion.
+
+A report is "queued" until it is tried for the first time, then "trying" until the collector has
+taken it, then "sent", or "refused" for good: without its body, but with its id, so that its deletion
+can still be asked for. Also of a refused one, as an earlier attempt may have arrived, or a share of it.
+"withdrawn" ones are asked to be deleted until the collector says that they are.
+"""
+
+import os
+import sqlite3
+import time
+
+from ldp_client.device.ledger_layout import digest_of
+from schemas.errors import LedgerError, RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from schemas.report import Report
+    from schemas.study import Study
+
+MOST_PENDING = 500
+MOST_BYTES = 1 << 20
+# Seconds in a week: a later moment than this was not drawn, the clock was moved.
+LONGEST_WINDOW = 7 * 86_400
+_SELECTED = "id, collector, study, body, due, invitation, secret, version, document, closes, digest"
+
+
+class Queued:
+    """A report that waits to be sent: its id, collector, study's id, the exact bytes, and when it is due.
+
+    collector: base URL, "" where it was not known when the report was made; for a secure sum the
+    base URLs of its nodes. due: seconds since 1970, 0 for at once. invitation: for a study that
+    takes invited reports only. secret: in hexadecimal digits, what a deletion has to present; "" for a report
+    that was made before there were secrets. version, document, closes: of the study that was answered,
+    its digest and its last day ("" for none). A report whose deletion is asked for has no body.
+    """
+
+    def __init__(
+        self,
+        report_id: str,
+        collector: str,
+        study: str,
+        body: str,
+        due: int = 0,
+        invitation: str = "",
+        secret: str = "",
+        version: int = 0,
+        document: str = "",
+        closes: str = "",
+    ) -> None:
+        self.report_id = report_id
+        self.collector = collector
+        self.study = study
+        self.body = body
+        self.due = due
+        self.invitation = invitation
+        self.secret = secret
+        self.version = version
+        self.document = document
+        self.closes = closes
+
+    @classmethod
+    def of(
+        cls, study: "Study", report: "Report", collector: str, body: str, due: int, invitation: str = ""
+    ) -> "Queued":
+        """A fresh report, as it will leave for this collector, or these nodes."""
+        asked = (study.version, study.digest, study.closes or "")
+        return cls(report.id, collector, study.id, body, due, invitation, report.secret.hex(), *asked)
+
+    @property
+    def nodes(self) -> "list[str]":
+        """The nodes of a secure sum; empty for a report that goes to one collector."""
+        return self.collector.split(" ") if " " in self.collector else []
+
+
+def due_within(window: float) -> int:
+    """When to send a report that is made now: a second drawn evenly from the window, 0 for at once."""
+    if window <= 0:
+        return 0
+    return int(time.time() + window * int.from_bytes(os.urandom(6), "big") / (1 << 48))
+
+
+def is_due(report: Queued) -> bool:
+    """Also where the clock was moved so far back that the time would never come."""
+    wait = report.due - time.time()
+    return wait <= 0 or wait > LONGEST_WINDOW
+
+
+def refuse_full(connection: sqlite3.Connection) -> None:
+    """Raises RefusedError while as many reports wait as a device may hold."""
+    query = "SELECT COUNT(*) FROM reports WHERE state IN ('queued', 'trying')"
+    if connection.execute(query).fetchone()[0] >= MOST_PENDING:
+        raise RefusedError(f"{MOST_PENDING} reports wait to be sent: flush the device first")
+
+
+def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
+    """Add a report. Raises RefusedError for one that is too large to send."""
+    if len(report.body) > MOST_BYTES:
+        raise RefusedError(f"the report would have {len(report.body)} bytes, {MOST_BYTES} is the most")
+    digest = digest_of(report.body)
+    whose = (report.report_id, report.secret, report.collector)
+    asked = (report.study, report.version, report.document, report.closes)
+    row = (*whose, *asked, "queued", report.due, digest, report.body, report.invitation)
+    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> None:
+    """Give the study's waiting reports another invitation."""
+    query = "UPDATE reports SET invitation = ? WHERE study = ? AND state IN ('queued', 'trying')"
+    connection.execute(query, (invitation, study_id))
+
+
+def pending(connection: sqlite3.Connection) -> "list[Queued]":
+    """The reports that wait to be sent, in the random order of their ids. Raises LedgerError."""
+    return _select(connection, "state IN ('queued', 'trying')")
+
+
+def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
+    """The reports whose deletion is not acknowledged yet."""
+    return _select(connection, "state = 'withdrawn'")
+
+
+def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
+    rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
+    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[10] for row in rows]):
+        raise LedgerError("the ledger is damaged: a report is not what was written")
+    return [Queued(*row[:10]) for row in rows]
+
+
+def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:
+    """Note that the report may leave from now on, for that collector; False where it was withdrawn meanwhile.
+
+    A report that knew no collector belongs to the first one that it is sent to: only that one can delete it.
+    """
+    change = "state = 'trying', collector = CASE collector WHEN '' THEN ? ELSE collector END"
+    query = f"UPDATE reports SET {change} WHERE id = ? AND state IN ('queued', 'trying')"
+    return connection.execute(query, (collector, report_id)).rowcount == 1
+
+
+def note_sent(connection: sqlite3.Connection, report_id: str) -> None:
+    """The collector has it: only its id is kept, unless it was withdrawn meanwhile."""
+    _settle(connection, report_id, "sent")
+
+
+def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
+    """It is not sent again, and only its id is kept, unless it was withdrawn meanwhile."""
+    _settle(connection, report_id, "refused")
+
+
+def _settle(connection: sqlite3.Connection, report_id: str, state: str) -> None:
+    wiped = "state = ?, digest = ?, body = '', invitation = ''"
+    query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
+    connection.execute(query, (state, digest_of(""), report_id))
+
+
+def drop(connection: sqlite3.Connection, report_id: str) -> None:
+    """Forget a report that a collector has deleted; its spend stays."""
+    connection.execute("DELETE FROM reports WHERE id = ?", (report_id,))
+
+
+def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
+    """Wipe the study's reports; those that may have left are to be deleted. How many these are."""
+    connection.execute("DELETE FROM reports WHERE study = ? AND state = 'queued'", (study_id,))
+    query = "UPDATE reports SET state = 'withdrawn', digest = ?, body = '', invitation = '' WHERE study = ?"
+    return connection.execute(query, (digest_of(""), study_id)).rowcount

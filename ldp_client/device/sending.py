@@ -1,0 +1,203 @@
+"""Sending what is due, and asking for what is to be deleted."""
+
+import time
+
+from ldp_client.device import outbox, pacing
+from ldp_client.device.known_studies import note_publisher, publisher_of
+from ldp_client.device.ledger import Ledger
+from ldp_client.device.locking import BusyError, locked, mark
+from ldp_client.device.refusals import ask_publisher, judged
+from ldp_client.device.sending_shares import delete_shares, put_shares
+from ldp_client.device.upload import Outcome, delete_report, put_report, with_retries
+from schemas.errors import LdpkitError, LedgerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Callable
+
+    from ldp_client.device.outbox import Queued
+    from ldp_client.device.policy import Policy
+
+
+STILL_WAITS = ("waiting", "kept", "paced")
+# No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
+LONGEST_FLUSH_SECONDS = 300.0
+TOO_LONG = "this flush took too long: the rest is for the next one"
+NO_SECRET = "it was made before reports had secrets: only the collector's operator can delete it now"
+PACED = f"{pacing.MOST_REQUESTS} attempts to send or delete a report a minute are the most"
+
+
+class Flushed:
+    """What `flush` did.
+
+    sent, waiting, refused (for good, with reasons): reports. later: reports whose time has not come.
+    deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
+    waiting and undeleted count those of other collectors too. reason: why something waits.
+    """
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.waiting = 0
+        self.later = 0
+        self.refused: "list[str]" = []
+        self.deleted = 0
+        self.undeleted = 0
+        self.reason = ""
+
+
+class Sender:
+    """Sends what a ledger holds for one collector, and for the nodes of secure sums."""
+
+    def __init__(self, ledger: Ledger, collector: str, policy: "Policy") -> None:
+        self._ledger = ledger
+        self._collector = collector
+        self._policy = policy
+        self._until = 0.0
+
+    def flush(self, attempts: int, now: bool) -> Flushed:
+        """One process of a device at a time, so that no deletion overtakes the report that it is about."""
+        result = Flushed()
+        self._until = time.monotonic() + LONGEST_FLUSH_SECONDS
+        try:
+            with locked(self._ledger.folder, 0) as lock:
+                asked = self._delete_all(attempts, result, set())
+                self._send_all(attempts, now, result)
+                # What was withdrawn while its report was on the way.
+                self._delete_all(attempts, result, asked)
+                # Whoever made the ledger may have been stopped just before it did this.
+                mark(lock)
+        except BusyError:
+            result.waiting = len(self._ledger.queued())
+            result.reason = "another process of this device is sending"
+        return result
+
+    def _obstacle(self, report: "Queued") -> str:
+        """Why this device may not make the report's requests; "" where it may.
+
+        Shares name their nodes; other reports may not know their collector yet.
+        """
+        try:
+            if report.nodes:
+                places = [self._policy.node_url(url) for url in report.nodes]
+            else:
+                places = [self._policy.base_url(report.collector or self._collector)]
+        except LdpkitError as error:
+            return str(error)
+        if report.nodes or places == [self._collector]:
+            return ""
+        return f"it belongs to the collector {report.collector}, name that one"
+
+    def _send_all(self, attempts: int, now: bool, result: Flushed) -> None:
+        for report in self._ledger.queued():
+            obstacle = self._obstacle(report)
+            if not (now or outbox.is_due(report)):
+                result.later += 1
+            elif obstacle:
+                result.waiting += 1
+                result.reason = result.reason or obstacle
+            else:
+                self._send(report, attempts, result)
+
+    def _send(self, report: "Queued", attempts: int, result: Flushed) -> None:
+        def begin(connection: "sqlite3.Connection") -> bool:
+            return outbox.try_now(connection, report.report_id, self._collector)
+
+        outcome = self._ask(begin, lambda: self._put(report), attempts)
+        result.reason = outcome.reason or result.reason
+        if outcome.state in STILL_WAITS:
+            result.waiting += 1
+        if outcome.state == "sent":
+            self._note(outbox.note_sent, report)
+            result.sent += 1
+        if outcome.state == "refused":
+            self._note(outbox.note_refused, report)
+            result.refused.append(f"report {report.report_id}: {outcome.reason}")
+
+    def _note(self, what: "Callable[[sqlite3.Connection, str], None]", report: "Queued") -> None:
+        with self._ledger.writing() as connection:
+            what(connection, report.report_id)
+
+    def _delete_all(self, attempts: int, result: Flushed, asked: "set[str]") -> "set[str]":
+        """Ask for every deletion but those in `asked`; returns what was asked for."""
+        with self._ledger.reading() as connection:
+            reports = [report for report in outbox.withdrawn(connection) if report.report_id not in asked]
+        for report in reports:
+            obstacle = NO_SECRET if not report.secret else self._obstacle(report)
+            if obstacle:
+                result.undeleted += 1
+                result.reason = result.reason or obstacle
+            else:
+                self._delete(report, attempts, result)
+        return {report.report_id for report in reports}
+
+    def _delete(self, report: "Queued", attempts: int, result: Flushed) -> None:
+        outcome = self._ask(lambda _connection: True, lambda: self._ask_deletion(report), attempts)
+        result.reason = outcome.reason or result.reason
+        if outcome.state != "sent":
+            result.undeleted += 1
+            return
+        self._note(outbox.drop, report)
+        result.deleted += 1
+
+    def _ask(
+        self,
+        begin: "Callable[[sqlite3.Connection], bool]",
+        request: "Callable[[], Outcome]",
+        attempts: int,
+    ) -> Outcome:
+        """Make a request, trying up to `attempts` times; what `begin` notes is durable before each.
+
+        Also "paced", where there were too many attempts lately, or "withdrawn", where `begin` says no.
+        """
+
+        def attempt() -> Outcome:
+            if time.monotonic() > self._until:
+                return Outcome("kept", TOO_LONG)
+            with self._ledger.writing() as connection:
+                if not pacing.allows(connection, time.time()):
+                    return Outcome("paced", PACED)
+                if not begin(connection):
+                    return Outcome("withdrawn")
+            try:
+                return request()
+            except LedgerError:
+                raise
+            except Exception as error:
+                # One report that cannot be sent keeps no other from its way. Not in the error's words.
+                return Outcome("kept", f"the request could not be made: {type(error).__name__}")
+
+        return with_retries(attempt, attempts)
+
+    def _judged(self, report: "Queued", place: str, outcome: Outcome) -> Outcome:
+        """What an answer from that base URL means for the report."""
+        if outcome.state not in ("sent", "refused"):
+            return outcome
+        with self._ledger.reading() as connection:
+            publisher = publisher_of(connection, report.document, place)
+        if outcome.state == "refused" and not publisher and report.document:
+            publisher = ask_publisher(place, report)
+        elif not publisher:
+            publisher = outcome.identity
+        with self._ledger.writing() as connection:
+            note_publisher(connection, report.document, place, publisher)
+        return judged(report, outcome, publisher)
+
+    def _put(self, report: "Queued") -> Outcome:
+        def judge(place: str, outcome: Outcome) -> Outcome:
+            return self._judged(report, place, outcome)
+
+        if report.nodes:
+            return put_shares(report, judge)
+        return judge(self._collector, put_report(self._url(report), report.body, report.invitation))
+
+    def _ask_deletion(self, report: "Queued") -> Outcome:
+        def judge(place: str, outcome: Outcome) -> Outcome:
+            return self._judged(report, place, outcome)
+
+        if report.nodes:
+            return delete_shares(report, judge)
+        return judge(self._collector, delete_report(self._url(report), report.secret))
+
+    def _url(self, report: "Queued") -> str:
+        return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"

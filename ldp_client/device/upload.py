@@ -1,0 +1,173 @@
+"""Requests to a collector, and what their answers mean.
+
+Only the collector's own receipts and its own problem documents settle anything. What a proxy, a captive
+portal or another server says, whatever its status, leaves a report where it was.
+"""
+
+import random
+import time
+import urllib.request
+
+from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from schemas.errors import TransferError
+from schemas.fields import LOWER_HEX, printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+
+    from ldp_client.device.exchange import Answer
+
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 60.0
+# Client errors that time can heal: request timeout, too early, too many requests.
+TEMPORARY = (408, 425, 429)
+IDENTITY = "LDPKit-Collector"
+PROBLEM_PREFIX = "urn:ldpkit:problem:"
+# The problems that can be the last word about a report; see refusals.py for when they are.
+FINAL = ("report-invalid", "report-conflict", "report-withdrawn", "study-closed")
+STORED = ("stored", "duplicate")
+WITHDRAWN = ("withdrawn",)
+UNINVITED = "the study takes invited reports only: give an invitation that is unused"
+
+
+class Outcome:
+    """What became of one request: "sent", "refused", "waiting" or "kept" (waits too, for another flush).
+
+    reason: in words. problem: the refusal's name. document: digest of the study that it is about. identity:
+    the collector that answered. date: as it says, in the form of HTTP. Each is "" where nothing said it.
+    """
+
+    def __init__(
+        self,
+        state: str,
+        reason: str = "",
+        problem: str = "",
+        document: str = "",
+        identity: str = "",
+        date: str = "",
+    ) -> None:
+        self.state = state
+        self.reason = reason
+        self.problem = problem
+        self.document = document
+        self.identity = identity
+        self.date = date
+
+
+def put_report(url: str, body: str, invitation: str = "") -> Outcome:
+    """Send a report once. invitation: for a study that takes invited reports only.
+
+    A report whose invitation is not taken waits for another.
+    """
+    return _put(url, body.encode("utf-8"), "application/json", invitation)
+
+
+def put_share(url: str, share: bytes, invitation: str = "") -> Outcome:
+    """Send a sealed share once, as `put_report` does a report."""
+    return _put(url, share, "application/octet-stream", invitation)
+
+
+def _put(url: str, body: bytes, media_type: str, invitation: str) -> Outcome:
+    headers = {"Content-Type": media_type}
+    if invitation:
+        headers["LDPKit-Invitation"] = invitation
+    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED)
+
+
+def delete_report(url: str, secret: str) -> Outcome:
+    """Ask once for a report's deletion: "sent" when the collector says that it takes it never more.
+
+    secret: what the report's id was made of, in hexadecimal digits; it stands in no address.
+    """
+    headers = {"LDPKit-Withdrawal": secret}
+    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN)
+
+
+def _ask(request: urllib.request.Request, results: "tuple[str, ...]") -> Outcome:
+    """results: what a receipt may say. The report's id ends the request's address."""
+    request.add_header("User-Agent", "ldpkit")
+    try:
+        answer = exchange(request)
+    except TransferError as error:
+        return Outcome("waiting", f"cannot reach the collector: {error}")
+    document = _document(answer)
+    identity = identity_of(answer)
+    if _is_receipt(answer, document, request.full_url.rsplit("/", 1)[1], results):
+        return Outcome("sent", identity=identity)
+    problem = _problem(answer, document)
+    if problem is None:
+        return Outcome(_pause(answer.status), _strange(answer))
+    reason = (
+        f"HTTP status {answer.status}, {problem}: {printable(document.get('detail', ''), MOST_CHARACTERS)}"
+    )
+    if problem == "invitation-needed":
+        return Outcome("kept", UNINVITED)
+    if problem not in FINAL:
+        return Outcome(_pause(answer.status), reason)
+    said = printable(document.get("digest", ""))
+    return Outcome("refused", reason, problem, said, identity, answer.headers.get("Date", ""))
+
+
+def identity_of(answer: "Answer") -> str:
+    """Which collector answers, "" where it does not say."""
+    identity: str = answer.headers.get(IDENTITY, "")
+    return identity if len(identity) == 32 and not identity.strip(LOWER_HEX) else ""
+
+
+def _pause(status: int) -> str:
+    """Whether to ask again soon."""
+    return "waiting" if status >= 500 or status in TEMPORARY else "kept"
+
+
+def _media_type(answer: "Answer") -> str:
+    return printable(answer.headers.get("Content-Type", "").partition(";")[0].strip().lower())
+
+
+def _document(answer: "Answer") -> "dict[str, Any]":
+    """The JSON object that came, {} for anything else."""
+    import json
+
+    if _media_type(answer) not in ("application/json", "application/problem+json"):
+        return {}
+    try:
+        document = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _is_receipt(
+    answer: "Answer", document: "dict[str, Any]", report_id: str, results: "tuple[str, ...]"
+) -> bool:
+    named = document.get("id") == report_id and document.get("result") in results
+    return answer.status in (200, 201) and _media_type(answer) == "application/json" and named
+
+
+def _problem(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
+    """The name of the collector's own problem."""
+    kind = document.get("type")
+    own = isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX) and answer.status >= 400
+    if not own or _media_type(answer) != "application/problem+json":
+        return None
+    return printable(str(kind)[len(PROBLEM_PREFIX) :])
+
+
+def _strange(answer: "Answer") -> str:
+    came = _media_type(answer) or "nothing that says what it is"
+    return f"HTTP status {answer.status} with {came}: no answer of a collector"
+
+
+def with_retries(
+    ask: "Callable[[], Outcome]", attempts: int, sleep: "Callable[[float], None]" = time.sleep
+) -> Outcome:
+    """Make a request, trying up to `attempts` times with full-jitter exponential backoff."""
+    outcome = Outcome("waiting")
+    for attempt in range(attempts):
+        if attempt:
+            longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt)
+            sleep(random.uniform(0, longest))
+        outcome = ask()
+        if outcome.state != "waiting":
+            break
+    return outcome

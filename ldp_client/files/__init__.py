@@ -1,0 +1,1 @@
+"""Answers, studies, keys and tables in files."""

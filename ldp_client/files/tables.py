@@ -1,0 +1,161 @@
+"""A data holder's table in a file: CSV with a header, or Parquet. Read in parts, in bounded memory.
+
+Columns are named as the study's fields; with several table questions, `question.field`. Errors name the
+row, counted from 1 below the header, and the column, never a value.
+"""
+
+import csv
+import os
+from collections.abc import Iterator
+
+from ldp_client.files.answers import NO_VALUE, check_header
+from schemas.errors import InputError, MissingExtraError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional, Union
+
+    from schemas.study import Question, Study
+
+    Part = dict[str, Any]
+
+ROWS = 8192
+
+
+def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
+    """{question id: its table in the file}, as a device answers. Raises InputError for other columns."""
+    names = {question.id: _columns_of(study, question) for question in study.questions}
+    file: "File" = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
+    expected = [column for columns in names.values() for column in columns.values()]
+    check_header(file.name, file.header(), expected)
+    return {name: TableFile(file, columns) for name, columns in names.items()}
+
+
+class TableFile:
+    """One question's columns of a file. columns: {field id: column name}."""
+
+    def __init__(self, file: "File", columns: "dict[str, str]") -> None:
+        self.file = file
+        self.columns = columns
+
+    def chunks(self) -> "Iterator[Part]":
+        """{field id: column} of some rows at a time, in order. Raises InputError."""
+        for part in self.file.parts(list(self.columns.values())):
+            yield {field: part[column] for field, column in self.columns.items()}
+
+
+class CsvFile:
+    """Comma-separated UTF-8 text with a header."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = os.path.basename(path)
+
+    def header(self) -> "list[str]":
+        """The column names."""
+        for row in self._rows():
+            return [cell.strip() for cell in row]
+        raise InputError(f"{self.name} is empty: it needs a header with the names of the columns")
+
+    def parts(self, columns: "list[str]") -> "Iterator[Part]":
+        """{column: numbers} of some rows at a time; what is no number stays as it is, missing is None."""
+        rows = self._rows()
+        header = [cell.strip() for cell in next(rows)]
+        places = [header.index(column) for column in columns]
+        first, chunk = 1, []
+        for row in rows:
+            chunk.append(row)
+            if len(chunk) == ROWS:
+                yield self._part(columns, places, chunk, first, len(header))
+                first, chunk = first + ROWS, []
+        if chunk:
+            yield self._part(columns, places, chunk, first, len(header))
+
+    def _part(
+        self, columns: "list[str]", places: "list[int]", rows: "list[list[str]]", first: int, width: int
+    ) -> "Part":
+        for number, row in enumerate(rows, first):
+            if len(row) != width:
+                raise InputError(f"{self.name}, row {number}: has {len(row)} columns, the header {width}")
+        return {name: _numbers([row[place] for row in rows]) for name, place in zip(columns, places)}
+
+    def _rows(self) -> "Iterator[list[str]]":
+        """All rows that are not blank, the header first."""
+        number = 0
+        try:
+            with open(self.path, encoding="utf-8-sig", newline="") as file:
+                for row in csv.reader(file, strict=True):
+                    if row:
+                        yield row
+                        number += 1
+        except OSError as error:
+            raise InputError(f"cannot read {self.path}: {error.strerror}") from None
+        except UnicodeError:
+            raise InputError(f"{self.path} is not UTF-8 text") from None
+        except csv.Error:
+            raise InputError(f"{self.name}, row {number}: not CSV") from None
+
+
+class ParquetFile:
+    """A Parquet file; needs pyarrow. Raises MissingExtraError without it."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ModuleNotFoundError:
+            raise MissingExtraError("tables", "pyarrow") from None
+        self.name = os.path.basename(path)
+        try:
+            self._file = pyarrow.parquet.ParquetFile(path)
+        except pyarrow.ArrowInvalid:
+            raise InputError(f"{path} is not a Parquet file") from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or 'not a Parquet file'}") from None
+
+    def header(self) -> "list[str]":
+        """The column names."""
+        return list(self._file.schema_arrow.names)
+
+    def parts(self, columns: "list[str]") -> "Iterator[Part]":
+        """{column: NumPy array of floats} of some rows at a time; missing is NaN."""
+        import pyarrow
+
+        kinds = pyarrow.types
+        for column in columns:
+            kind = self._file.schema_arrow.field(column).type
+            if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
+                raise InputError(f"{self.name}: column {column} must hold numbers, not {kind}")
+        try:
+            for batch in self._file.iter_batches(ROWS, columns=columns):
+                floats = {name: batch[name].cast(pyarrow.float64(), safe=False) for name in columns}
+                yield {name: floats[name].to_numpy(zero_copy_only=False) for name in columns}
+        except (pyarrow.ArrowInvalid, OSError):
+            raise InputError(f"{self.name} is damaged") from None
+
+
+if TYPE_CHECKING:
+    File = Union[CsvFile, ParquetFile]
+
+
+def _columns_of(study: "Study", question: "Question") -> "dict[str, str]":
+    assert question.response is not None
+    prefix = f"{question.id}." if len(study.questions) > 1 else ""
+    return {field.id: prefix + field.id for field in (*question.features, question.response)}
+
+
+def _numbers(texts: "list[str]") -> "list[Any]":
+    try:
+        # Python reads 1_000 as a number; a table's 1_000 is a slip.
+        if "_" not in "".join(texts):
+            return [float(text) for text in texts]
+    except ValueError:
+        pass
+    return [_number(text) for text in texts]
+
+
+def _number(text: str) -> "Optional[float | str]":
+    try:
+        return text if "_" in text else float(text)
+    except ValueError:
+        return None if text.strip().lower() in NO_VALUE else text
