@@ -21,8 +21,8 @@ from collector.reports.rules import Rules
 from collector.views.binary import plain_batch
 from collector.views.cbor import parse_cbor
 from collector.views.inflating import inflate
+from ldp_client.documents.errors import DocumentError
 from schemas import Report
-from schemas.errors import DocumentError
 from tests.collector.cbor_writing import binary_document, dump_cbor
 from tests.collector.conftest import Harness, build_report, build_study
 from tests.collector.contract import run_cases

@@ -17,8 +17,8 @@ from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, settings_with
 from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
-from schemas.errors import InputError
 
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 

@@ -33,8 +33,8 @@ from collector.storage.upkeep import Upkeep
 from collector.studies.current import CurrentStudies
 from collector.studies.signed import load_keys
 from ldp_client.core.public_keys import PublicKey
+from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
-from schemas.errors import InputError, StudyError
 
 EXTENSION = "ldpkit"
 # Of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.

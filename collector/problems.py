@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from flask import Response
 
-from schemas.errors import LdpkitError
+from ldp_client.documents.errors import LdpkitError
 
 TYPE_PREFIX = "urn:ldpkit:problem:"
 MEDIA_TYPE = "application/problem+json"

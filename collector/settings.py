@@ -12,8 +12,8 @@ from typing import Any
 
 import tomllib
 
+from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import read_bytes
-from schemas.errors import InputError
 
 PREFIX = "LDPKIT_"
 _PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))

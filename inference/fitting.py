@@ -26,9 +26,9 @@ from inference.results.posterior import Posterior
 from inference.sampling import CHAINS, KEPT, PriorDraws, Sampled, sample
 from inference.sampling.laplace import approximate
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Report, Study
-from schemas.errors import InputError, SummaryError
 from summaries import QuestionSummary, Summary, check_study, only_reports, summarize
 
 Progress = Callable[[str], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.sampling import KEPT, LENGTH
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 # Of each chain. Beyond it, thousands of shares do not fit into memory.
 MOST_DRAWS = 20_000

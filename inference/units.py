@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp_client.documents.study import Field
 from schemas import Question
-from schemas.study import Field
 
 
 class Units(NamedTuple):

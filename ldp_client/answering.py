@@ -1,17 +1,17 @@
 """From one set of answers to one report."""
 
 from ldp_client.core.randomness import read, uniform_below, urandom
+from ldp_client.documents.errors import AnswerError, RefusedError
+from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
-from schemas.errors import AnswerError, RefusedError
-from schemas.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
+    from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Study
 
 
 def quantise_answers(

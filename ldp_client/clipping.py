@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from schemas.study import Question, Study
+    from ldp_client.documents.study import Question, Study
 
 # What adding squares of floats may lose, so that a record of exactly the norm is not counted.
 ROUNDING = 1e-9

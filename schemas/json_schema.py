@@ -3,9 +3,9 @@
 import json
 import os
 
-from schemas.report import REPORT
-from schemas.signed import SIGNED_STUDY
-from schemas.study_shape import STUDY
+from ldp_client.documents.report import REPORT
+from ldp_client.documents.signed import SIGNED_STUDY
+from ldp_client.documents.study_shape import STUDY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError, ReportError
+from ldp_client.documents.export_end import is_end_line
 from schemas import Report, Study
-from schemas.errors import InputError, ReportError
-from schemas.export_end import is_end_line
 from summaries import Summary, check_report, check_study, summarize
 
 SHOWN = 3

@@ -9,8 +9,8 @@ from os import PathLike
 import numpy as np
 
 from ldp_client import Mechanism, mechanism_for
+from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
-from schemas.errors import InputError, ReportError
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp_client import Mechanism, mechanism_for
+from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.errors import SummaryError
+from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, Record
 from schemas import Question, Study
-from schemas.canonical import canonical_json, parse_json
-from schemas.errors import SummaryError
-from schemas.fields import Constant, Hex, Identifier, Integer, Record
 from summaries.noise_tails import possible_tails, tails
 from summaries.reductions import REDUCTIONS
 

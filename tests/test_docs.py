@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from ldp_client.cli import build_parser
+from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS
+from ldp_client.documents.study_shape import STUDY
 from ldp_client.mechanisms import mechanism_for
 from schemas import Report, Study
-from schemas.catalogue import ASKS, MECHANISMS, MODELS
-from schemas.study_shape import STUDY
 from tests import studies
 
 ROOT = Path(__file__).parent.parent

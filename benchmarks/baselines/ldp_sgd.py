@@ -17,7 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
-from schemas.rational import Rational
+from ldp_client.documents.rational import Rational
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.collector_load.bodies import load_study
 from collector.storage.database import Database
 from collector.storage.migrating import make
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOKEN = "token-of-the-benchmark"

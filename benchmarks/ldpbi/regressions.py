@@ -14,7 +14,7 @@ from benchmarks.ldpbi.showing import COLOURS
 from benchmarks.ldpbi.surveys import DELTA, record_study, record_summary
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
-from schemas.rational import Rational
+from ldp_client.documents.rational import Rational
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from collector.reports.paging import Export
 from collector.storage.packing import PackedReport
-from schemas.export_end import end_line
+from ldp_client.documents.export_end import end_line
 
 
 class Format(NamedTuple):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from collector.settings import FILE_NAME, Settings, settings_with
 from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import read_bytes
 from ldp_client.words.text import counted
-from schemas.errors import InputError
 
 if TYPE_CHECKING:
     from collector.storage.database import Database

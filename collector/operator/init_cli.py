@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from collector.settings import FILE_NAME, Settings
+from ldp_client.documents.errors import InputError
 from ldp_client.files.writing import write_new
-from schemas.errors import InputError
 
 DATABASE_NAME = "ldpkit.sqlite3"
 TOKEN_BYTES = 32

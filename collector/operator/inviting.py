@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from collector.storage import queries
 from collector.storage.invitations import add_invitations, lift_invitations
 from collector.storage.keys import hash_key
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 
 INVITATION_BYTES = 16
 MOST_AT_ONCE = 1_000_000

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from collector.settings import TOKEN_VARIABLE, Settings, settings_with
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 LOWEST_PRIORITY = 19
 STOP_SECONDS = 10.0

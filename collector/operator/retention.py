@@ -12,7 +12,7 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.invitations import lift_invitations
 from collector.studies import publishing
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 # Few enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000

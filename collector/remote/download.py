@@ -12,11 +12,11 @@ from urllib.parse import quote, urlsplit
 
 from collector.remote.refusals import refusal
 from ldp_client.device.exchange import MOST_CHARACTERS, opener_for
+from ldp_client.documents.errors import DocumentError, InputError, TransferError
+from ldp_client.documents.export_end import FORMAT as END_FORMAT
+from ldp_client.documents.export_end import end_line
+from ldp_client.documents.fields import printable
 from schemas import Report
-from schemas.errors import DocumentError, InputError, TransferError
-from schemas.export_end import FORMAT as END_FORMAT
-from schemas.export_end import end_line
-from schemas.fields import printable
 
 TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 5

@@ -11,9 +11,9 @@ from typing import Any
 
 from collector.remote.refusals import refusal
 from ldp_client.device.exchange import MOST_CHARACTERS, opener_for
-from schemas.canonical import parse_json
-from schemas.errors import DocumentError, TransferError
-from schemas.fields import printable
+from ldp_client.documents.canonical import parse_json
+from ldp_client.documents.errors import DocumentError, TransferError
+from ldp_client.documents.fields import printable
 
 # A node expands 100,000 shares of 10,000 numbers in well under a minute.
 TIMEOUT_SECONDS = 600.0

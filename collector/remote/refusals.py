@@ -6,8 +6,8 @@ import json
 import urllib.error
 
 from ldp_client.device.exchange import MOST_CHARACTERS
-from schemas.errors import TransferError
-from schemas.fields import printable
+from ldp_client.documents.errors import TransferError
+from ldp_client.documents.fields import printable
 
 MAX_PROBLEM_BYTES = 1 << 16
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)

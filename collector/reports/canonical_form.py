@@ -15,9 +15,9 @@ from struct import Struct
 from typing import Protocol
 
 from collector.storage.packing import Layout, PackedReport
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.report import ID_BYTES
 from schemas import Report, Study
-from schemas.errors import ReportError
-from schemas.report import ID_BYTES
 
 BATCH_HEAD = b'{"reports":['
 BATCH_TAIL = b"]}"

@@ -29,8 +29,8 @@ from collector.storage.keys import hash_key
 from collector.storage.packing import PackedReport
 from collector.studies.publishing import unknown_study
 from collector.views.handling import problem_of
+from ldp_client.documents.errors import InputError, LdpkitError, ReportError
 from schemas import Report
-from schemas.errors import InputError, LdpkitError, ReportError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -10,8 +10,8 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.packing import Layout, PackedReport, layout_of
 from ldp_client import Mechanism, mechanism_for
+from ldp_client.documents.errors import LdpkitError, ReportError
 from schemas import Report, Study
-from schemas.errors import LdpkitError, ReportError
 
 
 class UnknownVersionError(LdpkitError):

@@ -14,11 +14,11 @@ from collector.remote.nodes import NodeClient
 from collector.secure_sum.drawing import NONCE_BYTES, Drawing
 from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.transcript import NodeSum, Transcript
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.errors import DocumentError, InputError, TransferError
+from ldp_client.documents.fields import Hex, Integer, Record
+from ldp_client.documents.route import Route
 from schemas import Study
-from schemas.canonical import canonical_json
-from schemas.errors import DocumentError, InputError, TransferError
-from schemas.fields import Hex, Integer, Record
-from schemas.route import Route
 from summaries import Summary
 
 Progress = Callable[[str], None]

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from collector.storage.models import DrawingRow, SecureSumRow
 from collector.storage.queries import REPORTS
-from schemas.report import ID_BYTES
+from ldp_client.documents.report import ID_BYTES
 
 SECURE_SUMS = cast(Table, SecureSumRow.__table__)
 DRAWINGS = cast(Table, DrawingRow.__table__)

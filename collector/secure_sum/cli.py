@@ -8,9 +8,9 @@ import sys
 
 from collector.settings import TOKEN_VARIABLE
 from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.files.studies import load_study, read_bytes
 from schemas import Study
-from schemas.errors import InputError, SummaryError
 
 
 def add_secure_sum(parser: argparse.ArgumentParser) -> None:

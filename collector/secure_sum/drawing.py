@@ -15,11 +15,11 @@ from heapq import nsmallest
 from typing import Any
 
 from collector.secure_sum.statements import Statement, set_digest, split_ids
+from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.errors import StatementError
+from ldp_client.documents.fields import Constant, Hex, ListOf, Record
+from ldp_client.documents.report import ID_BYTES
 from schemas import Study
-from schemas.canonical import canonical_json, parse_json
-from schemas.errors import StatementError
-from schemas.fields import Constant, Hex, ListOf, Record
-from schemas.report import ID_BYTES
 
 FORMAT = "ldpkit.drawing/1"
 # Two purposes never share a hash.

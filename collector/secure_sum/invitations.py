@@ -7,10 +7,10 @@ import secrets
 
 from collector.operator.inviting import INVITATION_BYTES, MOST_AT_ONCE
 from collector.storage.keys import hash_key
+from ldp_client.documents.errors import InputError
 from ldp_client.files.writing import write_new
 from ldp_client.secure_sum.messages import node_invitation
 from schemas import Study
-from schemas.errors import InputError
 
 
 def node_hashes(words: list[str], node: int) -> list[bytes]:

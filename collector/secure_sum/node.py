@@ -35,10 +35,10 @@ from collector.storage.invitations import demand_invitations
 from collector.storage.packing import PackedReport
 from collector.studies import publishing
 from collector.studies.publishing import unknown_study
+from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.errors import StatementError, StudyError
 from ldp_client.secure_sum.sealing import OVERHEAD_BYTES
 from schemas import Study
-from schemas.canonical import canonical_json, parse_json
-from schemas.errors import StatementError, StudyError
 
 # Rows that are read at once: so many, but not more bytes than these.
 MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24

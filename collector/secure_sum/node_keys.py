@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import read_bytes
 from ldp_client.files.writing import write_new
-from schemas.errors import InputError
 
 FORMAT = "ldpkit.node-key/1"
 

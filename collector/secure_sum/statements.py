@@ -11,11 +11,11 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from schemas.canonical import canonical_json
-from schemas.errors import StatementError
-from schemas.fields import Constant, Hex, Identifier, Integer, OneOf, Record, Text
-from schemas.report import ID_BYTES
-from schemas.route import MOST_CLIENTS
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.errors import StatementError
+from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, OneOf, Record, Text
+from ldp_client.documents.report import ID_BYTES
+from ldp_client.documents.route import MOST_CLIENTS
 
 FORMAT = "ldpkit.node-statement/1"
 NO_TOTAL = "0" * 64

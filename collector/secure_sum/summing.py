@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms.summed import WORD_BYTES
 from ldp_client.secure_sum.expansion import NONCE, SEED_BYTES, expand
 from ldp_client.secure_sum.sealing import OVERHEAD_BYTES, context, suite
 from schemas import Study
-from schemas.errors import ReportError
 
 Words = NDArray[np.uint64]
 

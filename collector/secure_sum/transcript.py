@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, set_digest
 from ldp_client import mechanism_for
+from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.errors import StatementError, SummaryError
+from ldp_client.documents.fields import Constant, Hex, Identifier, ListOf, Record
 from schemas import Study
-from schemas.canonical import canonical_json, parse_json
-from schemas.errors import StatementError, SummaryError
-from schemas.fields import Constant, Hex, Identifier, ListOf, Record
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 

@@ -19,7 +19,7 @@ from collector.problems import MEDIA_TYPE, TYPE_PREFIX
 from collector.serving.place import Place, base_url, listen, shared_metrics
 from collector.settings import Settings
 from collector.views.handling import log_seldom
-from schemas.canonical import canonical_json
+from ldp_client.documents.canonical import canonical_json
 
 GRACE_SECONDS = 30
 KEEP_ALIVE_SECONDS = 5

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from collector.settings import METRICS_FOLDER
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 BACKLOG = 2048
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from collector.storage.database import OWNER_ONLY, Database, one_line
 from collector.storage.migrating import check
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 # What a dump brings into order: tables, and their keys.
 ORDERED = {"reports": "study, id", "invitations": "study, hash", "spent_invitations": "study, tag"}

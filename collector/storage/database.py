@@ -19,8 +19,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from collector.room import Room
+from ldp_client.documents.errors import InputError
 from ldp_client.files.writing import write_new
-from schemas.errors import InputError
 
 T = TypeVar("T")
 WRITES = "ldpkit_writes"

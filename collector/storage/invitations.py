@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from collector.storage.models import InvitationRow, SpentInvitationRow
 from collector.storage.queries import IDS_PER_STATEMENT, STUDIES, insert_new
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 INVITATIONS = cast(Table, InvitationRow.__table__)
 SPENT = cast(Table, SpentInvitationRow.__table__)

@@ -11,8 +11,8 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from collector.storage.models import KeyRow
-from schemas.errors import DocumentError, InputError
-from schemas.fields import Identifier
+from ldp_client.documents.errors import DocumentError, InputError
+from ldp_client.documents.fields import Identifier
 
 KEY_BYTES = 32
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from collector.storage.database import Database, one_line
 from collector.storage.models import REVISION
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 SCRIPTS = "collector.storage:migrations"
 # Any number that no other program on the same PostgreSQL database takes.

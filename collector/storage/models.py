@@ -56,7 +56,7 @@ class DocumentRow(Base):
 
 
 class SignatureRow(Base):
-    """Who signed a version: see schemas/signed.py."""
+    """Who signed a version: see ldp_client/documents/signed.py."""
 
     __tablename__ = "signatures"
     __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)

@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 
 from collector.storage.models import REVISION, CollectorRow, DocumentRow, ReportRow, SignatureRow, StudyRow
 from collector.storage.packing import PackedReport
-from schemas.signed import MOST_SIGNATURES, Signature
+from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 
 SIGNATURES = cast(Table, SignatureRow.__table__)
 STUDIES = cast(Table, StudyRow.__table__)

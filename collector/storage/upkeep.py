@@ -17,7 +17,7 @@ from collector.storage import queries
 from collector.storage.database import Database, one_line
 from collector.storage.invitations import settle_invitations
 from collector.storage.models import UpkeepRow
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 LOGGER = logging.getLogger("collector")
 # A row's place in a PostgreSQL table, and the transaction that wrote it, tell when it came.

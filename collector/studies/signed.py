@@ -14,9 +14,9 @@ from collector.storage import queries
 from collector.studies.publishing import publish, unknown_study
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.signatures import verify_study
+from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.signed import FORMAT, Signature, SignedStudy
 from schemas import Study
-from schemas.errors import InputError, RefusedError
-from schemas.signed import FORMAT, Signature, SignedStudy
 
 PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
 

@@ -17,9 +17,9 @@ from collector.problems import (
     ProblemError,
 )
 from collector.storage.keys import Role
-from schemas.errors import ReportError
-from schemas.fields import Hex
-from schemas.report import SECRET_BYTES, report_id_of
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.fields import Hex
+from ldp_client.documents.report import SECRET_BYTES, report_id_of
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from collector.problems import BATCH_INVALID, BATCH_WRONG, BODY_TOO_LARGE, Probl
 from collector.reports import intake
 from collector.storage.packing import PackedReport
 from collector.views.handling import problem_of
+from ldp_client.documents.errors import ReportError
 from schemas import Report
-from schemas.errors import ReportError
 
 if TYPE_CHECKING:
     from collector.context import Collector

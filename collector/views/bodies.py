@@ -18,8 +18,8 @@ from collector.problems import (
 )
 from collector.views.cbor import TooManyValuesError, parse_cbor
 from collector.views.inflating import IDENTITY, inflate, inflated_limit
-from schemas.canonical import parse_json
-from schemas.errors import DocumentError
+from ldp_client.documents.canonical import parse_json
+from ldp_client.documents.errors import DocumentError
 
 JSON = "application/json"
 CBOR = "application/cbor"

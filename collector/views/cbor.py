@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.errors import DocumentError
+from ldp_client.documents.errors import DocumentError
 
 MAX_DEPTH = 8
 _SIZES = {24: 1, 25: 2, 26: 4, 27: 8}

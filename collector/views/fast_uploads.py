@@ -18,7 +18,7 @@ from collector.reports.canonical_form import digest_of
 from collector.storage.packing import PackedReport
 from collector.views import batches
 from collector.views.handling import problem_of
-from schemas.report import MAX_BYTES
+from ldp_client.documents.report import MAX_BYTES
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

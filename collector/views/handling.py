@@ -35,7 +35,7 @@ from collector.problems import (
 )
 from collector.storage.database import is_disk_full, one_line
 from collector.storage.queries import OtherReleaseError
-from schemas.errors import ReportError, StatementError, StudyError
+from ldp_client.documents.errors import ReportError, StatementError, StudyError
 
 LOGGER = logging.getLogger("collector")
 REST_SECONDS = 60.0

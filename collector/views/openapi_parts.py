@@ -13,10 +13,10 @@ from collector.reports.intake import INVITATION
 from collector.secure_sum.statements import STATEMENT
 from collector.views.auth import SECRET, WITHDRAWAL
 from collector.views.batches import MOST_REPORTS
-from schemas.fields import Day, Hex, Identifier, Integer
-from schemas.report import ID_BYTES, REPORT
-from schemas.signed import SIGNED_STUDY
-from schemas.study_shape import STUDY
+from ldp_client.documents.fields import Day, Hex, Identifier, Integer
+from ldp_client.documents.report import ID_BYTES, REPORT
+from ldp_client.documents.signed import SIGNED_STUDY
+from ldp_client.documents.study_shape import STUDY
 from summaries.summary import FORMAT as SUMMARY_FORMAT
 
 JSON = "application/json"

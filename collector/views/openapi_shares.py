@@ -19,7 +19,7 @@ from collector.views.openapi_parts import (
     object_of,
     reference,
 )
-from schemas.fields import Hex
+from ldp_client.documents.fields import Hex
 
 BINARY = "application/octet-stream"
 BYTES = {BINARY: {"type": "string"}}

@@ -10,9 +10,9 @@ from flask import request
 
 from collector.problems import PARAMETER_INVALID, ProblemError
 from collector.studies.publishing import unknown_study
-from schemas.errors import ReportError
-from schemas.fields import Hex
-from schemas.report import ID_BYTES
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.fields import Hex
+from ldp_client.documents.report import ID_BYTES
 
 LARGEST_WHOLE = 10**6
 REPORT_ID = Hex(2 * ID_BYTES)

@@ -13,9 +13,9 @@ from collector.views.binary import plain_batch, plain_report
 from collector.views.bodies import CBOR, body_form, opened_body, parse_reports
 from collector.views.parameters import report_id_bytes
 from collector.views.refusing import refuse_upload
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.report import MAX_BYTES
 from schemas import Report
-from schemas.errors import ReportError
-from schemas.report import MAX_BYTES
 
 reports = Blueprint("reports", __name__, url_prefix="/v1/studies/<study_id>/reports")
 reports.register_error_handler(Exception, refuse_upload)

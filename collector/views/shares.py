@@ -17,8 +17,8 @@ from collector.views.auth import proves_withdrawal, requires
 from collector.views.bodies import body_bytes, json_body, operators_json
 from collector.views.parameters import report_id_bytes
 from collector.views.refusing import refuse_upload
-from schemas.errors import StatementError
-from schemas.fields import Hex, Record
+from ldp_client.documents.errors import StatementError
+from ldp_client.documents.fields import Hex, Record
 
 shares = Blueprint("shares", __name__, url_prefix="/v1/studies/<study_id>")
 shares.register_error_handler(Exception, refuse_upload)

@@ -16,12 +16,12 @@ from collector.studies.signed import fetch_signed, is_signed, publish_signed, si
 from collector.views.auth import holds, no_key, requires
 from collector.views.bodies import json_and_bytes
 from collector.views.parameters import whole_parameter
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.report import MAX_BYTES as MAX_REPORT_BYTES
+from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
+from ldp_client.documents.signed import SignedStudy
+from ldp_client.documents.study import MAX_BYTES
 from schemas import Study
-from schemas.errors import StudyError
-from schemas.report import MAX_BYTES as MAX_REPORT_BYTES
-from schemas.signed import MAX_BYTES as MAX_SIGNED_BYTES
-from schemas.signed import SignedStudy
-from schemas.study import MAX_BYTES
 
 studies = Blueprint("studies", __name__, url_prefix="/v1/studies")
 CACHE_CONTROL = "public, max-age=60"

@@ -9,8 +9,8 @@ from typing import Any
 
 from ldp_client import Device
 from ldp_client.device.upload import put_report
+from ldp_client.documents.errors import TransferError
 from schemas import Study
-from schemas.errors import TransferError
 
 # Devices wait for their disk and the network most of the time.
 AT_ONCE = 8

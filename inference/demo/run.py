@@ -16,9 +16,9 @@ from inference.models.raw import raw_model_for
 from inference.results.folder import OWN_FILES, save_report, whole_folder
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import TransferError
 from ldp_client.files.writing import replacing
 from schemas import Study
-from schemas.errors import TransferError
 from summaries.reading import summarize_files
 
 Progress = Callable[[str], None]

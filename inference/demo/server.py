@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ldp_client.documents.errors import TransferError
 from schemas import Study
-from schemas.errors import TransferError
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 
 OCCUPATIONS = (
     "student",

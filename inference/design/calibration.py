@@ -22,8 +22,8 @@ from inference.models.base import Model
 from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
 from schemas import Question
-from schemas.errors import InputError
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
+from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import chosen_questions, load_study
-from schemas.errors import InputError
 
 if TYPE_CHECKING:
     from inference.design.calibration import Calibration

@@ -21,8 +21,8 @@ from inference.limits import check_devices, check_seed
 from inference.models import model_for
 from inference.results.diagnostics import listed
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
 from schemas import Question, Study
-from schemas.errors import InputError
 from summaries import check_study
 
 Progress = Callable[[str], None]

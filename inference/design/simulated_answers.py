@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from inference.models.base import Draws
 from inference.units import RecordUnits, fields_of, number_units
+from ldp_client.documents.errors import InputError
 from schemas import Question
-from schemas.errors import InputError
 
 Vector = NDArray[np.float64]
 

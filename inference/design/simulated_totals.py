@@ -16,12 +16,12 @@ from ldp_client import Mechanism
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.quantise import UNIT
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.route import FEWEST_NOISY
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
-from schemas.errors import InputError
-from schemas.route import FEWEST_NOISY
 
 Vector = NDArray[np.float64]
 

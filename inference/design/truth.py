@@ -7,10 +7,10 @@ from math import isfinite
 
 from inference.design.simulated_answers import Truth
 from inference.results.diagnostics import listed
+from ldp_client.documents.catalogue import MODELS
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.priors import EACH_POSITIVE, POSITIVE, SHARE
 from schemas import Question
-from schemas.catalogue import MODELS
-from schemas.errors import InputError
-from schemas.priors import EACH_POSITIVE, POSITIVE, SHARE
 
 
 def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> Truth:

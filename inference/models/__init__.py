@@ -12,8 +12,8 @@ from inference.models.base import Model
 from inference.models.choice_forms import rows_form
 from inference.models.number_laws import LAWS
 from ldp_client import Mechanism, mechanism_for
+from ldp_client.documents.errors import InputError
 from schemas import Question
-from schemas.errors import InputError
 from summaries import QuestionSummary
 
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]

@@ -18,8 +18,8 @@ from inference.models.holder_notes import clipped_records_notes, small_holders_n
 from inference.models.holder_start import Start, moment_start
 from inference.models.holders import observe, observed, refusal, rows_of
 from inference.models.regression import Scale, draw_sites
+from ldp_client.documents.errors import InputError
 from schemas import Question
-from schemas.errors import InputError
 
 
 def holder_regression(question: Question, statistics: HolderStatistics) -> Model:

@@ -22,10 +22,10 @@ from inference.models.number_laws import LAWS, Start
 from inference.models.number_ridge import AT_A_BOUND, bound_met, ridge_coordinates
 from inference.units import Units, number_units
 from ldp_client import Mechanism
+from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.laplace import Laplace
 from schemas import Question
-from schemas.errors import InputError
 from summaries import QuestionSummary
 from summaries.reductions.histogram import REACH, histogram_edges
 

@@ -19,9 +19,9 @@ from inference.models.clipping import Moments, clipping_notes, possible_clipping
 from inference.models.feature_shapes import beyond_bounds
 from inference.models.regression import Scale, draw_sites, first_values
 from ldp_client import Mechanism
+from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
 from schemas import Question
-from schemas.errors import InputError
 from summaries import QuestionSummary
 from summaries.reductions.records import record_moments, record_rows
 

@@ -1,7 +1,7 @@
 """The default priors (after LDPBI section 8) and those that a study states, in the question's own units.
 
 To add a model: its function here, under the model's name in DEFAULTS; the parameters that a study may
-state stand in schemas/catalogue.py.
+state stand in ldp_client/documents/catalogue.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The distributions that priors may have: from what a document states to NumPyro, and between units.
 
 A `Stated` is a prior as a document gives it, {"distribution": name, parameter: value …}, with numbers
-(or arrays of them) for decimals; schemas/priors.py says what the names mean.
+(or arrays of them) for decimals; ldp_client/documents/priors.py says what the names mean.
 """
 
 from __future__ import annotations

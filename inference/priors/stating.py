@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
+from ldp_client.documents.catalogue import MODELS
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.priors import check_prior, given_priors
 from schemas import Question
-from schemas.catalogue import MODELS
-from schemas.errors import StudyError
-from schemas.priors import check_prior, given_priors
 
 
 def with_priors(question: Question, priors: Mapping[str, Any]) -> Question:

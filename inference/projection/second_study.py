@@ -16,11 +16,11 @@ from inference.projection.rounds import FirstRound, Rows, first_rounds
 from inference.projection.thresholds import Thresholds, expected_error, find_thresholds
 from inference.units import field_units, fields_of
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.study import Field
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
-from schemas.errors import InputError
-from schemas.study import Field
 
 # Of decimals that are written down; never above the exact value.
 PLACES = 12

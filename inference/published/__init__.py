@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
     from inference.published.base import Method

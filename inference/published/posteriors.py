@@ -14,8 +14,8 @@ from inference.published import method_named
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior, default_prior
 from inference.results.posterior import Posterior
+from ldp_client.documents.errors import InputError
 from schemas import Question, Study
-from schemas.errors import InputError
 
 Values = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from inference.results.page import render_page
 from inference.results.pictures import pictures_of
 from inference.results.plots import Draws
 from inference.results.posterior import RESULT, Posterior, save_posteriors
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 
 PAGE = "report.html"
 OWN_FILES = (RESULT, PAGE, "*.nc", "*.png")

@@ -18,9 +18,9 @@ from xarray import DataTree
 from inference.results.diagnostics import Diagnostics, is_fixed
 from inference.results.predictive import Predictive
 from inference.results.verdict import Verdict
+from ldp_client.documents.errors import InputError
 from ldp_client.files.writing import replacing
 from ldp_client.words.text import counted
-from schemas.errors import InputError
 
 RESULT = "posterior.json"
 # A file of very many variables takes minutes to write.

@@ -19,7 +19,7 @@ from inference.sampling.importance import resample, weigh
 from inference.sampling.mode import find_mode
 from inference.sampling.nuts import CHAINS, KEPT, Sampled
 from inference.sampling.space import Arrays, Space, as_arrays, space_of
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 Vector = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
+    from ldp_client.documents.study import Question
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Question
 
     Answers = dict[str, Any]
 

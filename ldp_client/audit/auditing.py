@@ -13,8 +13,8 @@ from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answ
 from ldp_client.audit.stages import stages_of
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Batch, Pair
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms import mechanism_for
-from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ldp_client.audit.events import Found
     from ldp_client.audit.stages import Stage
     from ldp_client.audit.timing import Clock
+    from ldp_client.documents.study import Question, Study
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Question, Study
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.
 FALSE_ALARM = 1e-6

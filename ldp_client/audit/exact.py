@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from ldp_client.audit.stages import Stage
     from ldp_client.audit.views import Pair
+    from ldp_client.documents.rational import Rational
+    from ldp_client.documents.study import Question
     from ldp_client.mechanisms import Mechanism
-    from schemas.rational import Rational
-    from schemas.study import Question
 
 
 # Decimal's exp and ln are correctly rounded: an arithmetic of its own, beside core/integers.py.

@@ -9,15 +9,15 @@ from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
 from ldp_client.audit.timing import slower
 from ldp_client.audit.views import Batch
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
 PORT = Path(__file__).parent.parent / "js" / "index.js"
 PROGRAM = Path(__file__).parent / "javascript.mjs"

@@ -8,7 +8,7 @@ from math import sqrt
 
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
-from schemas.errors import ReportError
+from ldp_client.documents.errors import ReportError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

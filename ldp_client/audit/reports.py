@@ -12,9 +12,9 @@ from ldp_client.audit.findings import Check
 from ldp_client.audit.noise import SIZE_LIMIT, correlation
 from ldp_client.audit.views import Batch
 from ldp_client.core.randomness import uniform_below, urandom
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.memoized import Remembering
-from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from schemas.report import Report
-    from schemas.study import Question, Study
+    from ldp_client.documents.report import Report
+    from ldp_client.documents.study import Question, Study
 
     Perturb = Callable[..., list[bytes]]
     Mechanisms = dict[str, Any]

@@ -10,21 +10,21 @@ from copy import copy
 from ldp_client.audit.answers import answers_for
 from ldp_client.core.calibration import log_ratio
 from ldp_client.core.strips import NOISE_REACH
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.unary import UnaryMechanism
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
+    from ldp_client.documents.rational import Rational
+    from ldp_client.documents.study import Question
     from ldp_client.mechanisms import Mechanism
-    from schemas.rational import Rational
-    from schemas.study import Question
 
 
 def is_unary(mechanism: "Mechanism") -> bool:

@@ -5,9 +5,9 @@ import numpy as np
 from ldp_client.bulk.masks import without_mask
 from ldp_client.clipping import ROUNDING, is_clipped
 from ldp_client.core.quantise import INFINITE, MISSING, UNIT
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ldp_client.documents.rational import Rational
     from ldp_client.mechanisms import Mechanism
-    from schemas.rational import Rational
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]

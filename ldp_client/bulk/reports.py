@@ -4,7 +4,7 @@ from ldp_client.answering import padding_of, refuse_route
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.bulk.randomness import below
 from ldp_client.core.randomness import read
-from schemas.report import SECRET_BYTES, Report, report_id_of
+from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
+    from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Study
 
 
 def reports_of(

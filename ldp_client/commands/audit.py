@@ -6,15 +6,15 @@ from time import process_time_ns
 
 from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
+from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import chosen_questions
 from ldp_client.files.writing import replacing
-from schemas.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
 FAILED = 1
 FEWEST_SAMPLES = 1000

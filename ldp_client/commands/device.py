@@ -5,15 +5,15 @@ import os
 import sys
 
 from ldp_client.commands.parsers import add_command, visible
+from ldp_client.documents.errors import AlreadyAnsweredError, InputError
 from ldp_client.words.text import counted
-from schemas.errors import AlreadyAnsweredError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.device.device import Device
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
 
 def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

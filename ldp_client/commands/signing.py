@@ -4,9 +4,9 @@ import argparse
 import os
 
 from ldp_client.commands.parsers import add_command
+from ldp_client.documents.signed import ED25519, RSA
 from ldp_client.files.studies import load_study, read_bytes
 from ldp_client.files.writing import replacing, write_new
-from schemas.signed import ED25519, RSA
 
 
 def add_signing(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -1,7 +1,7 @@
 """From a study's decimals to the integers that decide what is released. Every rounding is towards privacy."""
 
 from ldp_client.core.integers import ceil_div, exp_bounds, log_upper, normal_cdf_bounds
-from schemas.rational import Rational
+from ldp_client.documents.rational import Rational
 
 # The Laplace scale and the Gaussian standard deviation are 2**NOISE_BITS grid units, in every study.
 NOISE_BITS = 20

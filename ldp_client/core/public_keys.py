@@ -8,9 +8,9 @@ modulus of 3072 bits and exponent 65537 (RFC 8017). A weaker key or exponent can
 import hashlib
 from binascii import hexlify, unhexlify
 
-from schemas.errors import DocumentError, InputError
-from schemas.fields import Base64
-from schemas.signed import ED25519, RSA
+from ldp_client.documents.errors import DocumentError, InputError
+from ldp_client.documents.fields import Base64
+from ldp_client.documents.signed import ED25519, RSA
 
 BEGIN, END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
 RSA_BITS = 3072

@@ -6,13 +6,13 @@ no place on the grid is that of an answer which nobody gave.
 """
 
 from ldp_client.core.integers import isqrt
-from schemas.errors import AnswerError
+from ldp_client.documents.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Union
 
-    from schemas.rational import Rational
+    from ldp_client.documents.rational import Rational
 
     Bounds = Union[tuple[Rational, Rational], tuple[float, float]]
 

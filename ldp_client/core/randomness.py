@@ -13,7 +13,7 @@ They find a source that is broken or stuck, not one that can be predicted: no te
 
 import os
 
-from schemas.errors import RandomnessError
+from ldp_client.documents.errors import RandomnessError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from ldp_client.device.signatures import verify_study
 from ldp_client.device.spending import refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.terms import terms_of
 from ldp_client.device.withdrawal import withdraw
-from schemas.errors import InputError
-from schemas.signed import SignedStudy
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.signed import SignedStudy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from ldp_client.device.sending import Flushed
     from ldp_client.device.terms import Terms
+    from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Study
 
 
 class Device:

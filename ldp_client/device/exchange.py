@@ -13,8 +13,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import SHUT_RDWR
 from urllib.parse import urljoin, urlsplit
 
-from schemas.errors import TransferError
-from schemas.fields import printable
+from ldp_client.documents.errors import TransferError
+from ldp_client.documents.fields import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

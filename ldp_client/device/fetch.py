@@ -5,11 +5,11 @@ import urllib.request
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
 from ldp_client.device.terms import read_new
 from ldp_client.device.upload import identity_of
-from schemas.errors import InputError, TransferError
-from schemas.fields import printable
-from schemas.signed import MAX_BYTES as MAX_SIGNED_BYTES
-from schemas.signed import SignedStudy
-from schemas.study import MAX_BYTES, Study
+from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.documents.fields import printable
+from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
+from ldp_client.documents.signed import SignedStudy
+from ldp_client.documents.study import MAX_BYTES, Study
 
 STUDIES_PATH = "/v1/studies/"
 

@@ -3,14 +3,14 @@
 import sqlite3
 from datetime import date
 
-from schemas.errors import RefusedError
+from ldp_client.documents.errors import RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ldp_client.core.public_keys import PublicKey
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
 # An older ledger did not keep digests.
 ANY_DIGEST = ""

@@ -32,7 +32,7 @@ from ldp_client.device.locking import (
 )
 from ldp_client.device.outbox import Queued, pending
 from ldp_client.device.spending import Spend
-from schemas.errors import LedgerError
+from ldp_client.documents.errors import LedgerError
 
 LOCK_SECONDS = 10.0
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 
-from schemas.errors import LedgerError
+from ldp_client.documents.errors import LedgerError
 
 LAYOUT = 3
 

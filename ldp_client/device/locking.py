@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from schemas.errors import LedgerError
+from ldp_client.documents.errors import LedgerError
 
 FILE_NAME = "lock.sqlite3"
 LEDGER_NAME = "ledger.sqlite3"

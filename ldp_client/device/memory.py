@@ -8,16 +8,16 @@ and kept in the ledger, and `instantaneous(permanent, random) -> payload`, drawn
 import hashlib
 import sqlite3
 
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
-from schemas.canonical import canonical_json
-from schemas.errors import AlreadyAnsweredError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.device.terms import Terms
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
 WIPED = b""
 # No id of a question has it.

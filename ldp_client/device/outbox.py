@@ -11,12 +11,12 @@ import sqlite3
 import time
 
 from ldp_client.device.ledger_layout import digest_of
-from schemas.errors import LedgerError, RefusedError
+from ldp_client.documents.errors import LedgerError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from schemas.report import Report
-    from schemas.study import Study
+    from ldp_client.documents.report import Report
+    from ldp_client.documents.study import Study
 
 MOST_PENDING = 500
 MOST_BYTES = 1 << 20

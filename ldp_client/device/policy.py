@@ -3,9 +3,9 @@
 from fractions import Fraction
 
 from ldp_client.device.signatures import load_public_key
+from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.rational import Rational
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-from schemas.errors import InputError, RefusedError
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -3,8 +3,8 @@
 from binascii import b2a_base64
 
 from ldp_client.device.outbox import Queued
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.secure_sum.messages import share_messages
-from schemas.canonical import canonical_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

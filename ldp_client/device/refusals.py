@@ -10,8 +10,8 @@ from datetime import date, timedelta
 
 from ldp_client.device.exchange import exchange
 from ldp_client.device.upload import Outcome, identity_of
-from schemas.errors import TransferError
-from schemas.study import MAX_BYTES
+from ldp_client.documents.errors import TransferError
+from ldp_client.documents.study import MAX_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

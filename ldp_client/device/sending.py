@@ -9,7 +9,7 @@ from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.refusals import ask_publisher, judged
 from ldp_client.device.sending_shares import delete_shares, put_shares
 from ldp_client.device.upload import Outcome, delete_report, put_report, with_retries
-from schemas.errors import LdpkitError, LedgerError
+from ldp_client.documents.errors import LdpkitError, LedgerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,15 +1,15 @@
 """Whether a study is signed by a key that the device trusts."""
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-from schemas.errors import InputError, MissingExtraError, RefusedError
-from schemas.signed import RSA
+from ldp_client.documents.errors import InputError, MissingExtraError, RefusedError
+from ldp_client.documents.signed import RSA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from schemas.signed import Signature, SignedStudy
+    from ldp_client.documents.signed import Signature, SignedStudy
 
 
 def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:

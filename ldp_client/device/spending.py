@@ -3,7 +3,7 @@
 import sqlite3
 from fractions import Fraction
 
-from schemas.errors import AlreadyAnsweredError, BudgetError
+from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

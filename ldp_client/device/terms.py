@@ -3,16 +3,16 @@
 from datetime import date, timedelta
 from fractions import Fraction
 
+from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanism_for
-from schemas.errors import RefusedError, StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from schemas.rational import Rational
-    from schemas.study import Question, Study
+    from ldp_client.documents.rational import Rational
+    from ldp_client.documents.study import Question, Study
 
     Document = TypeVar("Document")
 

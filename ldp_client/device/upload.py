@@ -9,8 +9,8 @@ import time
 import urllib.request
 
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
-from schemas.errors import TransferError
-from schemas.fields import LOWER_HEX, printable
+from ldp_client.documents.errors import TransferError
+from ldp_client.documents.fields import LOWER_HEX, printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

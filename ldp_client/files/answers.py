@@ -9,14 +9,14 @@ import os
 from collections.abc import Iterator
 
 from ldp_client.core.quantise import MISSING
-from schemas.canonical import parse_json
-from schemas.errors import AnswerError, DocumentError, InputError
+from ldp_client.documents.canonical import parse_json
+from ldp_client.documents.errors import AnswerError, DocumentError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from schemas.study import Question, Study
+    from ldp_client.documents.study import Question, Study
 
 # What files say where there is no value.
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")

@@ -6,11 +6,11 @@ from itertools import islice
 from ldp_client.answering import quantise_answers, refuse_route, report_of
 from ldp_client.clipping import ClippedCount
 from ldp_client.core.randomness import urandom
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
 from ldp_client.files.writing import replacing
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.memoized import refuse_forgetful
-from schemas.errors import AnswerError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
+    from ldp_client.documents.report import Report
+    from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
-    from schemas.report import Report
-    from schemas.study import Study
 
     Mechanisms = dict[str, Mechanism]
     Quantised = list[tuple[str, Any]]

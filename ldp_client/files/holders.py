@@ -4,16 +4,16 @@ import os
 
 from ldp_client.answering import perturb_answers
 from ldp_client.clipping import ClippedCount, CountedTable
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.tables import table_answers
 from ldp_client.files.writing import replacing
-from schemas.errors import AnswerError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
-    from schemas.study import Study
 
 
 def perturb_table(

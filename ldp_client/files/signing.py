@@ -1,8 +1,8 @@
 """Making keys and signatures. Needs the package `cryptography`; devices only verify."""
 
 from ldp_client.core.public_keys import RSA_BITS, RSA_EXPONENT, PublicKey
-from schemas.errors import InputError, MissingExtraError
-from schemas.signed import ED25519, RSA, Signature, SignedStudy
+from ldp_client.documents.errors import InputError, MissingExtraError
+from ldp_client.documents.signed import ED25519, RSA, Signature, SignedStudy
 
 try:
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Union
 
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
     Private = Union[ed25519.Ed25519PrivateKey, rsa.RSAPrivateKey]
 

@@ -1,18 +1,18 @@
 """Study documents in files, and what commands take from them."""
 
-from schemas.errors import InputError, StudyError
+from ldp_client.documents.errors import InputError, StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from typing import Optional
 
-    from schemas.study import Question, Study
+    from ldp_client.documents.study import Question, Study
 
 
 def load_study(path: str) -> "Study":
     """Read a study document. Raises InputError, which names the file, and the field that is wrong."""
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
     try:
         return Study.from_json(read_bytes(path))

@@ -8,14 +8,14 @@ import csv
 import os
 from collections.abc import Iterator
 
+from ldp_client.documents.errors import InputError, MissingExtraError
 from ldp_client.files.answers import NO_VALUE, check_header
-from schemas.errors import InputError, MissingExtraError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
-    from schemas.study import Question, Study
+    from ldp_client.documents.study import Question, Study
 
     Part = dict[str, Any]
 

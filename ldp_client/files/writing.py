@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-/** The priors that a study may state; devices only check them (schemas/priors.py says what the names mean). */
+/** The priors that a study may state; devices only check them (ldp_client/documents/priors.py says what the names mean). */
 
 import { isBelow } from "./rational.js";
 import { check, decimal, isObject, oneOf, record } from "./shapes.js";

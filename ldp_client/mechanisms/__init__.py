@@ -1,6 +1,6 @@
 """The mechanisms, by the names that studies use.
 
-To add one: a file here, an entry in MECHANISMS and one in schemas/catalogue.py.
+To add one: a file here, an entry in MECHANISMS and one in ldp_client/documents/catalogue.py.
 """
 
 from ldp_client.mechanisms.base import Mechanism, Privacy
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable
 
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 def _of_table(question: "Question") -> Mechanism:

@@ -4,8 +4,8 @@ import struct
 from math import floor, log10
 
 from ldp_client.core.randomness import urandom
-from schemas.errors import ReportError
-from schemas.rational import Rational
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 LARGEST_SIGNED = (1 << 31) - 1

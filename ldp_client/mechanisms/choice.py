@@ -7,16 +7,16 @@ same for every x (METHODS 3.2b). Subclasses say how S is drawn and written.
 import hashlib
 
 from ldp_client.core.calibration import CHOICE_BITS, log_ratio
+from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from schemas.errors import AnswerError, StudyError
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 MOST_DIGITS = 7

@@ -2,14 +2,14 @@
 
 from ldp_client.core.calibration import gaussian_radius
 from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
 from ldp_client.mechanisms.number import NumberMechanism
-from schemas.errors import StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class Gaussian(NumberMechanism):

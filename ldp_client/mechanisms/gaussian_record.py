@@ -10,17 +10,17 @@ from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import clip_norm
 from ldp_client.core.randomness import truth_or_other
 from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
-from schemas.errors import StudyError
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class GaussianRecord(RecordMechanism):

@@ -10,16 +10,16 @@ from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm
 from ldp_client.core.sensitivity import outer_product_sensitivity
 from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
 from ldp_client.mechanisms.record import RecordMechanism
-from schemas.errors import StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 MULTIPLIER_BITS = 60
 

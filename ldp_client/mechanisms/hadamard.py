@@ -9,13 +9,13 @@ one of them, supported by half of that block's columns only. It needs no table a
 from ldp_client.core.calibration import hadamard_blocks, truth_threshold
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.randomness import random_bits, truth_or_other
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class Hadamard(ChoiceMechanism):

@@ -2,15 +2,15 @@
 
 from ldp_client.core.calibration import NOISE_BITS, laplace_levels
 from ldp_client.core.strips import laplace
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.number import NumberMechanism
-from schemas.errors import StudyError
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class Laplace(NumberMechanism):

@@ -9,20 +9,20 @@ from math import exp
 
 from ldp_client.core.calibration import memoized_flip, memoized_truth
 from ldp_client.core.randomness import truth_or_other
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy, rounded_up
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.sue import Sue
 from ldp_client.mechanisms.unary import biased_bits
-from schemas.errors import InputError
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class Memoized(ChoiceMechanism):

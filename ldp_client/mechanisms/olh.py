@@ -5,13 +5,13 @@ import struct
 from ldp_client.core.calibration import hash_range, truth_threshold
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.randomness import random_bits, truth_or_other
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 # A prime above every choice; all products stay below 2**53, which JavaScript's numbers hold exactly.
 PRIME = (1 << 31) - 1

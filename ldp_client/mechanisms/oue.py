@@ -1,13 +1,13 @@
 """Optimized unary encoding (Wang et al. 2017): one noisy bit for each choice."""
 
 from ldp_client.core.calibration import unary_threshold
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.unary import UnaryMechanism, bits_below, read_parts
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class Oue(UnaryMechanism):

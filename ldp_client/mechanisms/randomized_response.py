@@ -3,13 +3,13 @@
 from ldp_client.core.calibration import truth_threshold
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.randomness import truth_or_other
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class RandomizedResponse(ChoiceMechanism):

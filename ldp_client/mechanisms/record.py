@@ -1,14 +1,14 @@
 """What mechanisms for a record of features and a response share: reading an answer into integers."""
 
 from ldp_client.core.quantise import signed_units
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
-from schemas.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}

@@ -4,13 +4,13 @@ import struct
 
 from ldp_client.core.calibration import subset_size, truth_threshold_of_weights
 from ldp_client.core.randomness import random_bits, read, uniform_below
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.unary import UnaryMechanism
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 WORD = 1 << 32
 

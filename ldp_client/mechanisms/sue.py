@@ -1,13 +1,13 @@
 """Symmetric unary encoding (basic RAPPOR; Wang et al. 2017): one bit for each choice, each flipped alike."""
 
 from ldp_client.core.calibration import unary_threshold
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.unary import UnaryMechanism, biased_bits
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class Sue(UnaryMechanism):

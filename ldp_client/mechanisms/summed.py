@@ -13,13 +13,13 @@ and all the noise below 2**49.
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.integers import isqrt
 from ldp_client.core.strips import NOISE_REACH, normal
+from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from schemas.errors import RefusedError, StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 WORD_BYTES = 8
 MODULUS = 1 << 64

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class SummedChoice(SummedMechanism):

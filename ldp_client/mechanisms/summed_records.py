@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 
 class SummedRecord(GaussianStatistics):

@@ -4,13 +4,13 @@ import struct
 
 from ldp_client.core.calibration import CHOICE_BITS
 from ldp_client.core.randomness import read
+from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from schemas.errors import StudyError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 # Beyond this a report would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
 MOST_CHOICES = 1 << 16

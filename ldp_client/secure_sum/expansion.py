@@ -6,7 +6,7 @@ A seed is used once, so the cipher's nonce is zero.
 
 import hashlib
 
-from schemas.errors import MissingExtraError
+from ldp_client.documents.errors import MissingExtraError
 
 SEED_BYTES = 32
 NONCE = bytes(16)

@@ -8,20 +8,20 @@ from hashlib import sha256
 
 from ldp_client.answering import quantise_answers
 from ldp_client.core.randomness import read, urandom
+from ldp_client.documents.errors import RefusedError
+from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.secure_sum.sealing import context, seal
 from ldp_client.secure_sum.splitting import split
-from schemas.errors import RefusedError
-from schemas.report import SECRET_BYTES, Report, report_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
+    from ldp_client.documents.study import Study
     from ldp_client.mechanisms.summed import SummedMechanism
     from ldp_client.secure_sum.sealing import Seal
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-    from schemas.study import Study
 
 INVITATION_CONTEXT = b"ldpkit.share-invitation/1"
 

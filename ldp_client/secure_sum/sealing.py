@@ -3,7 +3,7 @@
 A device without that package passes a `seal` of its platform with the same three arguments.
 """
 
-from schemas.errors import MissingExtraError
+from ldp_client.documents.errors import MissingExtraError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ All nodes of a study together can read every answer exactly, and a study's autho
 device's owner who says which nodes are run by parties that would not all work together.
 """
 
-from schemas.errors import DocumentError, InputError, RefusedError
-from schemas.route import NODE_ADDRESS, Node
+from ldp_client.documents.errors import DocumentError, InputError, RefusedError
+from ldp_client.documents.route import NODE_ADDRESS, Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from schemas.study import Study
+    from ldp_client.documents.study import Study
 
 FEWEST_HOSTS = 2
 

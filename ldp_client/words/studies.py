@@ -10,7 +10,7 @@ from ldp_client.words.priors import prior_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from schemas.study import Field, Question, Study
+    from ldp_client.documents.study import Field, Question, Study
 
 
 # What a division of floats may lose; and the digits that privacy is shown with.

@@ -6,9 +6,9 @@ from typing import cast
 
 import numpy as np
 
+from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.summed import SummedMechanism
-from schemas.errors import ReportError
 from summaries.reductions.base import Payloads, Reduction, Values
 
 

@@ -5,10 +5,10 @@ import struct
 import pytest
 
 from ldp_client.core.quantise import position
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import mechanism_for
 from schemas import Study
-from schemas.errors import StudyError
-from schemas.rational import Rational
 from tests import studies
 
 
@@ -52,7 +52,7 @@ def small_board(monkeypatch):
     """float() gives a plain float in CPython, so what the bounds are read as is replaced."""
     exact = Rational.__float__
     monkeypatch.setattr(Rational, "__float__", lambda self: single(exact(self)))
-    monkeypatch.setattr("schemas.fields.float", Single, raising=False)
+    monkeypatch.setattr("ldp_client.documents.fields.float", Single, raising=False)
 
 
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)

@@ -19,10 +19,10 @@ import pytest
 from ldp_client.answering import perturb_answers
 from ldp_client.core import randomness
 from ldp_client.core.randomness import PROPORTION_CUTOFF, REPETITION_CUTOFF, WINDOW, NotForRealAnswers
+from ldp_client.documents.errors import RandomnessError
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.secure_sum.splitting import split
 from schemas import Study
-from schemas.errors import RandomnessError
 from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT

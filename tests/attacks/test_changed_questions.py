@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
+from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError
 from schemas import Report, Study
-from schemas.errors import AlreadyAnsweredError, BudgetError
 from tests import studies
 from tests.ldp_client.devices import consenting
 

@@ -13,8 +13,8 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from summaries import QuestionSummary, Summary
 from tests import studies
 

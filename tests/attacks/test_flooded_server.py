@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from schemas.report import report_id_of
+from ldp_client.documents.report import report_id_of
 from tests.collector.conftest import TOKEN, Server, build_report, build_study
 
 REPORTS = 40

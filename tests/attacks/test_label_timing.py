@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import pytest
 
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms import mechanism_for
 from schemas import Study
-from schemas.errors import AnswerError
 from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT

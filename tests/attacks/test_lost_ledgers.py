@@ -6,8 +6,8 @@ import stat
 import pytest
 
 from ldp_client import Device
+from ldp_client.documents.errors import LedgerError
 from schemas import Study
-from schemas.errors import LedgerError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 

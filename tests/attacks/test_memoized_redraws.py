@@ -9,9 +9,9 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.memoized import Remembering
 from schemas import Study
-from schemas.errors import InputError
 from tests import studies
 from tests.portable.platforms import JAVASCRIPT
 

@@ -8,9 +8,9 @@ import pytest
 from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.documents.errors import AnswerError
 from ldp_client.files.answers import answers_from_text
 from schemas import Study
-from schemas.errors import AnswerError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 from tests.secure_sum.conftest import QUESTIONS as SUMMED

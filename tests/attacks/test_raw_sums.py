@@ -11,9 +11,9 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers, quantise_answers, report_of
 from ldp_client.cli import main
+from ldp_client.documents.errors import RefusedError
 from ldp_client.files.batch import perturb_file, perturb_people
 from schemas import Report, Study
-from schemas.errors import RefusedError
 from tests import studies
 from tests.portable.platforms import REPOSITORY, run_micropython
 from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
@@ -81,7 +81,7 @@ def ledger_program(study):
     (block,) = [one for one in re.findall(r"```python\n(.*?)```", GUIDE, re.S) if "def answer_once" in one]
     return f"""{block}
 from binascii import unhexlify
-from schemas.study import Study
+from ldp_client.documents.study import Study
 study = Study.from_json({study.to_json()!r})
 try:
     answer_once(study, {{"ever": True}}, lambda size: bytes([7] * size))

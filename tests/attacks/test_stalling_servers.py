@@ -14,8 +14,8 @@ from collector.remote.download import fetch_summary
 from collector.remote.nodes import NodeClient
 from ldp_client.device import exchange, sending
 from ldp_client.device.upload import put_report
+from ldp_client.documents.errors import TransferError
 from schemas import Study
-from schemas.errors import TransferError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 

@@ -16,8 +16,8 @@ from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.transcript import Transcript
 from ldp_client import Device
 from ldp_client.cli import main
+from ldp_client.documents.errors import InputError, RefusedError, StatementError
 from ldp_client.secure_sum.messages import node_invitation
-from schemas.errors import InputError, RefusedError, StatementError
 from tests.secure_sum.conftest import TOKEN, build_study, shares_of
 
 SMALL = "00" * 12

@@ -6,8 +6,8 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.cli import main
+from ldp_client.documents.errors import RefusedError
 from schemas import Study
-from schemas.errors import RefusedError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 

@@ -13,7 +13,7 @@ from collector import create_app
 from collector.storage.database import Database
 from collector.storage.migrating import REVISION, downgrade
 from ldp_client.cli import main
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 from tests.collector.conftest import ensure_database
 
 COMMANDS = [

@@ -23,9 +23,9 @@ from collector.storage.database import Database
 from collector.storage.migrating import make
 from collector.views.handling import SELDOM
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
-from schemas.errors import InputError
-from schemas.report import report_id_of
 from tests.collector.postgresql import Postgresql
 
 TOKEN = "token-of-the-operator"

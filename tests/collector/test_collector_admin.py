@@ -19,7 +19,7 @@ from collector.cli import _serve_settings, add_commands
 from collector.operator import retention
 from collector.storage import backup
 from collector.storage.database import Database
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 from tests.collector.conftest import ensure_database
 
 ROUTES = {

@@ -10,8 +10,8 @@ import pytest
 from collector.reports.rules import Rules
 from collector.storage.packing import Layout, OneQuestionLayout
 from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import ReportError
 from schemas import Report
-from schemas.errors import ReportError
 from summaries import summarize
 from tests.collector.conftest import ANSWERS, build_study
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collector.problems import ProblemError
 from collector.views.cbor import parse_cbor
 from collector.views.inflating import inflate
-from schemas.errors import DocumentError
+from ldp_client.documents.errors import DocumentError
 from tests.collector.cbor_writing import binary_document, dump_cbor
 
 LIMIT = 100_000

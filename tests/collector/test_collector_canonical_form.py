@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from collector.reports.canonical_form import digest_of
 from collector.reports.rules import Rules
+from ldp_client.documents.errors import DocumentError
 from schemas import Report
-from schemas.errors import DocumentError
 
 FUZZ = settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -14,8 +14,8 @@ from pyarrow import parquet
 from collector.cli import add_commands
 from collector.remote import download
 from collector.remote.download import fetch_reports
+from ldp_client.documents.errors import InputError, TransferError
 from schemas import Report
-from schemas.errors import InputError, TransferError
 from summaries import summarize
 
 

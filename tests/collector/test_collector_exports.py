@@ -17,8 +17,8 @@ from collector.exports.formats import ndjson
 from collector.remote.download import _whole_export
 from collector.reports import paging as exporting
 from collector.storage import queries
+from ldp_client.documents.errors import TransferError
 from schemas import Report
-from schemas.errors import TransferError
 from summaries.reading import load_summary
 
 

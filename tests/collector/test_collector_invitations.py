@@ -15,7 +15,7 @@ from collector.operator.retention import delete_study
 from collector.reports.writer import Upload
 from collector.storage.invitations import count_invitations
 from collector.storage.keys import hash_key
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 from tests.collector.conftest import build_report, build_study
 from tests.collector.test_collector_admin import run
 from tests.collector.test_collector_fast_uploads import Pair

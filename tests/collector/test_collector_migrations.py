@@ -18,7 +18,7 @@ from collector.storage.migrating import downgrade, make, migrate
 from collector.storage.models import Base
 from collector.storage.packing import PackedReport
 from collector.storage.sums import read_sums
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 from summaries import summarize
 from tests.collector.conftest import build_report, build_study
 

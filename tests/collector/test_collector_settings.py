@@ -13,7 +13,7 @@ import pytest
 from collector import create_app
 from collector.cli import add_commands
 from collector.settings import Settings
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 from tests.collector.conftest import ensure_database
 
 REPOSITORY = Path(__file__).resolve().parents[2]

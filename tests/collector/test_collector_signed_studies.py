@@ -7,10 +7,10 @@ import json
 import pytest
 
 from ldp_client.device.signatures import load_public_key, verify_study
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.signed import ED25519, MOST_SIGNATURES, RSA, Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
-from schemas.errors import InputError
-from schemas.signed import ED25519, MOST_SIGNATURES, RSA, Signature, SignedStudy
 from tests.collector.test_collector_studies import problem
 
 

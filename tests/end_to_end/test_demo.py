@@ -9,7 +9,7 @@ import time
 import pytest
 
 from inference.demo.survey import answers_of, study_for
-from schemas.errors import InputError
+from ldp_client.documents.errors import InputError
 from tests.end_to_end.conftest import LDPKIT
 
 

@@ -13,8 +13,8 @@ from inference.design.simulated_answers import ANSWERS, Truth, draw_answers
 from inference.design.simulated_reports import clipped_share, simulate
 from ldp_client import mechanism_for
 from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from tests import studies
 from tests.statistics import share_is
 

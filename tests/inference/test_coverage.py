@@ -14,9 +14,9 @@ import pytest
 from inference import models
 from inference.models import number
 from ldp_client import mechanism_for
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Study
-from schemas.rational import Rational
 from tests import studies
 from tests.inference.simulation import (
     box,

@@ -12,8 +12,8 @@ from inference.sampling.importance import Worth
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import build_parser, main
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from summaries import QuestionSummary, Summary
 from tests import studies
 

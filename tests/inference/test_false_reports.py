@@ -11,8 +11,8 @@ from scipy import stats
 from inference.models.false_reports import false_report_notes, false_report_reasons, tails_p
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import SummaryError
 from schemas import Study
-from schemas.errors import SummaryError
 from summaries import QuestionSummary, Summary
 from tests import studies
 

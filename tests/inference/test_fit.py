@@ -17,8 +17,8 @@ from inference.results.predictive import Predictive
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
-from schemas.errors import InputError, SummaryError
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 from tests import studies

@@ -24,8 +24,8 @@ from inference.published.prior_forms import INDEPENDENT
 from inference.results.page import render_page
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
-from schemas.errors import InputError, SummaryError
 from tests import studies
 from tests.inference.test_models import value_and_gradient
 

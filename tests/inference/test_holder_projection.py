@@ -14,8 +14,8 @@ from inference.projection import second_study as second
 from inference.projection.rounds import first_rounds, moments_of
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
-from schemas.errors import InputError, StudyError
 from summaries import summarize
 from tests import studies
 

@@ -12,8 +12,8 @@ from inference.sampling.importance import resample, weigh
 from inference.sampling.laplace import approximate
 from inference.sampling.mode import _factor
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from summaries import QuestionSummary, Summary
 from tests import studies
 

@@ -11,10 +11,10 @@ from inference.models.regression import second_moments
 from inference.sampling import sample
 from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
+from ldp_client.documents.catalogue import MODELS as CATALOGUE
+from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.base import unpack_signed
 from schemas import Study
-from schemas.catalogue import MODELS as CATALOGUE
-from schemas.errors import InputError
 from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.simulation import collected

@@ -17,8 +17,8 @@ from numpyro import handlers
 from inference.models import model_for
 from inference.sampling import sample
 from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 from tests import studies

@@ -13,8 +13,8 @@ from inference.design.truth import parse_truth, with_truth
 from inference.design.widths import devices_for, rounded_up
 from ldp_client import mechanism_for
 from ldp_client.cli import build_parser, main
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from tests import studies
 
 STUDY = Study(studies.document(studies.YES_NO))

@@ -9,8 +9,8 @@ from inference.models import MODELS, model_for
 from inference.priors import priors_of, with_priors
 from inference.priors.defaults import DEFAULTS
 from inference.sampling import sample_prior
+from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
-from schemas.errors import InputError, StudyError
 from summaries import Summary
 from tests import studies
 from tests.statistics import FALSE_ALARM
@@ -194,7 +194,7 @@ def test_a_holders_slopes_explain_at_most_what_the_response_may_be(norm, feature
 
 
 def test_every_model_has_default_priors_for_what_a_study_may_state():
-    from schemas.catalogue import MODELS as CATALOGUE
+    from ldp_client.documents.catalogue import MODELS as CATALOGUE
 
     assert set(DEFAULTS) == set(MODELS)
     for question in Study(studies.document()).questions:

@@ -6,8 +6,8 @@ import pytest
 from collector.remote.tables import write_reports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
-from schemas.errors import InputError, SummaryError
 from summaries import summarize
 from summaries.reading import load_summary, summarize_files
 from tests import studies

@@ -14,8 +14,8 @@ from inference.sampling import sample
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
-from schemas.errors import InputError, SummaryError
 from summaries import QuestionSummary, Summary
 from summaries.reading import load_summary
 from summaries.reductions.records import record_rows

@@ -17,9 +17,9 @@ from ldp_client.cli import main
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.strips import normal
+from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.summed_gaussian import SummedChoice
 from schemas import Study
-from schemas.errors import InputError
 from tests.secure_sum.conftest import QUESTIONS, build_study
 
 PEOPLE = 200

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
+from ldp_client.documents.errors import InputError
 from ldp_client.files.answers import read_answers
 from ldp_client.files.batch import perturb_file
 from schemas import Report, Study
-from schemas.errors import InputError
 from tests import studies
 
 STUDY = Study(

@@ -8,9 +8,9 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.cli import EXIT_BAD_INPUT, main
+from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.files import batch
 from schemas import Report, Study
-from schemas.errors import InputError, RefusedError
 from tests import studies
 from tests.statistics import follows
 

@@ -14,9 +14,9 @@ from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Study
-from schemas.errors import AnswerError
 from tests import studies
 from tests.ldp_client.exact_laws import READS, law_of
 from tests.statistics import follows

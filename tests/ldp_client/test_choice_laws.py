@@ -10,14 +10,14 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
+from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms import hadamard, olh
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.sue import Sue
 from schemas import Rational, Study
-from schemas.catalogue import MECHANISMS as CATALOGUE
-from schemas.errors import AnswerError, ReportError, StudyError
 from tests import studies
 from tests.ldp_client.exact_laws import READS, faults, fraction, law_of, worst_ratio
 from tests.statistics import follows, share_is

@@ -13,10 +13,10 @@ import pytest
 
 from ldp_client import cli
 from ldp_client.commands.device import split_settings
+from ldp_client.documents.errors import InputError
 from ldp_client.files.signing import new_key, sign_study
 from ldp_client.words.studies import describe, odds, odds_of
 from schemas import Study
-from schemas.errors import InputError
 from tests import studies
 from tests.ldp_client.devices import Server
 from tests.secure_sum.conftest import build_study as secure_sum_study

@@ -8,8 +8,7 @@ import pytest
 
 from ldp_client.answering import perturb_answers
 from ldp_client.device.terms import terms_of
-from schemas import Report, Study
-from schemas.errors import (
+from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     AnswerError,
     BudgetError,
@@ -18,6 +17,7 @@ from schemas.errors import (
     LedgerError,
     RefusedError,
 )
+from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import consenting
 

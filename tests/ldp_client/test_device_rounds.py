@@ -3,9 +3,9 @@
 import pytest
 
 from ldp_client import Device, mechanism_for
+from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError
 from ldp_client.mechanisms.memoized import MemoizedResponse
 from schemas import Report, Study
-from schemas.errors import AlreadyAnsweredError, BudgetError
 from summaries import check_report
 from tests import studies
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from ldp_client.device import device as device_module
+from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from schemas import Report, Study
-from schemas.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from tests import studies
 from tests.ldp_client.devices import consenting
 from tests.ldp_client.faults import killing
@@ -51,7 +51,7 @@ def is_whole(folder):
 ANSWERING_WITH_LITTLE_ROOM = """
 import resource, sys
 from schemas import Study
-from schemas.errors import LedgerError
+from ldp_client.documents.errors import LedgerError
 from tests import studies
 from tests.ldp_client.devices import consenting
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)

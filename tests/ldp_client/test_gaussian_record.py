@@ -8,9 +8,9 @@ from scipy.special import ndtr
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import ReportError, StudyError
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
-from schemas.errors import ReportError, StudyError
 from tests import studies
 from tests.ldp_client.exact_laws import fraction
 from tests.statistics import follows, share_is

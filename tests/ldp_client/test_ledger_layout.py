@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from ldp_client.device.ledger_layout import LAYOUT
+from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from schemas import Report, Study
-from schemas.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 

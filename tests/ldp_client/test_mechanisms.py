@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 from ldp_client import mechanism_for
 from ldp_client.core.quantise import signed_units
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
+from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms import MECHANISMS
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
-from schemas.catalogue import MECHANISMS as CATALOGUE
-from schemas.errors import AnswerError, ReportError, StudyError
 from tests import studies
 from tests.statistics import follows
 

@@ -6,9 +6,9 @@ import pytest
 
 from ldp_client import answering
 from ldp_client.device import terms
+from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study
-from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
 from tests import studies
 from tests.ldp_client.devices import Memoized, Server, consenting
 

@@ -16,8 +16,8 @@ from ldp_client.device.fetch import fetch_study
 from ldp_client.device.outbox import due_within
 from ldp_client.device.pacing import MOST_REQUESTS, PERIOD_SECONDS, allows
 from ldp_client.device.upload import put_report
+from ldp_client.documents.errors import LedgerError, RefusedError, TransferError
 from schemas import Study
-from schemas.errors import LedgerError, RefusedError, TransferError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 

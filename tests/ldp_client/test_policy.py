@@ -8,10 +8,7 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.device import terms
-from ldp_client.files.signing import new_key, sign_study
-from ldp_client.mechanisms import mechanism_for
-from schemas import Study
-from schemas.errors import (
+from ldp_client.documents.errors import (
     AnswerError,
     BudgetError,
     InputError,
@@ -20,7 +17,10 @@ from schemas.errors import (
     StudyError,
     TransferError,
 )
-from schemas.signed import ED25519, RSA
+from ldp_client.documents.signed import ED25519, RSA
+from ldp_client.files.signing import new_key, sign_study
+from ldp_client.mechanisms import mechanism_for
+from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 

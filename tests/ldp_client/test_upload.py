@@ -8,8 +8,8 @@ import pytest
 
 from ldp_client.device.fetch import fetch_study
 from ldp_client.device.upload import delete_report, put_report, with_retries
+from ldp_client.documents.errors import InputError, StudyError, TransferError
 from schemas import Study
-from schemas.errors import InputError, StudyError, TransferError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting, problem
 

@@ -5,8 +5,8 @@ import pytest
 from ldp_client import Device, cli
 from ldp_client.device import sending
 from ldp_client.device.upload import Outcome
+from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from schemas import Study
-from schemas.errors import AlreadyAnsweredError, RefusedError
 from tests import studies
 from tests.ldp_client.devices import Server, consenting, problem
 

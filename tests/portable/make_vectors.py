@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ldp_client import mechanism_for
+from ldp_client.documents.report import report_id_of
 from schemas import Study
-from schemas.report import report_id_of
 from tests import studies
 from tests.portable import vector_choices as choices
 from tests.portable import vector_numbers as numbers

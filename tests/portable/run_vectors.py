@@ -8,10 +8,10 @@ from binascii import hexlify, unhexlify
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.documents.report import report_id_of
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanism_for
-from schemas.errors import AnswerError, StudyError
-from schemas.report import report_id_of
-from schemas.study import Study
 from tests.portable.stream import Stream
 
 # {mechanism: the integers that decide its law}

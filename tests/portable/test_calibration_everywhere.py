@@ -4,7 +4,7 @@ import json
 import random
 
 from ldp_client.core.calibration import gaussian_radius
-from schemas.rational import Rational
+from ldp_client.documents.rational import Rational
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 

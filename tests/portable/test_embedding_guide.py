@@ -7,9 +7,9 @@ import pytest
 
 from collector.remote.download import fetch_reports
 from ldp_client import Device
+from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.signing import new_key
 from schemas import Report
-from schemas.errors import AlreadyAnsweredError, RefusedError
 from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
 from tests.portable.chromium import run
 from tests.portable.platforms import REPOSITORY, run_micropython
@@ -91,7 +91,7 @@ def test_browser(server, browser):
 
 MICROCONTROLLER_CHECK = """
 import json
-from schemas.study import Study
+from ldp_client.documents.study import Study
 
 study = Study.from_json(open(PLACE + "study.json").read())
 answers = json.loads(open(PLACE + "answers.json").read())

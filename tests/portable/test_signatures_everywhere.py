@@ -8,7 +8,7 @@ from tests.portable.platforms import run_micropython
 STUDY = Study(studies.document(studies.YES_NO))
 CHECK = """
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-from schemas.signed import SignedStudy
+from ldp_client.documents.signed import SignedStudy
 
 key = PublicKey.from_pem(open("/data/public.pem").read())
 signed = SignedStudy.from_json(open("/data/signed.json").read())

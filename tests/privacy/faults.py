@@ -13,6 +13,7 @@ from ldp_client.bulk.numbers import pack_signed as bulk_pack
 from ldp_client.core import strips
 from ldp_client.core.calibration import gaussian_radius, log_ratio, truth_threshold
 from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy, pack_signed
 from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
@@ -23,7 +24,6 @@ from ldp_client.mechanisms.memoized import MemoizedResponse, MemoizedSue
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
-from schemas.rational import Rational
 
 
 class QuietLaplace(Laplace):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldp_client.documents.errors import ReportError
 from schemas import Report
-from schemas.errors import ReportError
 
 reports = st.builds(
     Report,

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.catalogue import MECHANISMS, MODELS
+from ldp_client.documents.errors import StudyError
 from schemas import Rational, Study
-from schemas.canonical import canonical_json
-from schemas.catalogue import MECHANISMS, MODELS
-from schemas.errors import StudyError
 from tests import studies
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"

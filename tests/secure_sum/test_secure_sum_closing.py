@@ -17,8 +17,8 @@ from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
 from collector.storage.keys import Role, add_key
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from schemas import Study
-from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from summaries import Summary
 from tests.secure_sum.conftest import ANSWERS, TOKEN
 

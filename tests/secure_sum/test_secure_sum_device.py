@@ -9,8 +9,8 @@ from werkzeug.wrappers import Response
 
 from collector.secure_sum.aggregator import close_study
 from ldp_client import Device
+from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.batch import perturb_file
-from schemas.errors import AlreadyAnsweredError, RefusedError
 from tests.ldp_client.devices import problem
 from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, build_study
 

@@ -16,9 +16,9 @@ from collector.remote import nodes as node_client
 from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import Statement
 from ldp_client import Device
+from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from ldp_client.secure_sum import messages as outgoing
 from schemas import Study
-from schemas.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN
 
 BINARY = "application/octet-stream"

@@ -13,7 +13,7 @@ from collector.secure_sum.invitations import node_hashes
 from collector.secure_sum.node_keys import NodeKeys
 from ldp_client.cli import main
 from ldp_client.device.upload import put_share
-from schemas.errors import TransferError
+from ldp_client.documents.errors import TransferError
 from tests.collector.conftest import TOKEN, Server
 from tests.secure_sum.conftest import build_study, shares_of
 

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.summed import summed_distance
 from schemas import Study
-from schemas.errors import AnswerError, ReportError, StudyError
 from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
 
 WORST_ANSWERS = {

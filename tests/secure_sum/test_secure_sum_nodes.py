@@ -18,8 +18,8 @@ from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
 from collector.views.openapi import NODE_OPERATIONS
+from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
-from schemas.errors import InputError, StatementError
 from tests.collector.conftest import build_study as ordinary_study
 from tests.collector.conftest import ensure_database
 from tests.collector.contract import run_cases

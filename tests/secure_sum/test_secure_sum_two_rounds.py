@@ -17,8 +17,8 @@ from inference.projection.second_study import field_spread, projected_bounds, re
 from inference.projection.thresholds import MOST_BIAS, expected_error, find_thresholds
 from ldp_client import Device, mechanism_for
 from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from tests.secure_sum.conftest import INVITATION, TOKEN, build_study
 
 FEATURES, RESPONSE = {"age": ("-10", "10"), "weight": ("0", "200")}, ("-80", "80")

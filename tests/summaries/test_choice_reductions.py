@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
+from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.mechanisms.base import pack_signed
 from schemas import Study
-from schemas.catalogue import MECHANISMS as CATALOGUE
 from summaries.reductions import REDUCTIONS
 from summaries.reductions.choice import keeps_patterns
 from summaries.reductions.histogram import REACH, histogram_edges

@@ -10,11 +10,11 @@ from scipy.stats import laplace, norm
 
 from ldp_client import mechanism_for
 from ldp_client.core.strips import NOISE_REACH
+from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms import MECHANISMS
 from ldp_client.mechanisms.base import pack_signed
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Study
-from schemas.errors import ReportError
 from summaries.influence import (
     feature_influence,
     influence_in_words,

@@ -5,9 +5,9 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import SummaryError
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Study
-from schemas.errors import SummaryError
 from summaries import QuestionSummary, Summary, summarize
 from summaries.reductions import REDUCTIONS
 from summaries.reductions.records import record_moments, record_rows

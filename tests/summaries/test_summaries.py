@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from inference import summarize
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import ReportError, SummaryError
 from ldp_client.mechanisms.base import pack_signed
 from schemas import Report, Study
-from schemas.errors import ReportError, SummaryError
 from summaries import QuestionSummary, Summary
 from summaries.reductions.choice import pattern_bits
 from summaries.reductions.histogram import histogram_cells, histogram_edges

@@ -10,7 +10,7 @@ from ldp_client.mechanisms.tables.statistics import TableStatistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 KINDS: "dict[str, type[TableMechanism]]" = {
     kind.name: kind for kind in (TableStatistics, TableStatisticsDdplr, TableStatisticsLaplace)

@@ -11,13 +11,13 @@ from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import urandom
 from ldp_client.core.strips import NOISE_REACH
+from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.gram import Gram
 from ldp_client.mechanisms.tables.powers import PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
 from ldp_client.mechanisms.tables.sentences import table_sentences
-from schemas.errors import AnswerError, StudyError
-from schemas.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ldp_client.core.randomness import Source
-    from schemas.study import Question
+    from ldp_client.documents.study import Question
 
 MULTIPLIER_BITS = 120
 WORD_BYTES = 8

@@ -8,7 +8,7 @@ from itertools import count
 from math import isinf
 
 from ldp_client.core.quantise import INFINITE, MISSING, UNIT, clip_norm, signed_units
-from schemas.errors import AnswerError
+from ldp_client.documents.errors import AnswerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from schemas.study import Field
+    from ldp_client.documents.study import Field
 
     Integers = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from benchmarks.baselines.ldp_sgd import (
     logistic_loss_gradient,
     squared_loss_gradient,
 )
-from schemas.rational import Rational
+from ldp_client.documents.rational import Rational
 from tests.statistics import FALSE_ALARM
 
 PEOPLE = 20_000

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from inference.fitting import fit
+from ldp_client.documents.errors import InputError
 from schemas import Study
-from schemas.errors import InputError
 from tests.inference.simulation import collected
 from tests.studies import HOLDER, TABLE, document
 

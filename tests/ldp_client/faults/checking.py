@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ldp_client.device.ledger import Ledger
+from ldp_client.documents.errors import LedgerError
 from schemas import Report
-from schemas.errors import LedgerError
 from tests.ldp_client.faults.life import ALL, ONCE, WAVES, WITHDRAWN
 
 

@@ -6,9 +6,9 @@ from contextlib import suppress
 from random import SystemRandom
 
 from ldp_client import Device
+from ldp_client.documents.errors import RefusedError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Study
-from schemas.errors import RefusedError
 from tests import studies
 from tests.ldp_client.devices import Memoized
 

@@ -10,9 +10,15 @@ import pyarrow.parquet
 import pytest
 
 from ldp_client import Device, cli, mechanism_for
+from ldp_client.documents.errors import (
+    AlreadyAnsweredError,
+    AnswerError,
+    BudgetError,
+    InputError,
+    MissingExtraError,
+)
 from ldp_client.files.tables import table_answers
 from schemas import Report, Study
-from schemas.errors import AlreadyAnsweredError, AnswerError, BudgetError, InputError, MissingExtraError
 from tests import studies
 from tests.ldp_client.devices import Server
 from tests.ldp_client.tables.asking import random_places, table

@@ -6,9 +6,9 @@ from scipy import stats
 
 from ldp_client.audit.answers import Stream
 from ldp_client.core.calibration import gaussian_radius
+from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from schemas import Rational
-from schemas.errors import AnswerError, ReportError, StudyError
 from tests import studies
 from tests.ldp_client.tables.asking import clipped, mechanism, random_places, table
 from tests.ldp_client.tables.test_table_sensitivities import ddplr_distance, laplace_distance, svec_distance

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ldp_client.audit.answers import Stream
+from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms.tables.powers import PowerSums, power_distance, products_of
 from schemas import Rational
-from schemas.errors import StudyError
 from tests import studies
 from tests.ldp_client.tables.asking import clipped, mechanism, random_places, table
 from tests.ldp_client.tables.worst_pairs import largest

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.tables import rows
-from schemas.errors import AnswerError
 from tests import studies
 from tests.ldp_client.tables.asking import mechanism, random_places, table
 

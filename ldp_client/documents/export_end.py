@@ -1,6 +1,6 @@
 """The last line of an export, which tells a whole one from one that was cut off."""
 
-from schemas.canonical import canonical_json
+from ldp_client.documents.canonical import canonical_json
 
 FORMAT = "ldpkit.export-end/1"
 

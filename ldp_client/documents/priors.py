@@ -7,14 +7,14 @@ their parameters have the names and meanings of the standard texts: `gamma` has 
 not known, `lkj` the concentration of a correlation matrix (1: all matrices alike).
 """
 
-from schemas.fields import Constant, Decimal, ListOf, Record, Tagged, printable
-from schemas.rational import Rational
+from ldp_client.documents.fields import Constant, Decimal, ListOf, Record, Tagged, printable
+from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from schemas.fields import Error
+    from ldp_client.documents.fields import Error
 
 MOST_CHOICES = 10000
 

@@ -1,7 +1,7 @@
 """The shape of a study document: its fields, and what each of them takes."""
 
-from schemas.catalogue import ASKS, MECHANISMS, MODELS
-from schemas.fields import (
+from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS
+from ldp_client.documents.fields import (
     Boolean,
     Bounds,
     Constant,
@@ -15,14 +15,14 @@ from schemas.fields import (
     Tagged,
     Text,
 )
-from schemas.route import ROUTE
+from ldp_client.documents.route import ROUTE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from schemas.catalogue import Entry
-    from schemas.fields import Error
+    from ldp_client.documents.catalogue import Entry
+    from ldp_client.documents.fields import Error
 
 FORMAT = "ldpkit.study/1"
 # Who answers: one person about herself, or a data holder about its many records.

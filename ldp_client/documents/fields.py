@@ -6,13 +6,13 @@
 
 from binascii import a2b_base64, b2a_base64
 
-from schemas.rational import Rational
+from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from schemas.errors import DocumentError
+    from ldp_client.documents.errors import DocumentError
 
     Error = type[DocumentError]
 

@@ -1,14 +1,23 @@
 """A report: what one device sends, once, in answer to one study."""
 
-from schemas.canonical import canonical_json, parse_json
-from schemas.errors import ReportError
-from schemas.fields import Base64, Constant, Hex, Identifier, Integer, Record, printable, to_base64
+from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.fields import (
+    Base64,
+    Constant,
+    Hex,
+    Identifier,
+    Integer,
+    Record,
+    printable,
+    to_base64,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from schemas.errors import DocumentError
+    from ldp_client.documents.errors import DocumentError
 
 FORMAT = "ldpkit.report/1"
 MAX_BYTES = 8 << 20

@@ -2,13 +2,13 @@
 
 from binascii import hexlify
 
-from schemas.canonical import canonical_json, parse_json
-from schemas.errors import StudyError
-from schemas.priors import given_priors
-from schemas.rational import Rational
-from schemas.route import Route
-from schemas.study_rules import check_together
-from schemas.study_shape import STUDY, UNITS
+from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.priors import given_priors
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.route import Route
+from ldp_client.documents.study_rules import check_together
+from ldp_client.documents.study_shape import STUDY, UNITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

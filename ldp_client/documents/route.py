@@ -2,13 +2,13 @@
 
 from binascii import unhexlify
 
-from schemas.fields import LOWER_HEX, Constant, Integer, ListOf, OneOf, Record, Tagged
+from ldp_client.documents.fields import LOWER_HEX, Constant, Integer, ListOf, OneOf, Record, Tagged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from schemas.fields import Error
+    from ldp_client.documents.fields import Error
 
 KEY_BYTES = 32
 EXPANSIONS = ("chacha20", "shake_256")

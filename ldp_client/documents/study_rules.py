@@ -1,8 +1,8 @@
 """The rules of a study document that join several of its fields."""
 
-from schemas.errors import StudyError
-from schemas.priors import check_prior, given_priors
-from schemas.route import FEWEST_NOISY
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.priors import check_prior, given_priors
+from ldp_client.documents.route import FEWEST_NOISY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

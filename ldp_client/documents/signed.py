@@ -3,11 +3,11 @@
 The study document itself does not change, so its digest and its reports do not either.
 """
 
-from schemas.canonical import canonical_json, parse_json
-from schemas.errors import StudyError
-from schemas.fields import Base64, Constant, Hex, ListOf, Record, Tagged, Text, to_base64
-from schemas.study import MAX_BYTES as MAX_STUDY_BYTES
-from schemas.study import Study
+from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.fields import Base64, Constant, Hex, ListOf, Record, Tagged, Text, to_base64
+from ldp_client.documents.study import MAX_BYTES as MAX_STUDY_BYTES
+from ldp_client.documents.study import Study
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ A name never changes meaning. To add a mechanism: one entry here, one file in
 ldp_client/mechanisms, one likelihood in inference.
 """
 
-from schemas.fields import Boolean, Constant, Decimal, Integer, OneOf, Record
-from schemas.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
+from ldp_client.documents.fields import Boolean, Constant, Decimal, Integer, OneOf, Record
+from ldp_client.documents.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

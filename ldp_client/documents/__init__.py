@@ -1,0 +1,1 @@
+"""The documents that devices, collectors and analysts agree on: studies, reports, their shapes and errors."""
