@@ -8,9 +8,10 @@ from functools import partial
 
 from flask import Blueprint, Flask
 
-from collector.context import EXTENSION, Collector, utc_today
+from collector.context import EXTENSION, Collector
 from collector.headers import harden
 from collector.settings import Settings
+from collector.storage.upkeep import utc_today
 from collector.views import handling
 from collector.views.export import export
 from collector.views.fast_uploads import FastUploads

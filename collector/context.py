@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
@@ -41,11 +41,6 @@ EXTENSION = "ldpkit"
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
 MOST_EXPORTS = 8
-
-
-def utc_today() -> date:
-    """The server's day, in UTC."""
-    return datetime.now(timezone.utc).date()
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from inference.design import cli as design_cli
 from inference.design.cli import SAME_NUMBERS, tell
 from inference.projection.cli import add_project
 from inference.published import NAMES
-from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command, visible
+from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
 from ldp_client.files.studies import load_study
+from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior

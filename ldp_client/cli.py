@@ -9,11 +9,11 @@ import sys
 from importlib.metadata import entry_points, version
 
 from ldp_client.commands.device import add_device
-from ldp_client.commands.parsers import add_command, visible
+from ldp_client.commands.parsers import add_command
 from ldp_client.commands.signing import add_signing
 from ldp_client.documents.errors import LdpkitError, MissingExtraError
 from ldp_client.files.studies import load_study
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

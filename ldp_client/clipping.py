@@ -7,10 +7,9 @@ from ldp_client.core.quantise import position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
-    from ldp_client.documents.study import Question, Study
+    from ldp_client.documents.study import Study
 
 # What adding squares of floats may lose, so that a record of exactly the norm is not counted.
 ROUNDING = 1e-9
@@ -37,33 +36,6 @@ class ClippedCount:
         """One line for whoever holds the answers; "" where none was clipped."""
         counts = [f"{question} {count} of {self.total}" for question, count in self.clipped.items() if count]
         return f"clipped to the study's bounds or norm: {', '.join(counts)}" if counts else ""
-
-
-class CountedTable:
-    """A table whose rows are counted, where they are clipped, while its parts are read."""
-
-    def __init__(self, question: "Question", table: "Any", count: ClippedCount) -> None:
-        self.question = question
-        self.table = table
-        self.count = count
-
-    def chunks(self) -> "Iterator[Any]":
-        """The table's parts, each counted once it was taken."""
-        before = 0
-        for part in self.table.chunks():
-            yield part
-            before += len(next(iter(part.values())))
-            self.count.note(self.question.id, _clipped_rows(self.question, part))
-        self.count.total = before
-
-
-def _clipped_rows(question: "Question", columns: "dict[str, Any]") -> int:
-    try:
-        from ldp_client.bulk.quantising import count_clipped
-    except ModuleNotFoundError:
-        records = [dict(zip(columns, values)) for values in zip(*columns.values())]
-        return sum([is_clipped(question, record) for record in records])
-    return count_clipped(question, columns)
 
 
 def is_clipped(asked: "Any", answer: "Any") -> bool:

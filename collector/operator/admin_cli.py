@@ -114,12 +114,13 @@ def run_token(_arguments: argparse.Namespace) -> int:
 
 def run_migrate(arguments: argparse.Namespace) -> int:
     """ldpkit admin migrate"""
+    from collector.reports.running_summary import build_sums
     from collector.storage.database import Database
     from collector.storage.migrating import migrate
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.busy_timeout)
-    migrate(database)
+    migrate(database, build_sums)
     print(f"{database.shown} is this release's")
     return 0
 
@@ -217,8 +218,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
 
 def run_upkeep(arguments: argparse.Namespace) -> int:
     """ldpkit admin upkeep"""
-    from collector.context import utc_today
-    from collector.storage.upkeep import Upkeep
+    from collector.storage.upkeep import Upkeep, utc_today
 
     with _opened(arguments) as database:
         secret = settings_with().invitation_secret

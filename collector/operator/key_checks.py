@@ -5,13 +5,13 @@ from __future__ import annotations
 import hmac
 import logging
 
+from collector.logs import log_seldom
 from collector.metrics import Metrics
 from collector.operator.overview import Recent
 from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
 from collector.storage.keys import Role, hash_key, known_hashes, role_of
-from collector.views.handling import log_seldom
 
 WRONG_A_SECOND = 5.0
 

@@ -24,11 +24,11 @@ from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
 from collector.storage.database import Database
+from collector.storage.failures import problem_of
 from collector.storage.invitations import Spending, use_invitations
 from collector.storage.keys import hash_key
 from collector.storage.packing import PackedReport
 from collector.studies.publishing import unknown_study
-from collector.views.handling import problem_of
 from ldp_client.documents.errors import InputError, LdpkitError, ReportError
 from schemas import Report
 

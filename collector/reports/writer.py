@@ -17,9 +17,9 @@ from typing import Any, TypeVar, Union
 
 from sqlalchemy.orm import Session
 
+from collector.logs import log_seldom
 from collector.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.storage.packing import PackedReport
-from collector.views.handling import log_seldom
 
 LOGGER = logging.getLogger("collector")
 # Reports in one commit: a second's work onto millions of others.

@@ -15,10 +15,10 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
+from collector.logs import log_seldom
 from collector.problems import MEDIA_TYPE, TYPE_PREFIX
 from collector.serving.place import Place, base_url, listen, shared_metrics
 from collector.settings import Settings
-from collector.views.handling import log_seldom
 from ldp_client.documents.canonical import canonical_json
 
 GRACE_SECONDS = 30

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from collector.storage.database import Database, one_line
 from collector.storage.models import REVISION
@@ -61,9 +62,10 @@ def check(database: Database) -> None:
         raise InputError(f"{database.shown} {_other_release(now)}")
 
 
-def migrate(database: Database) -> None:
+def migrate(database: Database, count: Callable[[Session], None]) -> None:
     """Bring an earlier release's tables to this one's, in one transaction or not at all.
 
+    count: counts all reports anew, for tables of a release that kept no running summary.
     Raises InputError where there are none, where they belong to a later release, and while anything else
     is connected: a server of the earlier release would go on as if nothing had changed.
     """
@@ -74,7 +76,12 @@ def migrate(database: Database) -> None:
     with _exclusive(database) as connection:
         if not inspect(connection).has_table("studies"):
             raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
+        had_sums = inspect(connection).has_table("sums")
         command.upgrade(_config(connection), "head")
+        if not had_sums:
+            with Session(bind=connection) as session:
+                count(session)
+                session.flush()
 
 
 @contextmanager

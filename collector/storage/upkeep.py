@@ -6,7 +6,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import date
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 from sqlalchemy import select, text, update
@@ -32,6 +32,11 @@ TELLTALE = {
     "log_min_duration_sample": ("0",),
     "track_commit_timestamp": ("on",),
 }
+
+
+def utc_today() -> date:
+    """The server's day, in UTC."""
+    return datetime.now(timezone.utc).date()
 
 
 class Upkeep:

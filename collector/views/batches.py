@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from collector.problems import BATCH_INVALID, BATCH_WRONG, BODY_TOO_LARGE, ProblemError
 from collector.reports import intake
+from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
-from collector.views.handling import problem_of
 from ldp_client.documents.errors import ReportError
 from schemas import Report
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from collector.headers import harden
 from collector.reports import intake
 from collector.reports.canonical_form import digest_of
+from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
 from collector.views import batches
-from collector.views.handling import problem_of
 from ldp_client.documents.report import MAX_BYTES
 
 if TYPE_CHECKING:

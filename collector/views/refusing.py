@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Response, request
 
 from collector.context import current_collector
-from collector.views.handling import problem_of
+from collector.storage.failures import problem_of
 
 UPLOADS = ("reports.put", "reports.post", "shares.put")
 

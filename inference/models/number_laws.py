@@ -1,6 +1,6 @@
 """The laws that a number may have: where each computes, its parameters, and where a fit begins.
 
-To add one: an entry in LAWS here and in ldp_client/documents/catalogue.py, its default priors in inference/priors.
+To add one: an entry in LAWS here and in ldp_client/documents/catalogue.py, its priors in inference/priors.
 """
 
 from __future__ import annotations

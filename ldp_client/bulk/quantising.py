@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ldp_client.bulk.masks import without_mask
+from ldp_client.arrays import clip_norms, positions, refuse_missing, signed, without_mask
 from ldp_client.clipping import ROUNDING, is_clipped
-from ldp_client.core.quantise import INFINITE, MISSING, UNIT
+from ldp_client.core.quantise import UNIT
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
@@ -55,14 +55,6 @@ def _one_by_one(mechanism: "Mechanism", answers: "Sequence[Any]") -> "list[Any]"
     return quantised
 
 
-def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
-    """Raises AnswerError with the first row, counted from before + 1, of a value that is no finite number."""
-    numbers = values.astype(np.float64)
-    for bad, problem in ((np.isnan(numbers), MISSING), (np.isinf(numbers), INFINITE)):
-        if bad.any():
-            raise AnswerError(field, f"row {before + int(bad.argmax()) + 1}: {problem}")
-
-
 def count_clipped(mechanism: "Any", answers: "Any") -> int:
     """How many of the answers that a mechanism (or a question) took lie beyond its bounds or norm."""
     if isinstance(answers, dict):
@@ -83,7 +75,7 @@ def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.boo
     beyond = [(column < float(low)) | (column > float(high)) for column, (low, high) in numbers.values()]
     clipped: "NDArray[np.bool_]" = np.any(beyond, axis=0)
     if mechanism.norm is not None:
-        scaled = [2 * _positions(*numbers[field.id]) - 1 for field in mechanism.features]
+        scaled = [2 * positions(*numbers[field.id]) - 1 for field in mechanism.features]
         clipped |= np.square(scaled).sum(axis=0) > float(mechanism.norm) ** 2 * (1 + ROUNDING)
     return clipped
 
@@ -113,23 +105,8 @@ def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers |
     return np.asarray([mechanism.quantise(label) for label in labels.tolist()], np.int64)[where]
 
 
-def _positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "Floats":
-    """core/quantise.position for every value: the same operations on the same floats."""
-    numbers = values.astype(np.float64)
-    low, high = float(bounds[0]), float(bounds[1])
-    with np.errstate(all="ignore"):
-        share = np.clip((numbers - low) / (high - low), 0.0, 1.0)
-    share = np.where(numbers >= high, 1.0, share)
-    return np.where(numbers <= low, 0.0, share)
-
-
 def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels: int) -> "Integers":
-    return np.minimum((_positions(values, bounds) * levels + 0.5).astype(np.int64), levels)
-
-
-def signed(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", size: int) -> "Integers":
-    """core/quantise.signed_units for every value."""
-    return (_positions(values, bounds) * (2 * size) + 0.5).astype(np.int64) - size
+    return np.minimum((positions(values, bounds) * levels + 0.5).astype(np.int64), levels)
 
 
 def _records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integers":
@@ -165,14 +142,3 @@ def _check_columns(mechanism: GaussianStatistics, columns: "dict[str, NDArray[An
         refuse_missing(column, name)
     if len(columns) != len(fields):
         raise AnswerError(mechanism.field, "has a field that the study does not ask for")
-
-
-def clip_norms(vectors: "Integers", radius: int) -> "Integers":
-    """core/quantise.clip_norm for every row."""
-    squares = np.maximum((vectors * vectors).sum(axis=1), 1) - 1
-    roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
-    roots -= roots * roots > squares
-    roots += (roots + 1) ** 2 <= squares
-    lengths = np.maximum(roots + 1, radius)[:, None]
-    clipped: "Integers" = np.sign(vectors) * (np.abs(vectors) * radius // lengths)
-    return clipped

@@ -4,9 +4,9 @@ import argparse
 import os
 import sys
 
-from ldp_client.commands.parsers import add_command, visible
+from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

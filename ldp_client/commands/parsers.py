@@ -20,12 +20,3 @@ def add_command(subparsers: "Subparsers", name: str, text: str, example: str = "
         epilog=f"example:\n  ldpkit {example}" if example else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-
-
-def visible(text: str) -> str:
-    """Foreign text (a study's, a server's, a file's) as a terminal may print it, on one line.
-
-    Control characters, line breaks and those that change the direction of writing are shown as their escapes:
-    none may move the cursor, colour what we say, or pass for a line of ours.
-    """
-    return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])

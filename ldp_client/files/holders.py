@@ -3,16 +3,17 @@
 import os
 
 from ldp_client.answering import perturb_answers
-from ldp_client.clipping import ClippedCount, CountedTable
+from ldp_client.clipping import ClippedCount, is_clipped
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.tables import table_answers
 from ldp_client.files.writing import replacing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-    from ldp_client.documents.study import Study
+    from ldp_client.documents.study import Question, Study
     from ldp_client.mechanisms import Mechanism
 
 
@@ -41,3 +42,30 @@ def perturb_table(
         file.write(report.to_json() + "\n")
     if clipped.line():
         note(clipped.line())
+
+
+class CountedTable:
+    """A table whose rows are counted, where they are clipped, while its parts are read."""
+
+    def __init__(self, question: "Question", table: "Any", count: ClippedCount) -> None:
+        self.question = question
+        self.table = table
+        self.count = count
+
+    def chunks(self) -> "Iterator[Any]":
+        """The table's parts, each counted once it was taken."""
+        before = 0
+        for part in self.table.chunks():
+            yield part
+            before += len(next(iter(part.values())))
+            self.count.note(self.question.id, _clipped_rows(self.question, part))
+        self.count.total = before
+
+
+def _clipped_rows(question: "Question", columns: "dict[str, Any]") -> int:
+    try:
+        from ldp_client.bulk.quantising import count_clipped
+    except ModuleNotFoundError:
+        records = [dict(zip(columns, values)) for values in zip(*columns.values())]
+        return sum([is_clipped(question, record) for record in records])
+    return count_clipped(question, columns)

@@ -3,10 +3,10 @@
 from binascii import hexlify
 from math import exp, floor, log10
 
-from ldp_client.commands.parsers import visible
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.base import rounded_up
 from ldp_client.words.priors import prior_lines
+from ldp_client.words.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

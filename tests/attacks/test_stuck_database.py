@@ -17,15 +17,16 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from collector.logs import REST_SECONDS, Seldom
 from collector.operator.key_checks import WRONG_A_SECOND
 from collector.problems import ProblemError
 from collector.reports import writer as writer_module
 from collector.reports.writer import Upload, Writer
 from collector.storage import database as database_module
 from collector.storage.database import Bounds, Database, Looks
+from collector.storage.failures import problem_of
 from collector.storage.keys import Role, add_key
 from collector.storage.packing import PackedReport
-from collector.views.handling import REST_SECONDS, Seldom, problem_of
 from tests.collector.conftest import build_report, build_study
 
 PATIENCE = 0.5

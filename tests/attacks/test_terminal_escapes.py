@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.commands.parsers import visible
 from ldp_client.words.studies import describe
+from ldp_client.words.text import visible
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server

@@ -19,9 +19,9 @@ import pytest
 from werkzeug.test import TestResponse
 
 from collector import create_app
+from collector.logs import SELDOM
 from collector.storage.database import Database
 from collector.storage.migrating import make
-from collector.views.handling import SELDOM
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of

@@ -13,6 +13,7 @@ from sqlalchemy import inspect, text
 
 from collector import create_app
 from collector.reports.rules import RuleBook
+from collector.reports.running_summary import build_sums
 from collector.storage.database import Database
 from collector.storage.migrating import downgrade, make, migrate
 from collector.storage.models import Base
@@ -75,7 +76,7 @@ def test_up_and_down_keep_the_reports(database):
     report, summary = fill(database)
     downgrade(database, FIRST)
     assert stored(database) == [report]
-    migrate(database)
+    migrate(database, build_sums)
     assert stored(database) == [report]
     assert kept_summary(database).to_json() == summary.to_json()
     assert tables(database) == set(Base.metadata.tables)
@@ -96,7 +97,7 @@ def test_tables_of_the_first_release_are_taken_over(database):
     report, _ = fill(database)
     with database.writing_connection() as connection:
         connection.execute(text("DROP TABLE alembic_version"))
-    migrate(database)
+    migrate(database, build_sums)
     assert stored(database) == [report]
 
 
@@ -125,7 +126,7 @@ def test_a_later_release_is_refused(database, database_url):
         create_app({"database": database_url})
     database.engine.dispose()
     with pytest.raises(InputError, match="is not this release's"):
-        migrate(database)
+        migrate(database, build_sums)
 
 
 def test_a_failed_migration_leaves_nothing(database, monkeypatch):

@@ -6,14 +6,13 @@ import { pathToFileURL } from "node:url";
 
 const [repository, module, folder, text] = process.argv.slice(2);
 // What docs/embedding.md says to copy to a board, and these tests.
-const CORE = ["schemas", "ldp_client/core", "ldp_client/mechanisms"];
+const CORE = ["ldp_client/documents", "ldp_client/core", "ldp_client/mechanisms"];
 const FILES = [
   "ldp_client/__init__.py",
   "ldp_client/answering.py",
   "tests/portable/stream.py",
   "tests/portable/run_vectors.py",
 ];
-const NOT_NEEDED = ["json_schema.py"];
 
 const { loadMicroPython } = await import(pathToFileURL(module));
 const micropython = await loadMicroPython({ heapsize: 32 << 20, stdout: console.log, linebuffer: true });
@@ -25,7 +24,7 @@ function copy(from, to) {
 
 function copyFolder(from, to, ending) {
   for (const { name } of readdirSync(from, { withFileTypes: true }).filter((entry) => entry.isFile())) {
-    if (name.endsWith(ending) && !NOT_NEEDED.includes(name)) copy(join(from, name), join(to, name));
+    if (name.endsWith(ending)) copy(join(from, name), join(to, name));
   }
 }
 

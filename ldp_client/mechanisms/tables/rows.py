@@ -99,7 +99,7 @@ class Columns:
         """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""
         import numpy as np
 
-        from ldp_client.bulk.quantising import clip_norms, refuse_missing, signed
+        from ldp_client.arrays import clip_norms, refuse_missing, signed
 
         scaled = []
         for field, values in zip(self.fields, columns):
@@ -113,7 +113,7 @@ class Columns:
 def _without_mask(column: "Any") -> "Any":
     if not hasattr(column, "mask"):
         return column
-    from ldp_client.bulk.masks import without_mask
+    from ldp_client.arrays import without_mask
 
     return without_mask(column)
 

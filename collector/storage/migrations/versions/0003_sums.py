@@ -1,19 +1,16 @@
-"""The running summary of each version, built from the reports that are there."""
+"""The running summary of each version; `migrate` has it counted once all tables have their new form."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.orm import Session
-
-from collector.reports.running_summary import build_sums
 
 revision = "0003"
 down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the table and fill it."""
+    """Make the table."""
     op.create_table(
         "sums",
         sa.Column("study", sa.Integer(), primary_key=True, autoincrement=False),
@@ -22,9 +19,6 @@ def upgrade() -> None:
         sa.Column("sums", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),
     )
-    with Session(bind=op.get_bind()) as session:
-        build_sums(session)
-        session.flush()
 
 
 def downgrade() -> None:

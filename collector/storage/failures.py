@@ -1,0 +1,84 @@
+"""The problem that an exception stands for: what a document or a database says, in a sender's words."""
+
+from __future__ import annotations
+
+import logging
+from functools import singledispatch
+
+from sqlalchemy.exc import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from collector.logs import LOGGER, log_seldom
+from collector.problems import (
+    DISK_FULL,
+    INTERNAL,
+    REPORT_INVALID,
+    STATEMENT_INVALID,
+    STUDY_INVALID,
+    UNAVAILABLE,
+    ProblemError,
+)
+from collector.storage.database import is_disk_full, one_line
+from collector.storage.queries import OtherReleaseError
+from ldp_client.documents.errors import ReportError, StatementError, StudyError
+
+
+@singledispatch
+def problem_of(error: Exception) -> ProblemError:
+    """The problem that an exception stands for."""
+    # Neither path nor body: a log line that named a report would give it a time.
+    log_seldom(logging.ERROR, "a request failed", error)
+    return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
+
+
+@problem_of.register
+def _(error: ProblemError) -> ProblemError:
+    return error
+
+
+@problem_of.register
+def _(error: StudyError) -> ProblemError:
+    return ProblemError(STUDY_INVALID, error.problem, error.field)
+
+
+@problem_of.register
+def _(error: ReportError) -> ProblemError:
+    return ProblemError(REPORT_INVALID, error.problem, error.field)
+
+
+@problem_of.register
+def _(error: StatementError) -> ProblemError:
+    return ProblemError(STATEMENT_INVALID, error.problem, error.field)
+
+
+@problem_of.register(PoolTimeoutError)
+@problem_of.register(DatabaseError)
+@problem_of.register(InterfaceError)
+def _(error: SQLAlchemyError) -> ProblemError:
+    if is_disk_full(error):
+        log_seldom(logging.ERROR, "the database's disk is full: nothing more is stored")
+        return ProblemError(DISK_FULL, "nothing was stored")
+    log_seldom(logging.WARNING, f"the database cannot be used: {one_line(getattr(error, 'orig', error))}")
+    return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
+
+
+@problem_of.register(DataError)
+@problem_of.register(IntegrityError)
+@problem_of.register(NotSupportedError)
+@problem_of.register(ProgrammingError)
+def _(error: SQLAlchemyError) -> ProblemError:
+    return problem_of.dispatch(Exception)(error)
+
+
+@problem_of.register
+def _(error: OtherReleaseError) -> ProblemError:
+    LOGGER.error("%s", error)
+    return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")

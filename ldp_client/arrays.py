@@ -1,0 +1,65 @@
+"""Columns of numbers in NumPy: missing values, places on a study's grid, clipped norms.
+
+What one answer meets in core/quantise.py, many meet here: the same operations on the same numbers.
+"""
+
+import numpy as np
+
+from ldp_client.core.quantise import INFINITE, MISSING
+from ldp_client.documents.errors import AnswerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from ldp_client.documents.rational import Rational
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+
+def without_mask(answers: "Any") -> "Any":
+    """A masked array without its mask: NaN for a masked number, else a list with None; both are refused."""
+    if not isinstance(answers, np.ma.MaskedArray):
+        return answers
+    if not np.ma.getmaskarray(answers).any():
+        return answers.data
+    if answers.dtype.kind in "iuf":
+        return np.ma.filled(answers.astype(np.float64), np.nan)
+    return answers.tolist()
+
+
+def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
+    """Raises AnswerError with the first row, counted from before + 1, of a value that is no finite number."""
+    numbers = values.astype(np.float64)
+    for bad, problem in ((np.isnan(numbers), MISSING), (np.isinf(numbers), INFINITE)):
+        if bad.any():
+            raise AnswerError(field, f"row {before + int(bad.argmax()) + 1}: {problem}")
+
+
+def positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "Floats":
+    """core/quantise.position for every value: the same operations on the same floats."""
+    numbers = values.astype(np.float64)
+    low, high = float(bounds[0]), float(bounds[1])
+    with np.errstate(all="ignore"):
+        share = np.clip((numbers - low) / (high - low), 0.0, 1.0)
+    share = np.where(numbers >= high, 1.0, share)
+    return np.where(numbers <= low, 0.0, share)
+
+
+def signed(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", size: int) -> "Integers":
+    """core/quantise.signed_units for every value."""
+    return (positions(values, bounds) * (2 * size) + 0.5).astype(np.int64) - size
+
+
+def clip_norms(vectors: "Integers", radius: int) -> "Integers":
+    """core/quantise.clip_norm for every row."""
+    squares = np.maximum((vectors * vectors).sum(axis=1), 1) - 1
+    roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    roots -= roots * roots > squares
+    roots += (roots + 1) ** 2 <= squares
+    lengths = np.maximum(roots + 1, radius)[:, None]
+    clipped: "Integers" = np.sign(vectors) * (np.abs(vectors) * radius // lengths)
+    return clipped
