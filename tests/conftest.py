@@ -11,7 +11,7 @@ import pytest
 
 def pytest_configure(config: pytest.Config) -> None:
     """JAX reads these when it is first imported, in this process and in those that tests start."""
-    if config.cache is not None:
+    if getattr(config, "cache", None) is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         # Single operations too: a test that does without jit compiles hundreds, and others the same.
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

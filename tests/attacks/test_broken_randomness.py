@@ -21,6 +21,7 @@ from ldp_client.core import randomness
 from ldp_client.core.randomness import PROPORTION_CUTOFF, REPETITION_CUTOFF, WINDOW, NotForRealAnswers
 from ldp_client.documents.errors import RandomnessError
 from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.secure_sum.splitting import split
 from schemas import Study
 from tests import studies
@@ -30,6 +31,15 @@ from tests.portable.platforms import JAVASCRIPT
 STUDY = Study(studies.document(*studies.ALL, *studies.NEWER))
 ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
 MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
+MEMOIZED = {name for name, mechanism in MECHANISMS.items() if hasattr(mechanism, "permanent")}
+AT_ONCE = Study(
+    studies.document(*[asked for asked in (*studies.ALL, *studies.NEWER) if asked["id"] not in MEMOIZED])
+)
+
+
+def of_one_person():
+    """Memoized mechanisms with a memory in which nothing is kept yet: without one no report is made."""
+    return {name: Remembering(m, None) if name in MEMOIZED else m for name, m in MECHANISMS.items()}
 
 
 def mostly_seven(size):
@@ -73,8 +83,9 @@ def ways(source):
     for name, m in MECHANISMS.items():
         yield lambda m=m, name=name: m.perturb(ANSWERS[name], source)
         yield lambda m=m, name=name: m.randomise(m.quantise(ANSWERS[name]), source)
-        yield lambda m=m, name=name: m.perturb_many([ANSWERS[name]] * 3, source)
-    yield lambda: perturb_answers(STUDY, MECHANISMS, ANSWERS, source)
+        if name not in MEMOIZED:
+            yield lambda m=m, name=name: m.perturb_many([ANSWERS[name]] * 3, source)
+    yield lambda: perturb_answers(STUDY, of_one_person(), ANSWERS, source)
     yield lambda: split(bytes(16), 2, "chacha20", source)
 
 
@@ -100,7 +111,7 @@ def test_a_source_that_breaks_later_makes_no_report_from_then_on():
 @pytest.mark.parametrize("source", [os.urandom, secrets.token_bytes, random.SystemRandom().randbytes])
 def test_sound_sources_pass(source):
     for _ in range(300):
-        perturb_answers(STUDY, MECHANISMS, ANSWERS, source)
+        perturb_answers(STUDY, of_one_person(), ANSWERS, source)
 
 
 def test_recorded_bytes_are_let_in_by_name_alone_and_their_length_is_checked():
@@ -153,7 +164,9 @@ JAVASCRIPT_ATTACK = """
 const {{ mechanismFor, parseStudy, perturbAnswers }} = await import("{port}");
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 const study = await parseStudy({text});
+const atOnce = await parseStudy({at_once});
 const answers = {answers};
+const some = Object.fromEntries(atOnce.questions.map((asked) => [asked.id, answers[asked.id]]));
 const sources = [
   () => Math.random(),
   Math.random,
@@ -168,14 +181,19 @@ for (const source of sources) {{
   for (const asked of study.questions) {{
     try {{ mechanismFor(asked).perturb(answers[asked.id], source); made++; }} catch {{}}
   }}
-  try {{ await perturbAnswers(study, answers, source); made++; }} catch {{}}
+  try {{ await perturbAnswers(atOnce, some, source); made++; }} catch {{}}
 }}
-await perturbAnswers(study, answers);
+for (const asked of study.questions) mechanismFor(asked).perturb(answers[asked.id]);
+await perturbAnswers(atOnce, some);
 console.log(made);
 """
 
 
 def test_javascript_takes_no_source_but_the_browsers_own():
-    text = json.dumps(STUDY.to_json())
-    script = JAVASCRIPT_ATTACK.format(port=JAVASCRIPT / "index.js", text=text, answers=json.dumps(ANSWERS))
+    script = JAVASCRIPT_ATTACK.format(
+        port=JAVASCRIPT / "index.js",
+        text=json.dumps(STUDY.to_json()),
+        at_once=json.dumps(AT_ONCE.to_json()),
+        answers=json.dumps(ANSWERS),
+    )
     assert npm.node("--input-type=module", "-e", script).strip() == "0"
