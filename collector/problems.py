@@ -38,9 +38,6 @@ class Kind:
 MALFORMED_JSON = Kind(
     "malformed-json", 400, "The body is not JSON", "Send one well-formed JSON value in UTF-8."
 )
-MALFORMED_CBOR = Kind(
-    "malformed-cbor", 400, "The body is not CBOR", "Send one CBOR value of maps, arrays, strings, integers."
-)
 MALFORMED_ENCODING = Kind(
     "malformed-encoding", 400, "The body is not in its content encoding", "Compress the whole body once."
 )
@@ -125,19 +122,13 @@ SHARES_GONE = Kind(
     "Shares are gone",
     "This study cannot be summed any more: ask the devices again in another.",
 )
-SET_INVALID = Kind(
-    "set-invalid",
-    422,
-    "The node cannot sum this set",
-    "Send the ids that every node has.",
-)
 STATEMENT_INVALID = Kind("statement-invalid", 422, "The request is not valid", "Correct the field.")
 BODY_TOO_LARGE = Kind("body-too-large", 413, "The body is too large", "Send fewer reports in one request.")
 MEDIA_TYPE_UNSUPPORTED = Kind(
     "media-type-unsupported",
     415,
     "The body's form is not supported",
-    "Send application/json, or application/cbor for reports, as it is or in gzip or zstd.",
+    "Send application/json, as it is or in gzip or zstd; shares as application/octet-stream.",
 )
 STUDY_INVALID = Kind(
     "study-invalid", 422, "The study document is not valid", "Correct the field and publish again."

@@ -1,7 +1,8 @@
-"""Reading a request's body within its limits: JSON or CBOR, as it is or compressed."""
+"""Reading a request's body within its limits: JSON, as it is or compressed, never inflated beyond them."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,22 +12,28 @@ from flask import request
 from collector.context import current_collector
 from collector.problems import (
     BODY_TOO_LARGE,
-    MALFORMED_CBOR,
+    MALFORMED_ENCODING,
     MALFORMED_JSON,
     MEDIA_TYPE_UNSUPPORTED,
     ProblemError,
 )
-from collector.views.cbor import TooManyValuesError, parse_cbor
-from collector.views.inflating import IDENTITY, inflate, inflated_limit
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import DocumentError
 
 JSON = "application/json"
-CBOR = "application/cbor"
 # A report has six fields and its payloads, and none of them is shorter than so many bytes; a small body may
 # have MOST_IN_SMALL values whatever it is. Each can take a hundred bytes of memory.
-BYTES_A_VALUE = {JSON: 8, CBOR: 3}
+BYTES_A_VALUE = 8
 MOST_IN_SMALL = 1000
+GZIP_WINDOW = 31
+ZSTD_WINDOW_BYTES = 8 << 20
+# A block of 4 bytes can stand for 128 KiB, so a step inflates to 8 MiB at most.
+ZSTD_STEP_BYTES = 256
+IDENTITY = "identity"
+# Ids and noise are random: real reports shrink to a tenth at most, zeros to a thousandth. A short body may
+# grow to SMALL_BYTES whatever it is.
+MOST_GROWTH = 64
+SMALL_BYTES = 1 << 16
 
 
 def json_body(limit: int | None = None) -> Any:
@@ -39,18 +46,15 @@ def json_body(limit: int | None = None) -> Any:
 
 def json_and_bytes(limit: int | None = None) -> tuple[Any, bytes]:
     """The parsed JSON body, and the body. Raises ProblemError as json_body does."""
-    if body_form() != JSON:
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype[:64]!r}")
-    with opened_body(limit) as body, _problems_of(JSON):
+    require_json()
+    with opened_body(limit) as body, _json_problems():
         return parse_json(body, DocumentError, len(body)), body
 
 
-def body_form() -> str:
-    """The body's media type: JSON, which is also meant where none is named, or CBOR."""
-    form = request.mimetype or JSON
-    if form not in (JSON, CBOR):
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {form[:64]!r}")
-    return form
+def require_json() -> None:
+    """Raises ProblemError for a body of another media type; JSON is also meant where none is named."""
+    if request.mimetype not in ("", JSON):
+        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype[:64]!r}")
 
 
 @contextmanager
@@ -82,34 +86,29 @@ def operators_json(limit: int) -> Any:
 
     limit: in bytes, whatever the setting. Raises ProblemError.
     """
-    if body_form() != JSON:
-        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype[:64]!r}")
+    require_json()
     body = _sent_bytes(limit)
-    with _problems_of(JSON):
+    with _json_problems():
         return parse_json(body, DocumentError, limit)
 
 
-def parse_reports(body: bytes, form: str) -> Any:
-    """The plain value in a body of reports of that media type. Raises ProblemError."""
-    most = MOST_IN_SMALL + len(body) // BYTES_A_VALUE[form]
-    with _problems_of(form):
-        if form == CBOR:
-            return parse_cbor(body, most)
-        # A value stands behind a comma or an opening bracket, but for the first.
-        if sum(map(body.count, (b",", b"[", b"{"))) > most:
-            raise TooManyValuesError("", f"has more than {most} values")
+def parse_reports(body: bytes) -> Any:
+    """The plain value in a body of reports. Raises ProblemError, also for more values than reports have."""
+    most = MOST_IN_SMALL + len(body) // BYTES_A_VALUE
+    # A value stands behind a comma or an opening bracket, but for the first.
+    if sum(map(body.count, (b",", b"[", b"{"))) > most:
+        detail = f"has more than {most} values, which no reports of its length have"
+        raise ProblemError(BODY_TOO_LARGE, detail)
+    with _json_problems():
         return parse_json(body, DocumentError, len(body))
 
 
 @contextmanager
-def _problems_of(form: str) -> Iterator[None]:
+def _json_problems() -> Iterator[None]:
     try:
         yield
-    except TooManyValuesError as error:
-        raise ProblemError(BODY_TOO_LARGE, f"{error.problem}, which no reports of its length have") from None
     except DocumentError as error:
-        kind = MALFORMED_JSON if form == JSON else MALFORMED_CBOR
-        raise ProblemError(kind, error.problem, error.field) from None
+        raise ProblemError(MALFORMED_JSON, error.problem, error.field) from None
 
 
 def _sent_bytes(limit: int) -> bytes:
@@ -119,3 +118,58 @@ def _sent_bytes(limit: int) -> bytes:
     if len(body) > limit:
         raise ProblemError(BODY_TOO_LARGE, f"the body is above {limit} bytes")
     return body
+
+
+def inflated_limit(length: int, encoding: str, limit: int) -> int:
+    """How many bytes a body of that length and encoding may become, `limit` at most."""
+    return limit if encoding == IDENTITY else min(limit, max(SMALL_BYTES, MOST_GROWTH * length))
+
+
+def inflate(body: bytes, encoding: str, limit: int) -> bytes:
+    """The body without its encoding: identity, gzip or zstd.
+
+    Raises ProblemError for another encoding, for a body that is not in it, or more than `limit` bytes or
+    MOST_GROWTH times its own.
+    """
+    if encoding == IDENTITY:
+        return body
+    limit = inflated_limit(len(body), encoding, limit)
+    if encoding == "gzip":
+        return _gunzip(body, limit)
+    if encoding == "zstd":
+        return _unzstd(body, limit)
+    raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the content encoding is {encoding[:64]!r}")
+
+
+def _gunzip(body: bytes, limit: int) -> bytes:
+    stream = zlib.decompressobj(GZIP_WINDOW)
+    try:
+        inflated = stream.decompress(body, limit + 1)
+    except zlib.error:
+        raise ProblemError(MALFORMED_ENCODING, "the body is not gzip") from None
+    if len(inflated) > limit:
+        raise _too_large(limit)
+    if not stream.eof or stream.unused_data:
+        raise ProblemError(MALFORMED_ENCODING, "the body is not one whole gzip member")
+    return inflated
+
+
+def _unzstd(body: bytes, limit: int) -> bytes:
+    import zstandard
+
+    stream = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES).decompressobj()
+    inflated = bytearray()
+    try:
+        for start in range(0, len(body), ZSTD_STEP_BYTES):
+            inflated += stream.decompress(body[start : start + ZSTD_STEP_BYTES])
+            if len(inflated) > limit:
+                raise _too_large(limit)
+    except zstandard.ZstdError:
+        raise ProblemError(MALFORMED_ENCODING, "the body is not one whole zstd frame") from None
+    if not stream.eof or stream.unused_data:
+        raise ProblemError(MALFORMED_ENCODING, "the body is not one whole zstd frame")
+    return bytes(inflated)
+
+
+def _too_large(limit: int) -> ProblemError:
+    return ProblemError(BODY_TOO_LARGE, f"the inflated body is above {limit} bytes")

@@ -32,11 +32,6 @@ from collector.views.openapi_parts import (
 )
 from collector.views.openapi_shares import SHARES
 
-IN_CBOR = (
-    "Or application/cbor: the same document in definite-length maps, arrays, strings and unsigned integers, "
-    "with byte strings for payloads and, if liked, for ids and digests."
-)
-
 
 def _json(name: str) -> Document:
     return {JSON: reference(name)}
@@ -110,7 +105,6 @@ REPORTS = (
         ),
         (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER),
         _json("Report"),
-        IN_CBOR,
     ),
     Operation(
         "post",
@@ -121,7 +115,6 @@ REPORTS = (
         (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG),
         (STUDY_ID, ENCODING),
         _json("Batch"),
-        IN_CBOR,
     ),
     Operation(
         "delete",

@@ -125,7 +125,6 @@ BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UN
 WRITE = (problems.OVERLOADED, problems.DISK_FULL)
 UPLOAD = (
     *BODY,
-    problems.MALFORMED_CBOR,
     problems.MALFORMED_ENCODING,
     problems.STUDY_UNKNOWN,
     problems.TOO_MANY_REPORTS,

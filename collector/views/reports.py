@@ -9,8 +9,7 @@ from collector.reports import intake
 from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.views import batches
 from collector.views.auth import proves_withdrawal
-from collector.views.binary import plain_batch, plain_report
-from collector.views.bodies import CBOR, body_form, opened_body, parse_reports
+from collector.views.bodies import opened_body, parse_reports, require_json
 from collector.views.parameters import report_id_bytes
 from collector.views.refusing import refuse_upload
 from ldp_client.documents.errors import ReportError
@@ -25,11 +24,10 @@ reports.register_error_handler(Exception, refuse_upload)
 def put(study_id: str, report_id: str) -> Response:
     """201 once the report is durable, 200 if it was before."""
     collector = current_collector()
-    form = body_form()
+    require_json()
     collector.limits.require_some(study_id)
     with opened_body(MAX_BYTES) as body:
-        document = parse_reports(body, form)
-        report = Report.from_document(plain_report(document) if form == CBOR else document)
+        report = Report.from_document(parse_reports(body))
         if report.id != report_id:
             raise ReportError("id", "differs from the id in the address")
         with intake.naming_study(collector, study_id, report.version):
@@ -45,12 +43,10 @@ def put(study_id: str, report_id: str) -> Response:
 def post(study_id: str) -> Response:
     """200 with counts and the failed ones, once all others are durable."""
     collector = current_collector()
-    form = body_form()
+    require_json()
     collector.limits.require_some(study_id)
     with opened_body() as body:
-        document = parse_reports(body, form)
-        batch = batches.check(collector, study_id, plain_batch(document) if form == CBOR else document)
-        del document
+        batch = batches.check(collector, study_id, parse_reports(body))
     return jsonify(batches.store_checked(collector, study_id, batch))
 
 
