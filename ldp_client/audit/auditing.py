@@ -14,7 +14,7 @@ from ldp_client.audit.stages import stages_of
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Batch, Pair
 from ldp_client.documents.errors import AnswerError
-from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms import mechanisms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def audit_study(
     study: "Study", questions: "Sequence[Question]", samples: int = SAMPLES, clock: "Clock | None" = None
 ) -> "Iterator[Audit]":
     """Each of these questions, JavaScript's port of it too; then, of all questions, whole reports."""
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    mechanisms = mechanisms_of(study)
     for question in questions:
         mechanism = mechanisms[question.id]
         audit = audit_mechanism(mechanism, question, samples, clock)

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from ldp_client.documents.errors import RefusedError, StudyError
-from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanism_for
+from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Terms:
         for question in study.questions:
             if question.mechanism.name not in MECHANISMS:
                 raise _unknown(study.id, f"the mechanism {question.mechanism.name!r}")
-        self.mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+        self.mechanisms = mechanisms_of(study)
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
         self.asks_one: bool = study.ask_one

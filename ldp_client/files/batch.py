@@ -9,7 +9,7 @@ from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
 from ldp_client.files.writing import replacing
-from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def perturb_file(
     refuse_route(study)
     if os.path.exists(reports_path):
         raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
     if study.unit == "holder":
         from ldp_client.files.holders import perturb_table

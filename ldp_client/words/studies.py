@@ -3,7 +3,7 @@
 from binascii import hexlify
 from math import exp, floor, log10
 
-from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.base import rounded_up
 from ldp_client.words.priors import prior_lines
 from ldp_client.words.text import visible
@@ -89,8 +89,9 @@ def describe(study: "Study") -> "list[str]":
         f"digest: {study.digest}",
         *_unit(study),
     ]
+    mechanisms = mechanisms_of(study)
     for question in study.questions:
-        mechanism = mechanism_for(question)
+        mechanism = mechanisms[question.id]
         privacy = mechanism.privacy
         delta = f", delta {rounded_up(float(privacy.delta), DIGITS)}" if float(privacy.delta) else ""
         lines += [
@@ -129,12 +130,12 @@ def _bounds(asked: "Question | Field") -> str:
 def warnings_of(study: "Study") -> "list[str]":
     """A line for each question whose noise hides hardly anything, with how sure somebody can be."""
     lines = []
-    for question in study.questions:
-        epsilon = float(mechanism_for(question).privacy.epsilon)
+    for name, mechanism in mechanisms_of(study).items():
+        epsilon = float(mechanism.privacy.epsilon)
         if epsilon > HARDLY_PRIVATE:
             _, likely, _ = _factors(epsilon, 0.0)
             lines.append(
-                f"warning: {question.id}: epsilon {rounded_up(epsilon, 4)} is hardly any privacy: who "
+                f"warning: {name}: epsilon {rounded_up(epsilon, 4)} is hardly any privacy: who "
                 f"thought two answers equally likely before can be {likely} sure of the true one after. "
                 f"1 is usual, {HARDLY_PRIVATE} the most that protects at all"
             )

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ldp_client import mechanism_for
+from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.core.quantise import signed_units
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
-from ldp_client.mechanisms import MECHANISMS
+from ldp_client.mechanisms import MECHANISMS, MOST_STUDIES, _built
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
 from tests import studies
@@ -326,3 +326,17 @@ def test_default_randomness_is_the_operating_systems():
     m = mechanism(studies.NUMBER)
     assert len({m.perturb(1) for _ in range(50)}) == 50
     assert os.urandom(1) is not None
+
+
+def test_a_studys_mechanisms_are_built_once_and_shared():
+    first, again = (Study(studies.document(studies.NUMBER, studies.CHOICE)) for _ in range(2))
+    built = mechanisms_of(first)
+    assert list(built) == [question.id for question in first.questions]
+    assert all(mechanisms_of(again)[name] is built[name] for name in built)
+    built.clear()  # the caller's own
+    assert len(mechanisms_of(first)) == 2
+    other = Study(studies.document(studies.with_epsilon(studies.NUMBER, "0.75"), studies.CHOICE))
+    assert float(mechanisms_of(other)[studies.NUMBER["id"]].privacy.epsilon) == pytest.approx(0.75)
+    for version in range(2, 2 * MOST_STUDIES):
+        mechanisms_of(Study(dict(studies.document(studies.NUMBER), version=version)))
+        assert len(_built) <= MOST_STUDIES

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ldp_client import answering
+from ldp_client import answering, mechanisms
 from ldp_client.device import terms
 from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
 from ldp_client.mechanisms import MECHANISMS
@@ -19,6 +19,7 @@ OTHER = studies.with_epsilon({**studies.ONE_OF, "id": "other"}, "2")
 def memoized(monkeypatch):
     monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
     monkeypatch.setattr(terms, "_terms", {})
+    monkeypatch.setattr(mechanisms, "_built", {})
 
 
 def wave(version, *questions, **fields):

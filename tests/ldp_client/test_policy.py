@@ -75,7 +75,7 @@ def test_delta_is_a_budget_too(tmp_path):
 def test_what_the_integers_spend_is_charged_where_it_exceeds_what_is_stated(tmp_path, monkeypatch):
     """A mechanism whose integers are wrong must not be believed."""
     dear = mechanism_for(Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"))).questions[0])
-    monkeypatch.setattr(terms, "mechanism_for", lambda _question: dear)
+    monkeypatch.setattr(terms, "mechanisms_of", lambda _study: {"ever": dear})
     device = consenting(tmp_path, "4", max_epsilon_per_study="2")
     refuses(device, version(1, title="Understated"), YES, BudgetError, "costs epsilon 3, but 2 ")
 

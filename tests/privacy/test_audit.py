@@ -144,6 +144,7 @@ def test_the_command_tells_and_exits_by_the_verdict(tmp_path, capsys, monkeypatc
     assert "passed" in capsys.readouterr().out
 
     monkeypatch.setitem(mechanisms.MECHANISMS, "laplace", faults.UnclippedLaplace)
+    monkeypatch.setattr(mechanisms, "_built", {})
     assert cli.main([*command, "--question", "hours"]) == 1
     assert "FAIL" in capsys.readouterr().out
     assert json.loads(out.read_text())[0]["passed"] is False
