@@ -22,6 +22,8 @@ METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 # What `ldpkit init` writes, and every command reads that is started in its folder.
 FILE_NAME = "ldpkit.toml"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
+# Of a token: whoever has it may do everything, and may try five a second.
+FEWEST_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class Settings:
         return (self.invitation_key or "").encode()
 
     def __post_init__(self) -> None:
-        if self.token is not None and not (_PRINTABLE.issuperset(self.token) and self.token):
-            raise InputError("setting token: must be printable ASCII without spaces, to travel in a header")
+        if self.token is not None:
+            _check_token(self.token)
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise InputError(f"setting {name}: must be above 0, is {getattr(self, name)}")
@@ -99,6 +101,15 @@ class Settings:
             if found is not None:
                 values[field.name] = found
         return cls.from_mapping(values)
+
+
+def _check_token(token: str) -> None:
+    """Raises InputError for what cannot travel in a header, or could be guessed."""
+    if not _PRINTABLE.issuperset(token):
+        raise InputError("setting token: must be printable ASCII without spaces, to travel in a header")
+    if len(token) < FEWEST_CHARACTERS:
+        advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"
+        raise InputError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
 
 
 def settings_with(**changes: Any) -> Settings:

@@ -17,7 +17,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.conftest import ensure_database
 
 COMMANDS = [
-    ["serve", "--port", "0", "--token", "t"],
+    ["serve", "--port", "0", "--token", "token-for-the-tests"],
     ["serve", "--port", "0"],
     ["admin", "keys", "list"],
     ["admin", "studies"],
@@ -75,7 +75,11 @@ def test_another_programs_database_is_neither_used_nor_filled(postgresql, capsys
         connection.execute(text("CREATE TABLE bills (number integer)"))
         connection.execute(text("INSERT INTO alembic_version VALUES ('0003')"))
     database.engine.dispose()
-    for arguments in (["admin", "studies"], ["admin", "migrate"], ["serve", "--port", "0", "--token", "t"]):
+    for arguments in (
+        ["admin", "studies"],
+        ["admin", "migrate"],
+        ["serve", "--port", "0", "--token", "token-for-the-tests"],
+    ):
         assert main([*arguments, "--database", url]) == 2
         assert "has no collector's tables" in capsys.readouterr().err
     assert main(["init", "--database", url]) == 2
@@ -89,7 +93,9 @@ def test_a_file_that_is_moved_away_does_not_come_back_empty(habits):
     assert not habits.path.exists()
 
 
-@pytest.mark.parametrize("arguments", [["serve", "--port", "0", "--token", "t"], ["admin", "studies"]])
+@pytest.mark.parametrize(
+    "arguments", [["serve", "--port", "0", "--token", "token-for-the-tests"], ["admin", "studies"]]
+)
 def test_an_earlier_release_is_not_migrated_on_the_way(arguments, database_url, capsys):
     database = Database(ensure_database(database_url), 10)
     downgrade(database, "0006")

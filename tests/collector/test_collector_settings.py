@@ -35,12 +35,12 @@ def test_defaults():
 def test_environment():
     environment = {
         "LDPKIT_DATABASE": "sqlite:///x",
-        "LDPKIT_TOKEN": "t",
+        "LDPKIT_TOKEN": "token-for-the-tests",
         "LDPKIT_BODY_LIMIT": "10",
         "LDPKIT_BUSY_TIMEOUT": "0.5",
         "HOME": "/",
     }
-    assert Settings.from_environment(environment) == Settings("sqlite:///x", "t", 10, 0.5)
+    assert Settings.from_environment(environment) == Settings("sqlite:///x", "token-for-the-tests", 10, 0.5)
 
 
 def test_a_file_gives_settings_and_the_environment_overrides_them(tmp_path):
@@ -68,6 +68,8 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
         ({"token": " "}, "token"),
         ({"token": "secret\r"}, "setting token: must be printable ASCII without spaces"),
         ({"token": "geheimés"}, "token"),
+        ({"token": "fifteen-letters"}, "setting token: must have at least 16 characters: `ldpkit init`"),
+        ({"token": ""}, "setting token: must have at least 16 characters"),
         ({"late_days": 10**10}, "late_days"),
         ({"body_limit": 0}, "body_limit"),
         ({"body_limit": "many"}, "body_limit"),
@@ -102,16 +104,25 @@ def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(InputError, match="cannot listen"):
-            run("serve", "--database", database, "--port", port, "--token", "t")
+            run("serve", "--database", database, "--port", port, "--token", "token-for-the-tests")
     with pytest.raises(InputError, match="cannot listen"):
-        run("serve", "--database", database, "--port", "99999", "--token", "t")
+        run("serve", "--database", database, "--port", "99999", "--token", "token-for-the-tests")
     with pytest.raises(InputError, match="there is no database"):
-        run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "t")
+        run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "token-for-the-tests")
 
 
 def test_a_node_fits_no_posteriors(tmp_path):
     with pytest.raises(InputError, match="--posteriors is for collectors"):
-        run("serve", "--role", "node", "--node-key", str(tmp_path / "key"), "--posteriors", "--token", "t")
+        run(
+            "serve",
+            "--role",
+            "node",
+            "--node-key",
+            str(tmp_path / "key"),
+            "--posteriors",
+            "--token",
+            "token-for-the-tests",
+        )
 
 
 def test_serve_refuses_no_workers():

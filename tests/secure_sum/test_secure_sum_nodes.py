@@ -146,7 +146,7 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
     node.stop()
     other = tmp_path / "other.key"
     NodeKeys.generate().save(other)
-    settings = {"database": f"sqlite:///{node.database}", "token": "t"}
+    settings = {"database": f"sqlite:///{node.database}", "token": "token-for-the-tests"}
     with pytest.raises(InputError, match=r"study summed of this database: [^;]*; name the key file"):
         create_app({**settings, "node_key": str(other)})
     with pytest.raises(InputError, match="study summed is a secure sum: start a node"):
@@ -158,10 +158,13 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
 
 
 def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
-    settings = {"database": ensure_database(f"sqlite:///{tmp_path / 'plain.sqlite3'}"), "token": "t"}
+    settings = {
+        "database": ensure_database(f"sqlite:///{tmp_path / 'plain.sqlite3'}"),
+        "token": "token-for-the-tests",
+    }
     app = create_app(settings)
     app.test_client().post(
-        "/v1/studies", json=ordinary_study().document, headers={"Authorization": "Bearer t"}
+        "/v1/studies", json=ordinary_study().document, headers={"Authorization": "Bearer token-for-the-tests"}
     )
     app.extensions["ldpkit"].close()
     with pytest.raises(InputError, match="study habits of this database: study: route: is missing"):
@@ -178,10 +181,15 @@ def test_shares_have_no_running_summary(network):
 
 
 def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
-    app = create_app({"database": ensure_database(f"sqlite:///{tmp_path / 'plain.sqlite3'}"), "token": "t"})
+    app = create_app(
+        {
+            "database": ensure_database(f"sqlite:///{tmp_path / 'plain.sqlite3'}"),
+            "token": "token-for-the-tests",
+        }
+    )
     study = network.publish("ever")
     response = app.test_client().post(
-        "/v1/studies", json=study.document, headers={"Authorization": "Bearer t"}
+        "/v1/studies", json=study.document, headers={"Authorization": "Bearer token-for-the-tests"}
     )
     assert kind(response) == (422, "study-invalid")
     app.extensions["ldpkit"].close()
