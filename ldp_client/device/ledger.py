@@ -57,6 +57,8 @@ class Ledger:
         self._restore_lock()
         self._migrate()
         with self._open() as connection:
+            # One state: another process may write between two statements.
+            connection.execute("BEGIN")
             refuse_damage(connection)
 
     def spent(self) -> "list[Spend]":
@@ -117,6 +119,10 @@ class Ledger:
         make_private_file(fresh)
         with self._open(fresh) as connection:
             create_tables(connection)
+        if os.path.exists(self.path):
+            raise LedgerError(
+                f"another process made {self.path} at the same time: locks do not hold on this disk"
+            )
         os.replace(fresh, self.path)
         _sync(self.folder)
 

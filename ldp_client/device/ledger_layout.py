@@ -98,7 +98,9 @@ def migrate(connection: sqlite3.Connection) -> None:
     if found not in _STEPS:
         raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
     if found == 2:  # Layout 1 had no seal.
+        connection.execute("BEGIN")
         refuse_broken_seal(connection, _SEALED_2)
+        connection.execute("COMMIT")
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.create_function("sha256", 1, digest_of)
     connection.create_function("said", 2, _said)

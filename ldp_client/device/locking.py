@@ -3,11 +3,12 @@
 SQLite's own file lock: it works wherever the ledger does, and ends with the process that holds it.
 """
 
+import _thread
 import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ldp_client.documents.errors import LedgerError
 
@@ -15,6 +16,8 @@ FILE_NAME = "lock.sqlite3"
 LEDGER_NAME = "ledger.sqlite3"
 OWNER_ONLY = 0o700
 OTHERS = 0o077
+
+_making = _thread.allocate_lock()
 
 
 class BusyError(LedgerError):
@@ -28,6 +31,16 @@ def locked(folder: str, seconds: float) -> "Iterator[sqlite3.Connection]":
     A lock that was lost is made again, with its mark where there is a ledger.
     """
     path = os.path.join(folder, FILE_NAME)
+    connection = _take(folder, path, seconds)
+    try:
+        yield connection
+    except sqlite3.Error as error:
+        raise LedgerError(f"the lock {path} cannot be used: {error}") from None
+    finally:
+        connection.close()
+
+
+def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
     connection = None
     try:
         make_private_file(path)
@@ -43,10 +56,7 @@ def locked(folder: str, seconds: float) -> "Iterator[sqlite3.Connection]":
             connection.close()
         kind = BusyError if "locked" in str(error) else LedgerError
         raise kind(f"the lock {path} cannot be taken: {error}") from None
-    try:
-        yield connection
-    finally:
-        connection.close()
+    return connection
 
 
 def is_marked(lock: sqlite3.Connection) -> bool:
@@ -67,8 +77,13 @@ def is_lost(folder: str) -> bool:
 
 
 def make_private_file(path: str) -> None:
-    """An empty file that only its owner can read, unless there is one. Raises OSError."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY & ~0o111))
+    """An empty file that only its owner can read, unless there is one. Raises OSError.
+
+    One that is there is not opened: closing it would drop every lock that this process has on it (POSIX).
+    While it is made no other thread goes on to lock it, for the same reason.
+    """
+    with _making, suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY & ~0o111))
 
 
 def keep_private(path: str) -> None:

@@ -68,7 +68,9 @@ class Sender:
                 # Whoever made the ledger may have been stopped just before it did this.
                 mark(lock)
         except BusyError:
-            result.waiting = len(self._ledger.queued())
+            with self._ledger.reading() as connection:
+                result.waiting = len(outbox.pending(connection))
+                result.undeleted = len(outbox.withdrawn(connection))
             result.reason = "another process of this device is sending"
         return result
 

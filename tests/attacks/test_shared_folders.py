@@ -1,0 +1,129 @@
+"""Threads and processes share a device's folder: locks drop, ledgers are made twice or read half-written."""
+
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.device import ledger, ledger_layout, locking
+from ldp_client.device.locking import BusyError, locked
+from ldp_client.documents.errors import LedgerError
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO))
+ANOTHER_PROCESS = """
+import sys
+from ldp_client.device.locking import BusyError, locked
+try:
+    with locked(sys.argv[1], 0):
+        print("taken")
+except BusyError:
+    print("busy")
+"""
+
+
+def taken_by_another_process(folder):
+    command = [sys.executable, "-c", ANOTHER_PROCESS, str(folder)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_second_thread_that_tries_drops_nothing(tmp_path):
+    def refused():
+        with suppress(BusyError), locked(str(tmp_path), 0):
+            pass
+
+    with locked(str(tmp_path), 0):
+        thread = threading.Thread(target=refused)
+        thread.start()
+        thread.join()
+        assert taken_by_another_process(tmp_path) == "busy"
+    assert taken_by_another_process(tmp_path) == "taken"
+
+
+def test_whoever_makes_the_file_drops_nothing_that_a_thread_took_meanwhile(tmp_path, monkeypatch):
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with locked(str(tmp_path), 5):
+            held.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    close = os.close
+
+    def slow(handle):
+        monkeypatch.setattr(locking.os, "close", close)
+        thread.start()
+        held.wait(0.3)
+        close(handle)
+
+    monkeypatch.setattr(locking.os, "close", slow)
+    locking.make_private_file(str(tmp_path / locking.FILE_NAME))
+    assert held.wait(5)
+    try:
+        assert taken_by_another_process(tmp_path) == "busy"
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_ledger_that_comes_while_one_is_made_is_not_replaced(tmp_path, monkeypatch):
+    """As on a disk that knows no locks."""
+    path = tmp_path / "ledger.sqlite3"
+
+    def also_made(connection):
+        ledger_layout.create_tables(connection)
+        path.write_bytes(b"of another process")
+
+    monkeypatch.setattr(ledger, "create_tables", also_made)
+    with pytest.raises(LedgerError, match="at the same time"):
+        consenting(tmp_path, "4")
+    assert path.read_bytes() == b"of another process"
+
+
+def test_a_lock_that_cannot_be_marked_is_an_error_of_the_ledger(tmp_path):
+    def mark_without_transaction():
+        with locked(str(tmp_path), 0) as lock:
+            lock.execute("COMMIT")
+            locking.mark(lock)
+
+    with pytest.raises(LedgerError, match="cannot be used"):
+        mark_without_transaction()
+
+
+def test_a_ledger_that_another_writes_while_it_is_opened_is_not_called_damaged(tmp_path, monkeypatch):
+    writer = consenting(tmp_path, "4")
+    monkeypatch.setattr(ledger, "LOCK_SECONDS", 0)
+    seal_of, tried = ledger_layout._seal_of, []
+
+    def meddling(*arguments):
+        if not tried:
+            tried.append(True)
+            with suppress(LedgerError):
+                writer.answer(STUDY, {"ever": True})
+        return seal_of(*arguments)
+
+    monkeypatch.setattr(ledger_layout, "_seal_of", meddling)
+    consenting(tmp_path, "4")
+    assert tried
+
+
+def test_a_withdrawal_while_another_process_sends_is_not_called_done(tmp_path, capsys):
+    with Server(STUDY.canonical()) as server:
+        device = consenting(tmp_path, "4", server.url)
+        device.answer(STUDY, {"ever": True})
+        assert device.flush().sent == 1
+        command = ["withdraw", f"{server.url}/v1/studies/{STUDY.id}", "--folder", str(tmp_path)]
+        with locked(str(tmp_path), 0):
+            assert main(command) == 1
+            flushed = device.flush()
+        assert "1 report waiting: another process of this device is sending" in capsys.readouterr().err
+        assert (flushed.waiting, flushed.undeleted, server.asked("DELETE")) == (0, 1, [])
+        assert main(command) == 0
+        assert len(server.asked("DELETE")) == 1
