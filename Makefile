@@ -1,4 +1,5 @@
-# Two commands for everyone: `make demo` and `make test`. Each makes .venv first, when it is missing.
+# Two commands for everyone: `make demo` and `make test`. Each makes .venv first, when it is missing. CI runs
+# `make test-all`.
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
@@ -9,20 +10,29 @@ ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(p
 ABSENT += $(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql)
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 
-.PHONY: demo test lint types schemas page clean
+.PHONY: demo test test-all left-out lint types schemas page clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/ldpkit demo --out demo
 
 # CI has them all; elsewhere the tests that need them are left out, and that is said.
 ifeq ($(if $(CI),,$(strip $(ABSENT))),)
-test: lint types $(NPM_PACKAGES)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+NPM := $(NPM_PACKAGES)
 else
-test: lint types
-	@echo "not installed: $(ABSENT); tests/browser, tests/collector and tests/portable are left out"
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore tests/,browser collector portable)
+LEFT_OUT := browser collector portable
 endif
+PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore tests/,$(LEFT_OUT))
+
+# Without the tests marked slow: long fits and studies of studies.
+test: lint types $(NPM) left-out
+	$(PYTEST) -m "not slow" --cov --cov-report=
+	@echo "these tests run $$($(BIN)/coverage report --format=total) % of the packages' lines"
+
+test-all: lint types $(NPM) left-out
+	$(PYTEST)
+
+left-out:
+	@$(if $(LEFT_OUT),echo "not installed: $(ABSENT); left out of tests/: $(LEFT_OUT)",:)
 
 lint: $(VENV)/dev.installed
 	$(BIN)/ruff check .

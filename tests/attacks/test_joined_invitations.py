@@ -251,47 +251,57 @@ def test_a_restored_backup_knows_what_was_used_before_it(make_harness, study, tm
         assert restored.send(build_report(study), word).status_code == 403
 
 
+# One child for each report, killed at a statement of its own number; the imports are made once.
 SPEND = """
 import os, signal, sys
 from tests.attacks.test_joined_invitations import KEY
 from tests.collector.conftest import Harness
 from schemas import Report
 from sqlalchemy import event
-url, text, word, number = sys.argv[1:]
-harness = Harness(url, invitation_key=KEY)
-seen = []
-@event.listens_for(harness.collector.database.engine, "before_cursor_execute")
-def count(*_arguments):
-    seen.append(1)
-    if len(seen) == int(number):
-        os.kill(os.getpid(), signal.SIGKILL)
-report = Report.from_json(text)
-path = f"/v1/studies/habits/reports/{report.id}"
-headers = {"LDPKit-Invitation": word, "Content-Type": "application/json"}
-done = harness.client.put(path, data=text, headers=headers)
-print(done.status_code)
+
+def spend(url, number, word, text):
+    harness = Harness(url, invitation_key=KEY)
+    seen = []
+    @event.listens_for(harness.collector.database.engine, "before_cursor_execute")
+    def count(*_arguments):
+        seen.append(1)
+        if len(seen) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+    report = Report.from_json(text)
+    path = f"/v1/studies/habits/reports/{report.id}"
+    headers = {"LDPKit-Invitation": word, "Content-Type": "application/json"}
+    return harness.client.put(path, data=text, headers=headers).status_code
+
+for number, line in enumerate(sys.stdin, 1):
+    child = os.fork()
+    if not child:
+        os._exit(spend(sys.argv[1], number, *line.rstrip().split(" ", 1)) != 201)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
 def test_a_kill_at_any_statement_leaves_one_report_an_invitation(make_harness, study):
     harness = with_key(make_harness, "collector.sqlite3", study)
-    url, number, status = f"sqlite:///{harness.path}", 0, -signal.SIGKILL
-    while status == -signal.SIGKILL:
-        number += 1
-        (word,) = made(harness, 1)
-        first, second = build_report(study), build_report(study)
-        done = subprocess.run(
-            [sys.executable, "-c", SPEND, url, first.to_json(), word, str(number)],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        status = done.returncode
-        assert status in (0, -signal.SIGKILL), done.stderr
-        # The device sends again, and somebody else tries the same invitation.
-        assert harness.send(first, word).status_code in (200, 201)
-        assert harness.send(second, word).status_code == 403
+    spender = subprocess.Popen(
+        [sys.executable, "-c", SPEND, f"sqlite:///{harness.path}"],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    number, status = 0, -signal.SIGKILL
+    with spender:
+        while status == -signal.SIGKILL:
+            number += 1
+            (word,) = made(harness, 1)
+            first, second = build_report(study), build_report(study)
+            spender.stdin.write(f"{word} {first.to_json()}\n")
+            spender.stdin.flush()
+            status = int(spender.stdout.readline())
+            assert status in (0, -signal.SIGKILL)
+            # The device sends again, and somebody else tries the same invitation.
+            assert harness.send(first, word).status_code in (200, 201)
+            assert harness.send(second, word).status_code == 403
     assert 5 < number < 40
 
 
