@@ -9,6 +9,7 @@ from ldp_client.device.known_studies import (
     note_consent,
     note_publisher,
     note_version,
+    refuse_unknown,
     refuse_unsigned,
     refuse_without_consent,
 )
@@ -132,6 +133,7 @@ class Device:
         Raises AnswerError before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError
         where the policy, the study's days or a missing consent forbid it. The true answers are not kept.
         """
+        _refuse_no_text(invitation)
         terms = terms_of(study)
         terms.refuse_outside_days(date.today())
         with self.ledger.writing() as connection:
@@ -139,8 +141,13 @@ class Device:
             return self._record(connection, terms, answers, invitation)
 
     def invite(self, study_id: str, invitation: str) -> None:
-        """Give what waits to be sent to a study another invitation: the first one was not taken."""
+        """Give what waits to be sent to a study another invitation: the first one was not taken.
+
+        Raises InputError for a study that this device does not know.
+        """
+        _refuse_no_text(invitation)
         with self.ledger.writing() as connection:
+            refuse_unknown(connection, study_id)
             invite(connection, study_id, invitation)
 
     def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
@@ -199,8 +206,10 @@ class Device:
 
         Returns how many reports the collector is asked to delete, at every flush until it says that
         they are gone. The budget is not refunded, and no question is answered again.
+        Raises InputError for a study that this device does not know.
         """
         with self.ledger.writing() as connection:
+            refuse_unknown(connection, study_id)
             return withdraw(connection, study_id)
 
     @property
@@ -213,3 +222,8 @@ class Device:
         if not self.collector:
             raise InputError("the device has no collector: Device(folder, max_epsilon, collector=URL)")
         return self.collector
+
+
+def _refuse_no_text(invitation: str) -> None:
+    if not isinstance(invitation, str):
+        raise InputError("an invitation is a text, empty for none")

@@ -3,7 +3,7 @@
 import sqlite3
 from datetime import date
 
-from ldp_client.documents.errors import RefusedError
+from ldp_client.documents.errors import InputError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,12 +53,20 @@ def publisher_of(connection: sqlite3.Connection, digest: str, collector: str) ->
 
 
 def note_publisher(connection: sqlite3.Connection, digest: str, collector: str, identity: str) -> None:
-    """Remember which collector serves a study there; once a report was taken, only that one can delete it."""
-    query = "SELECT 1 FROM reports WHERE document = ? AND state IN ('sent', 'withdrawn')"
+    """Remember which collector serves a study there; once a report may have left, only it can delete that."""
+    query = "SELECT 1 FROM reports WHERE document = ? AND state <> 'queued'"
     known = publisher_of(connection, digest, collector)
     if not digest or not identity or (known and connection.execute(query, (digest,)).fetchone()):
         return
     connection.execute("INSERT OR REPLACE INTO publishers VALUES (?, ?, ?)", (digest, collector, identity))
+
+
+def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
+    """Raises InputError for what is no id of a study that this device has met."""
+    tables = ("seen", "consents", "spent", "reports")
+    query = " UNION ".join([f"SELECT study FROM {table}" for table in tables])
+    if (study_id,) not in connection.execute(query).fetchall():
+        raise InputError("this device knows no study of that id")
 
 
 def note_consent(connection: sqlite3.Connection, study: "Study", today: date) -> None:

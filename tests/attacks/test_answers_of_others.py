@@ -130,6 +130,24 @@ def test_another_collector_at_the_same_address_settles_nothing(tmp_path, server,
     assert device.flush(attempts=1).deleted == 1
 
 
+@pytest.mark.parametrize("lost", ["upload", "refusal"])
+def test_another_collector_does_not_become_the_publisher_once_a_report_may_have_left(tmp_path, server, lost):
+    """The answer to its upload was lost, or it was refused after that; then the study is fetched again."""
+    device, _ = answered(tmp_path, server)
+    server.statuses = [502]
+    assert device.flush(attempts=1).waiting == 1
+    if lost == "refusal":
+        server.refusals, server.statuses = {410: problem("report-withdrawn", STUDY.digest)}, [410]
+        assert len(device.flush(attempts=1).refused) == 1
+    server.identity = "f" * 32
+    device.fetch(STUDY.id)
+    assert device.flush(attempts=1).sent == 0
+    assert device.withdraw(STUDY.id) == 1
+    assert device.flush(attempts=1).undeleted == 1
+    server.identity = IDENTITY
+    assert device.flush(attempts=1).deleted == 1
+
+
 def test_its_own_collector_has_the_last_word(tmp_path, server):
     device, report_id = answered(tmp_path, server)
     server.refusals, server.statuses = {410: problem("report-withdrawn", STUDY.digest)}, [410]

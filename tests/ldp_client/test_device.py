@@ -182,3 +182,24 @@ def test_racing_processes_answer_once(tmp_path):
     outcomes = race(multiprocessing.get_context("spawn"), tmp_path, 8)
     assert outcomes == ["answered"] + ["refused"] * 7
     assert len(consenting(tmp_path, "4").ledger.queued()) == 1
+
+
+@pytest.mark.parametrize("slip", [None, 7, b"code"])
+def test_a_callers_slip_is_no_trouble_of_the_ledger(tmp_path, slip):
+    device = consenting(tmp_path, "4")
+    with pytest.raises(InputError, match="an invitation is a text"):
+        device.answer(PAIR, PAIR_ANSWERS, invitation=slip)
+    device.answer(PAIR, PAIR_ANSWERS)
+    for name, invitation in ((PAIR.id, slip), (slip, "code"), ("typo", "code")):
+        with pytest.raises(InputError):
+            device.invite(name, invitation)
+    for name in (slip, PAIR, "typo"):
+        with pytest.raises(InputError, match="knows no study"):
+            device.withdraw(name)
+    assert len(device.ledger.queued()) == 1
+
+
+def test_a_consent_alone_can_be_withdrawn(tmp_path):
+    device = consenting(tmp_path, "4")
+    device.consent(PAIR)
+    assert device.withdraw(PAIR.id) == 0

@@ -154,6 +154,7 @@ def test_one_that_is_withdrawn_before_its_turn_is_not_sent(tmp_path, server, mon
 def test_only_the_study_that_is_named_is_withdrawn(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
+    device.accept(Study(studies.document(studies.YES_NO, id="another")))
     assert device.withdraw("another") == 0
     assert device.flush().sent == 1
 
