@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from functools import partial
 
 from flask import Blueprint, Flask
 
 from collector.context import EXTENSION, Collector
-from collector.headers import harden
 from collector.settings import Settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
-from collector.views.export import export
+from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
 from collector.views.health import health
 from collector.views.page import page
@@ -22,7 +20,6 @@ from collector.views.participant import participant
 from collector.views.reports import reports
 from collector.views.shares import shares
 from collector.views.studies import studies
-from collector.views.summary import summary
 
 
 def create_app(
@@ -37,9 +34,8 @@ def create_app(
     app = Flask("collector", static_folder=None, template_folder="templates")
     collector = Collector.of(settings, today)
     app.extensions[EXTENSION] = collector
-    handling.install(app)
+    handling.install(app, collector.identity)
     app.url_value_preprocessor(check_study_id)
-    app.after_request(partial(harden, defaults=collector.headers))
     if collector.node is not None:
         _register(app, studies, shares, health)
     else:

@@ -10,17 +10,15 @@ from typing import Any
 
 from flask import current_app
 
-from collector.headers import Headers, default_headers
+from collector.bounding import CostBoundCache, Room
 from collector.metrics import Metrics
 from collector.operator.key_checks import KeyChecks
-from collector.operator.overview import Recent, recent_studies
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Work, Writer
-from collector.room import Room
 from collector.secure_sum.node import Node
 from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import Settings
@@ -47,6 +45,8 @@ MOST_EXPORTS = 8
 class Collector:
     """One collector. today: the clock, which knows days only. signers: keys that may publish.
 
+    identity: which collector this is; a device drops a report at the word of its own collector only.
+
     parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for
     streams, each of which holds a thread for as long as its reader takes.
     """
@@ -58,12 +58,12 @@ class Collector:
     limits: UploadLimits
     deletions: Deletions
     metrics: Metrics
-    studies: Recent[list[StudyOverview]]
+    studies: CostBoundCache[list[StudyOverview]]
     current: CurrentStudies
     today: Callable[[], date]
     signers: tuple[PublicKey, ...]
     node: Node | None
-    headers: Headers
+    identity: bytes
     parsing: Room
     exports: Room
     keys: KeyChecks
@@ -79,7 +79,7 @@ class Collector:
         database = Database(settings.database, settings.busy_timeout, bounds)
         check(database)
         with database.read() as session:
-            headers = default_headers(queries.identity(session))
+            identity = queries.identity(session)
         secret = settings.invitation_secret
         admission = intake.Admission(today, timedelta(days=settings.late_days), secret)
         rules = RuleBook(database)
@@ -96,7 +96,7 @@ class Collector:
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
-        studies = recent_studies(database)
+        studies = CostBoundCache(lambda: _overviews(database))
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
         _check_studies(database, node, settings.body_limit)
@@ -107,7 +107,7 @@ class Collector:
         detail = f"{MOST_EXPORTS} exports are being read"
         exports = Room(MOST_EXPORTS, 0.0, lambda: ProblemError(OVERLOADED, detail))
         keys = KeyChecks(database, token_hash, metrics)
-        return cls(*held, signers, node, headers, parsing, exports, keys)
+        return cls(*held, signers, node, identity, parsing, exports, keys)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""
@@ -119,6 +119,11 @@ class Collector:
         self.writer.close()
         self.deletions.close()
         self.database.engine.dispose()
+
+
+def _overviews(database: Database) -> list[StudyOverview]:
+    with database.read() as session:
+        return queries.study_overviews(session)
 
 
 def _node(settings: Settings, database: Database) -> Node | None:

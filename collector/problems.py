@@ -215,3 +215,8 @@ class ProblemError(LdpkitError):
         if self.kind.retry_after is not None:
             response.headers.setdefault("Retry-After", str(self.kind.retry_after))
         return response
+
+
+def unknown_study(study_id: str) -> ProblemError:
+    """The problem of a study that was never published here."""
+    return ProblemError(STUDY_UNKNOWN, f"no study {study_id[:64]!r} is published here")

@@ -1,1 +1,1 @@
-"""What the people see and set who run a collector: the page, keys, commands."""
+"""What the people set who run a collector: keys, invitations, posteriors, retention."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hmac
 import logging
 
-from collector.logs import log_seldom
+from collector.bounding import CostBoundCache, log_throttled
 from collector.metrics import Metrics
-from collector.operator.overview import Recent
 from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
@@ -28,7 +27,7 @@ class KeyChecks:
         self._token_hash = token_hash
         self._metrics = metrics
         self._wrong = TokenBucket(WRONG_A_SECOND)
-        self._hashes = Recent(self._read_hashes)
+        self._hashes = CostBoundCache(self._read_hashes)
 
     def role_of(self, key: str, challenge: dict[str, str]) -> Role:
         """What a key is for. challenge: headers that ask for one. Raises ProblemError for a wrong key."""
@@ -46,7 +45,7 @@ class KeyChecks:
 
     def _refusal(self, seconds: float, challenge: dict[str, str]) -> ProblemError:
         self._metrics.count_wrong_key()
-        log_seldom(logging.WARNING, "a request had a key that is not one of this collector's")
+        log_throttled(logging.WARNING, "a request had a key that is not one of this collector's")
         if seconds:
             return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
         self._wrong.settle(1, 1)

@@ -18,6 +18,7 @@ from collector.problems import (
     STUDY_NOT_OPEN,
     UNAVAILABLE,
     ProblemError,
+    unknown_study,
 )
 from collector.reports.rules import UnknownVersionError
 from collector.reports.running_summary import FindRules, add_reports
@@ -28,7 +29,6 @@ from collector.storage.failures import problem_of
 from collector.storage.invitations import Spending, use_invitations
 from collector.storage.keys import hash_key
 from collector.storage.packing import PackedReport
-from collector.studies.publishing import unknown_study
 from ldp_client.documents.errors import InputError, LdpkitError, ReportError
 from schemas import Report
 

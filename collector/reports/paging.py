@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, Protocol
 
+from collector.problems import unknown_study
 from collector.reports.rules import RuleBook, Rules
 from collector.storage import queries
 from collector.storage.database import Database
-from collector.studies.publishing import unknown_study
 
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from sqlalchemy.orm import Session
 
-from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError
+from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError, unknown_study
 from collector.reports.paging import Export, Source, open_export, page_limit
 from collector.reports.rules import Rules
 from collector.storage import queries
 from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
-from collector.studies.publishing import unknown_study
 from schemas import Study
 from summaries import Summary
 from summaries.summary import NEEDS_REPORTS

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy.orm import Session
 
 from collector.metrics import Metrics
-from collector.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError
+from collector.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError, unknown_study
 from collector.reports.limits import TokenBucket
 from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
-from collector.studies.publishing import unknown_study
 
 if TYPE_CHECKING:
     from collector.context import Collector

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union
 
 from sqlalchemy.orm import Session
 
-from collector.logs import log_seldom
+from collector.bounding import log_throttled
 from collector.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.storage.packing import PackedReport
 
@@ -208,5 +208,5 @@ class Writer:
 
 
 def _stuck() -> ProblemError:
-    log_seldom(logging.WARNING, "the database takes longer to write than anybody waits")
+    log_throttled(logging.WARNING, "the database takes longer to write than anybody waits")
     return ProblemError(UNAVAILABLE, "the database takes too long; what was sent may be stored yet")

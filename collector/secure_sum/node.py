@@ -16,6 +16,7 @@ from collector.problems import (
     STUDY_CONFLICT,
     STUDY_OPEN,
     ProblemError,
+    unknown_study,
 )
 from collector.secure_sum import bound_sets
 from collector.secure_sum.drawing import (
@@ -34,7 +35,6 @@ from collector.storage.database import Database
 from collector.storage.invitations import demand_invitations
 from collector.storage.packing import PackedReport
 from collector.studies import publishing
-from collector.studies.publishing import unknown_study
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, StudyError
 from ldp_client.secure_sum.sealing import OVERHEAD_BYTES

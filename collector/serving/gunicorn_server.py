@@ -15,7 +15,7 @@ from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from collector.logs import log_seldom
+from collector.bounding import log_throttled
 from collector.problems import MEDIA_TYPE, TYPE_PREFIX
 from collector.serving.place import Place, base_url, listen, shared_metrics
 from collector.settings import Settings
@@ -80,10 +80,10 @@ class PrivateWorker(ThreadWorker):  # type: ignore[misc]
         """Answer with a problem document and log the kind of error alone."""
         del req, addr
         if isinstance(exc, ParseException):
-            log_seldom(logging.WARNING, f"malformed request: {type(exc).__name__}")
+            log_throttled(logging.WARNING, f"malformed request: {type(exc).__name__}")
             status, title = _status_of(exc)
         else:
-            log_seldom(logging.ERROR, "a request failed", exc)
+            log_throttled(logging.ERROR, "a request failed", exc)
             status, title = 500, "Internal Server Error"
         with suppress(OSError):
             client.sendall(_raw_problem(status, title))

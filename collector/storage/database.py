@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
-from collector.room import Room
+from collector.bounding import Room
 from ldp_client.documents.errors import InputError
 from ldp_client.files.writing import write_new
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector.logs import LOGGER, log_seldom
+from collector.bounding import LOGGER, log_throttled
 from collector.problems import (
     DISK_FULL,
     INTERNAL,
@@ -35,7 +35,7 @@ from ldp_client.documents.errors import ReportError, StatementError, StudyError
 def problem_of(error: Exception) -> ProblemError:
     """The problem that an exception stands for."""
     # Neither path nor body: a log line that named a report would give it a time.
-    log_seldom(logging.ERROR, "a request failed", error)
+    log_throttled(logging.ERROR, "a request failed", error)
     return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
 
 
@@ -64,9 +64,9 @@ def _(error: StatementError) -> ProblemError:
 @problem_of.register(InterfaceError)
 def _(error: SQLAlchemyError) -> ProblemError:
     if is_disk_full(error):
-        log_seldom(logging.ERROR, "the database's disk is full: nothing more is stored")
+        log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored")
         return ProblemError(DISK_FULL, "nothing was stored")
-    log_seldom(logging.WARNING, f"the database cannot be used: {one_line(getattr(error, 'orig', error))}")
+    log_throttled(logging.WARNING, f"the database cannot be used: {one_line(getattr(error, 'orig', error))}")
     return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
 
 

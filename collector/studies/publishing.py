@@ -10,8 +10,8 @@ from collector.problems import (
     STUDY_CONFLICT,
     STUDY_FINISHED,
     STUDY_OUTDATED,
-    STUDY_UNKNOWN,
     ProblemError,
+    unknown_study,
 )
 from collector.storage import queries
 from collector.storage.models import StudyRow
@@ -47,11 +47,6 @@ def close(session: Session, study_id: str) -> int:
         raise unknown_study(study_id)
     row.closed = True
     return row.version
-
-
-def unknown_study(study_id: str) -> ProblemError:
-    """The problem of a study that was never published here."""
-    return ProblemError(STUDY_UNKNOWN, f"no study {study_id[:64]!r} is published here")
 
 
 def _require_same(session: Session, study: Study) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from collector.problems import SIGNATURE_REFUSED, STUDY_UNSIGNED, ProblemError
+from collector.problems import SIGNATURE_REFUSED, STUDY_UNSIGNED, ProblemError, unknown_study
 from collector.storage import queries
-from collector.studies.publishing import publish, unknown_study
+from collector.studies.publishing import publish
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.signatures import verify_study
 from ldp_client.documents.errors import InputError, RefusedError

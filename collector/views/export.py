@@ -1,4 +1,4 @@
-"""Stream a study's reports to the operator."""
+"""The way out: a study's reports as a stream, or their running summary for a posterior without an export."""
 
 from __future__ import annotations
 
@@ -6,17 +6,36 @@ from collections.abc import Iterator
 from itertools import chain
 from weakref import finalize
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, make_response, request
 
+from collector import problems
+from collector.bounding import Room
 from collector.context import current_collector
 from collector.exports.formats import FORMATS
 from collector.reports.paging import open_export
-from collector.room import Room
+from collector.reports.running_summary import read_summary
 from collector.storage.keys import Role
 from collector.views.auth import requires
-from collector.views.parameters import choice_parameter, past_day_parameter, report_id_parameter
+from collector.views.openapi import (
+    AFTER,
+    EXPORTED,
+    FORMAT,
+    KEY,
+    STUDY_ID,
+    THROUGH,
+    VERSION,
+    Operation,
+    json_of,
+)
+from collector.views.parameters import (
+    choice_parameter,
+    past_day_parameter,
+    report_id_parameter,
+    whole_parameter,
+)
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
+summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summary")
 
 
 @export.get("")
@@ -49,3 +68,49 @@ class HeldParts(Iterator[bytes]):
         except BaseException:
             self.close()
             raise
+
+
+@summary.get("")
+@requires(Role.READ)
+def read(study_id: str) -> Response:
+    """The summary document of the current version's reports, or of those of `version`."""
+    response = make_response(
+        read_summary(current_collector(), study_id, whole_parameter("version")).to_json()
+    )
+    response.content_type = "application/json"
+    response.add_etag()
+    response.make_conditional(request)
+    return response
+
+
+OPERATIONS = (
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/export",
+        "exportReports",
+        "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
+        {
+            200: (
+                "The reports; NDJSON ends with a line that counts them, no form cut off reads well",
+                EXPORTED,
+            )
+        },
+        (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID, problems.OVERLOADED),
+        (STUDY_ID, FORMAT, AFTER, THROUGH),
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/summary",
+        "readSummary",
+        "All that a posterior needs of one version's reports, as they are now.",
+        {200: ("The summary", json_of("Summary")), 304: ("Unchanged", {})},
+        (
+            *KEY,
+            problems.STUDY_UNKNOWN,
+            problems.SUMMARY_IMPOSSIBLE,
+            problems.SUMMARY_TOO_COSTLY,
+            problems.PARAMETER_INVALID,
+        ),
+        (STUDY_ID, VERSION),
+    ),
+)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from collector.headers import harden
 from collector.reports import intake
 from collector.reports.canonical_form import digest_of
 from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
 from collector.views import batches
+from collector.views.handling import default_headers, harden
 from ldp_client.documents.report import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class FastUploads:
     def __init__(self, plain: WSGIApplication, collector: Collector) -> None:
         self.plain = plain
         self._collector = collector
+        self._headers = default_headers(collector.identity)
         self._limits = {
             "PUT": min(MAX_BYTES, collector.settings.body_limit),
             "POST": collector.settings.body_limit,
@@ -65,9 +66,9 @@ class FastUploads:
             if report_id is not None:
                 problem = problem.naming(digest_of(body).decode("ascii", "replace"))
             self._collector.metrics.count(0, 0, [problem.kind.name])
-            return harden(problem.response(), self._collector.headers)(environ, start_response)
+            return harden(problem.response(), self._headers)(environ, start_response)
         answer = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-        headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *self._collector.headers]
+        headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *self._headers]
         start_response(status, headers)
         return [answer]
 

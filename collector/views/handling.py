@@ -1,15 +1,21 @@
-"""Every exception that leaves a view, answered with the problem that it stands for."""
+"""What every answer has: its headers, and a problem document for every exception that leaves a view."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from http import HTTPStatus
 
-from flask import Flask
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
+from collector.context import current_collector
 from collector.problems import BODY_TOO_LARGE, Kind, ProblemError
 from collector.storage.failures import problem_of
 
+IDENTITY = "LDPKit-Collector"
+Headers = Sequence[tuple[str, str]]
+UPLOADS = ("reports.put", "reports.post", "shares.put")
 ADVICE_BY_STATUS = {
     404: "Check the address; the routes are under /v1/studies.",
     405: "Use one of the methods that the Allow header lists.",
@@ -36,6 +42,31 @@ def _(_error: RequestEntityTooLarge) -> ProblemError:
     return ProblemError(BODY_TOO_LARGE, "the body is above the collector's limit")
 
 
-def install(app: Flask) -> None:
-    """Answer every error of the app with a problem document."""
+def default_headers(identity: bytes) -> Headers:
+    """The headers that every answer has unless it says otherwise."""
+    return (
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+        (IDENTITY, identity.hex()),
+    )
+
+
+def harden(response: Response, defaults: Headers) -> Response:
+    """Set the headers that are missing."""
+    for name, value in defaults:
+        response.headers.setdefault(name, value)
+    return response
+
+
+def refuse_upload(error: Exception) -> Response:
+    """The problem of a request, counted by its reason where it was an upload."""
+    problem = problem_of(error)
+    if request.endpoint in UPLOADS:
+        current_collector().metrics.count(0, 0, [problem.kind.name])
+    return problem.response()
+
+
+def install(app: Flask, identity: bytes) -> None:
+    """Answer every error of the app with a problem document, and give every answer its headers."""
     app.register_error_handler(Exception, lambda error: problem_of(error).response())
+    app.after_request(partial(harden, defaults=default_headers(identity)))

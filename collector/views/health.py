@@ -7,8 +7,9 @@ from flask import Blueprint, Response, jsonify
 from collector import metrics
 from collector.context import current_collector
 from collector.storage.keys import Role
+from collector.views import export, reports, shares, studies
 from collector.views.auth import requires
-from collector.views.openapi import NODE_OPERATIONS, OPERATIONS, openapi_document
+from collector.views.openapi import JSON, KEY, TEXT, Operation, json_of, openapi_document
 
 health = Blueprint("health", __name__)
 READY_SECONDS = 2.0
@@ -41,3 +42,30 @@ def describe() -> Response:
     """The OpenAPI document of this kind of server."""
     is_node = current_collector().node is not None
     return jsonify(openapi_document(NODE_OPERATIONS if is_node else OPERATIONS))
+
+
+HEALTH = (
+    Operation(
+        "get", "/healthz", "isAlive", "Whether the process answers.", {200: ("Alive", json_of("Health"))}
+    ),
+    Operation(
+        "get", "/readyz", "isReady", "Whether the database answers.", {200: ("Ready", json_of("Health"))}
+    ),
+    Operation(
+        "get",
+        "/metrics",
+        "readMetrics",
+        "Counts of reports and commits for Prometheus.",
+        {200: ("Prometheus' text format", {metrics.MEDIA_TYPE: TEXT})},
+        KEY,
+    ),
+    Operation(
+        "get",
+        "/openapi.json",
+        "readApi",
+        "This document.",
+        {200: ("OpenAPI", {JSON: {"type": "object"}})},
+    ),
+)
+OPERATIONS = (*studies.OPERATIONS, *reports.OPERATIONS, *export.OPERATIONS, *HEALTH)
+NODE_OPERATIONS = (*studies.OPERATIONS, *shares.OPERATIONS, *HEALTH)

@@ -1,182 +1,177 @@
-"""The OpenAPI documents of the API: a collector's, and a node's."""
+"""The OpenAPI document, and what the views describe their operations with: schemas, parameters, problems."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from typing import Any
 
 from collector import problems
-from collector.metrics import MEDIA_TYPE as METRICS_MEDIA_TYPE
-from collector.views.openapi_parts import (
-    AFTER,
-    BODY,
-    ENCODING,
-    EXPORTS,
-    FORMAT,
-    INVITATION_HEADER,
-    JSON,
-    KEY,
-    REPORT_ID,
-    RIGHT,
-    SCHEMAS,
-    STUDY_ID,
-    TEXT,
-    THROUGH,
-    UPLOAD,
-    VERSION,
-    WITHDRAWAL_HEADER,
-    WRITE,
-    Document,
-    Operation,
-    reference,
-)
-from collector.views.openapi_shares import SHARES
+from collector.exports.formats import FORMATS
+from collector.problems import Kind
+from collector.reports.intake import INVITATION
+from collector.secure_sum.statements import STATEMENT
+from collector.views.auth import SECRET, WITHDRAWAL
+from collector.views.batches import MOST_REPORTS
+from ldp_client.documents.fields import Day, Hex, Identifier, Integer
+from ldp_client.documents.report import ID_BYTES, REPORT
+from ldp_client.documents.signed import SIGNED_STUDY
+from ldp_client.documents.study_shape import STUDY
+from summaries.summary import FORMAT as SUMMARY_FORMAT
+
+JSON = "application/json"
+Document = dict[str, Any]
+
+COUNT = {"type": "integer", "minimum": 0}
+TEXT = {"type": "string"}
 
 
-def _json(name: str) -> Document:
+def object_of(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> Document:
+    """The schema of an object."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": dict(properties), "required": required}
+
+
+def reference(name: str) -> Document:
+    """A schema by its name in SCHEMAS."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def json_of(name: str) -> Document:
+    """Content in JSON, by its schema's name in SCHEMAS."""
     return {JSON: reference(name)}
 
 
-STUDIES = (
-    Operation(
-        "post",
-        "/v1/studies",
-        "publishStudy",
-        "Publish a study, or a new version of one; a published version never changes. A signed study whose "
-        "signature the collector trusts needs no key.",
-        {200: ("Published before", _json("Published")), 201: ("Published", _json("Published"))},
-        (
-            *KEY,
-            *BODY,
-            problems.MALFORMED_ENCODING,
-            problems.SIGNATURE_REFUSED,
-            problems.STUDY_INVALID,
-            problems.STUDY_CONFLICT,
-            problems.STUDY_OUTDATED,
-            problems.STUDY_FINISHED,
-            *WRITE,
-        ),
-        (ENCODING,),
-        {JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
+SCHEMAS: Document = {
+    "Study": STUDY.json_schema(),
+    "SignedStudy": SIGNED_STUDY.json_schema(),
+    "Report": REPORT.json_schema(),
+    "Batch": {
+        **object_of({"reports": {"type": "array", "items": reference("Report"), "maxItems": MOST_REPORTS}}),
+        "additionalProperties": False,
+    },
+    "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
+    "Closed": object_of({"id": TEXT, "version": COUNT, "closed": {"const": True}}),
+    "Receipt": object_of({"id": TEXT, "result": {"enum": ["stored", "duplicate"]}}),
+    "Withdrawal": object_of({"id": TEXT, "result": {"const": "withdrawn"}}),
+    "BatchResult": object_of(
+        {"stored": COUNT, "duplicates": COUNT, "failed": {"type": "array", "items": reference("Failure")}}
     ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}",
-        "fetchStudy",
-        "A version's canonical bytes, the current one's unless `version` says otherwise.",
-        {200: ("The document; its digest is the ETag", _json("Study")), 304: ("Unchanged", {})},
-        (problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
-        (STUDY_ID, VERSION),
+    "Failure": object_of({"id": {"type": ["string", "null"]}, "type": TEXT, "detail": TEXT, "field": TEXT}),
+    "Problem": object_of(
+        {
+            "type": TEXT,
+            "title": TEXT,
+            "status": COUNT,
+            "detail": TEXT,
+            "advice": TEXT,
+            "digest": TEXT,
+            "field": TEXT,
+            "failed": {"type": "array", "items": reference("Failure")},
+        },
+        optional=("advice", "digest", "field", "failed"),
     ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}/signed",
-        "fetchSignedStudy",
-        "A version with its signatures, the current one unless `version` says otherwise.",
-        {200: ("The signed study", _json("SignedStudy")), 304: ("Unchanged", {})},
-        (problems.STUDY_UNKNOWN, problems.STUDY_UNSIGNED, problems.PARAMETER_INVALID),
-        (STUDY_ID, VERSION),
+    "Summary": object_of(
+        {
+            "format": {"const": SUMMARY_FORMAT},
+            "study": TEXT,
+            "version": COUNT,
+            "digest": TEXT,
+            "questions": {
+                "type": "object",
+                "additionalProperties": object_of(
+                    {"n": COUNT, "values": {"type": "array", "items": {"type": "integer"}}}
+                ),
+            },
+        }
     ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/close",
-        "closeStudy",
-        "Take no more reports, for good.",
-        {200: ("Closed", _json("Closed"))},
-        (*KEY, problems.STUDY_UNKNOWN, *WRITE),
-        (STUDY_ID,),
-    ),
-)
-REPORTS = (
-    Operation(
-        "put",
-        "/v1/studies/{study_id}/reports/{report_id}",
-        "uploadReport",
-        "Store one report, durably and once; sending it again does no harm.",
-        {200: ("Stored before", _json("Receipt")), 201: ("Stored", _json("Receipt"))},
-        (
-            *UPLOAD,
-            problems.REPORT_INVALID,
-            problems.INVITATION_NEEDED,
-            problems.REPORT_CONFLICT,
-            problems.STUDY_CLOSED,
-            problems.REPORT_WITHDRAWN,
-            problems.STUDY_NOT_OPEN,
-        ),
-        (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER),
-        _json("Report"),
-    ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/reports",
-        "uploadReports",
-        "Store many reports; those that fail are listed and the others are durable.",
-        {200: ("What became of each", _json("BatchResult"))},
-        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG),
-        (STUDY_ID, ENCODING),
-        _json("Batch"),
-    ),
-    Operation(
-        "delete",
-        "/v1/studies/{study_id}/reports/{report_id}",
-        "withdrawReport",
-        "Delete a report for good; only its id is kept, so that no late copy brings it back.",
-        {200: ("Withdrawn", _json("Withdrawal"))},
-        (*RIGHT, problems.STUDY_UNKNOWN, problems.REPORT_UNKNOWN, problems.PARAMETER_INVALID, *WRITE),
-        (STUDY_ID, REPORT_ID, WITHDRAWAL_HEADER),
-    ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}/export",
-        "exportReports",
-        "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
-        {200: ("The reports; NDJSON ends with a line that counts them, no form cut off reads well", EXPORTS)},
-        (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID, problems.OVERLOADED),
-        (STUDY_ID, FORMAT, AFTER, THROUGH),
-    ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}/summary",
-        "readSummary",
-        "All that a posterior needs of one version's reports, as they are now.",
-        {200: ("The summary", _json("Summary")), 304: ("Unchanged", {})},
-        (
-            *KEY,
-            problems.STUDY_UNKNOWN,
-            problems.SUMMARY_IMPOSSIBLE,
-            problems.SUMMARY_TOO_COSTLY,
-            problems.PARAMETER_INVALID,
-        ),
-        (STUDY_ID, VERSION),
-    ),
-)
-HEALTH = (
-    Operation(
-        "get", "/healthz", "isAlive", "Whether the process answers.", {200: ("Alive", _json("Health"))}
-    ),
-    Operation(
-        "get", "/readyz", "isReady", "Whether the database answers.", {200: ("Ready", _json("Health"))}
-    ),
-    Operation(
-        "get",
-        "/metrics",
-        "readMetrics",
-        "Counts of reports and commits for Prometheus.",
-        {200: ("Prometheus' text format", {METRICS_MEDIA_TYPE: TEXT})},
-        KEY,
-    ),
-    Operation(
-        "get",
-        "/openapi.json",
-        "readApi",
-        "This document.",
-        {200: ("OpenAPI", {JSON: {"type": "object"}})},
-    ),
+    "Statement": STATEMENT.json_schema(),
+    "NodeSum": object_of({"statement": reference("Statement"), "total": TEXT}),
+    "Health": object_of({"status": {"const": "ok"}}),
+}
+
+STUDY_ID = {"name": "study_id", "in": "path", "required": True, "schema": Identifier().json_schema()}
+REPORT_ID = {
+    "name": "report_id",
+    "in": "path",
+    "required": True,
+    "schema": Hex(2 * ID_BYTES).json_schema(),
+    "description": "A hash of a secret that only the device has.",
+}
+WITHDRAWAL_HEADER = {
+    "name": WITHDRAWAL,
+    "in": "header",
+    "schema": SECRET.json_schema(),
+    "description": "What the report's id is made of; without it an operator's key is needed.",
+}
+INVITATION_HEADER = {
+    "name": INVITATION,
+    "in": "header",
+    "schema": TEXT,
+    "description": "One that was not used yet, where the study takes invited reports only.",
+}
+VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
+FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}
+AFTER = {"name": "after", "in": "query", "schema": Hex(2 * ID_BYTES).json_schema()}
+THROUGH = {"name": "through", "in": "query", "schema": Day().json_schema()}
+ENCODING = {
+    "name": "Content-Encoding",
+    "in": "header",
+    "schema": {"enum": ["identity", "gzip", "zstd"]},
+    "description": "Applied to the whole body.",
+}
+
+EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
+ALWAYS = (problems.UNAVAILABLE,)
+KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
+# Of a deletion: by the report's secret, or by a key.
+RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
+BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
+WRITE = (problems.OVERLOADED, problems.DISK_FULL)
+UPLOAD = (
+    *BODY,
+    problems.MALFORMED_ENCODING,
+    problems.STUDY_UNKNOWN,
+    problems.TOO_MANY_REPORTS,
+    *WRITE,
 )
 
 
-OPERATIONS = (*STUDIES, *REPORTS, *HEALTH)
-NODE_OPERATIONS = (*STUDIES, *SHARES, *HEALTH)
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path. answers: {status: (description, {media type: schema})}."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    answers: Mapping[int, tuple[str, Mapping[str, Any]]]
+    refusals: Sequence[Kind] = ()
+    parameters: Sequence[Document] = ()
+    body: Mapping[str, Any] = field(default_factory=dict)
+    body_note: str = ""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether only an operator may do this."""
+        return problems.UNAUTHORIZED in self.refusals
+
+    def describe(self) -> Document:
+        """The OpenAPI operation object."""
+        responses = {str(status): _answer(*answer) for status, answer in self.answers.items()}
+        responses.update(_refusals([*self.refusals, *ALWAYS]))
+        document: Document = {"operationId": self.name, "summary": self.summary, "responses": responses}
+        if self.parameters:
+            document["parameters"] = list(self.parameters)
+        if self.body:
+            document["requestBody"] = {"required": True, "content": _content(self.body)}
+            if self.body_note:
+                document["requestBody"]["description"] = self.body_note
+        if self.needs_key:
+            by_secret: list[Document] = [{}] if problems.WITHDRAWAL_UNPROVEN in self.refusals else []
+            document["security"] = [*by_secret, {"key": []}]
+        return document
 
 
 def openapi_document(operations: Sequence[Operation]) -> Document:
@@ -193,3 +188,29 @@ def openapi_document(operations: Sequence[Operation]) -> Document:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _answer(description: str, content: Mapping[str, Any]) -> Document:
+    return (
+        {"description": description, "content": _content(content)}
+        if content
+        else {"description": description}
+    )
+
+
+def _content(schemas: Mapping[str, Any]) -> Document:
+    return {media_type: {"schema": schema} for media_type, schema in schemas.items()}
+
+
+def _refusals(kinds: Sequence[Kind]) -> Document:
+    """Problem responses by status; each lists the types it may have."""
+    responses: Document = {}
+    for status in sorted({kind.status for kind in kinds}):
+        here = [kind for kind in kinds if kind.status == status]
+        types = {"properties": {"type": {"enum": [kind.type for kind in here]}}}
+        content = {problems.MEDIA_TYPE: {"allOf": [reference("Problem"), types]}}
+        responses[str(status)] = _answer("; ".join(kind.title for kind in here), content)
+        if any(kind.retry_after for kind in here):
+            header = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+            responses[str(status)]["headers"] = {"Retry-After": header}
+    return responses

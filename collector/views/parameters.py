@@ -8,8 +8,7 @@ from typing import Any
 
 from flask import request
 
-from collector.problems import PARAMETER_INVALID, ProblemError
-from collector.studies.publishing import unknown_study
+from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.fields import Hex
 from ldp_client.documents.report import ID_BYTES

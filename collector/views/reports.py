@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify, request
 
+from collector import problems
 from collector.context import current_collector
 from collector.reports import intake
 from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.views import batches
 from collector.views.auth import proves_withdrawal
 from collector.views.bodies import opened_body, parse_reports, require_json
+from collector.views.handling import refuse_upload
+from collector.views.openapi import (
+    ENCODING,
+    INVITATION_HEADER,
+    REPORT_ID,
+    RIGHT,
+    STUDY_ID,
+    UPLOAD,
+    WITHDRAWAL_HEADER,
+    WRITE,
+    Operation,
+    json_of,
+)
 from collector.views.parameters import report_id_bytes
-from collector.views.refusing import refuse_upload
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import MAX_BYTES
 from schemas import Report
@@ -61,3 +74,44 @@ def delete(study_id: str, report_id: str) -> Response:
     collector = current_collector()
     withdraw(collector, study_id, identifier, by_device)
     return jsonify(id=report_id, result=WITHDRAWN)
+
+
+OPERATIONS = (
+    Operation(
+        "put",
+        "/v1/studies/{study_id}/reports/{report_id}",
+        "uploadReport",
+        "Store one report, durably and once; sending it again does no harm.",
+        {200: ("Stored before", json_of("Receipt")), 201: ("Stored", json_of("Receipt"))},
+        (
+            *UPLOAD,
+            problems.REPORT_INVALID,
+            problems.INVITATION_NEEDED,
+            problems.REPORT_CONFLICT,
+            problems.STUDY_CLOSED,
+            problems.REPORT_WITHDRAWN,
+            problems.STUDY_NOT_OPEN,
+        ),
+        (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER),
+        json_of("Report"),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/reports",
+        "uploadReports",
+        "Store many reports; those that fail are listed and the others are durable.",
+        {200: ("What became of each", json_of("BatchResult"))},
+        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG),
+        (STUDY_ID, ENCODING),
+        json_of("Batch"),
+    ),
+    Operation(
+        "delete",
+        "/v1/studies/{study_id}/reports/{report_id}",
+        "withdrawReport",
+        "Delete a report for good; only its id is kept, so that no late copy brings it back.",
+        {200: ("Withdrawn", json_of("Withdrawal"))},
+        (*RIGHT, problems.STUDY_UNKNOWN, problems.REPORT_UNKNOWN, problems.PARAMETER_INVALID, *WRITE),
+        (STUDY_ID, REPORT_ID, WITHDRAWAL_HEADER),
+    ),
+)

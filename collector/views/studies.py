@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
 
+from collector import problems
 from collector.context import current_collector
-from collector.problems import BODY_TOO_LARGE, ProblemError
+from collector.problems import BODY_TOO_LARGE, ProblemError, unknown_study
 from collector.reports.rules import Rules
 from collector.storage import queries
 from collector.storage.keys import Role
@@ -15,6 +16,18 @@ from collector.studies.current import Published
 from collector.studies.signed import fetch_signed, is_signed, publish_signed, signed_by
 from collector.views.auth import holds, no_key, requires
 from collector.views.bodies import json_and_bytes
+from collector.views.openapi import (
+    BODY,
+    ENCODING,
+    JSON,
+    KEY,
+    STUDY_ID,
+    VERSION,
+    WRITE,
+    Operation,
+    json_of,
+    reference,
+)
 from collector.views.parameters import whole_parameter
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.report import MAX_BYTES as MAX_REPORT_BYTES
@@ -86,7 +99,7 @@ def fetch(study_id: str) -> Response:
         with collector.database.read() as session:
             document = queries.find_document(session, study_id, version)
     if document is None:
-        raise publishing.unknown_study(study_id)
+        raise unknown_study(study_id)
     response = make_response(document.canonical)
     response.content_type = "application/json"
     response.headers["Cache-Control"] = CACHE_CONTROL
@@ -117,3 +130,55 @@ def close(study_id: str) -> Response:
     version = collector.writer.act(lambda session: publishing.close(session, study_id))
     collector.current.forget(study_id)
     return jsonify(id=study_id, version=version, closed=True)
+
+
+OPERATIONS = (
+    Operation(
+        "post",
+        "/v1/studies",
+        "publishStudy",
+        "Publish a study, or a new version of one; a published version never changes. A signed study whose "
+        "signature the collector trusts needs no key.",
+        {200: ("Published before", json_of("Published")), 201: ("Published", json_of("Published"))},
+        (
+            *KEY,
+            *BODY,
+            problems.MALFORMED_ENCODING,
+            problems.SIGNATURE_REFUSED,
+            problems.STUDY_INVALID,
+            problems.STUDY_CONFLICT,
+            problems.STUDY_OUTDATED,
+            problems.STUDY_FINISHED,
+            *WRITE,
+        ),
+        (ENCODING,),
+        {JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}",
+        "fetchStudy",
+        "A version's canonical bytes, the current one's unless `version` says otherwise.",
+        {200: ("The document; its digest is the ETag", json_of("Study")), 304: ("Unchanged", {})},
+        (problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
+        (STUDY_ID, VERSION),
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/signed",
+        "fetchSignedStudy",
+        "A version with its signatures, the current one unless `version` says otherwise.",
+        {200: ("The signed study", json_of("SignedStudy")), 304: ("Unchanged", {})},
+        (problems.STUDY_UNKNOWN, problems.STUDY_UNSIGNED, problems.PARAMETER_INVALID),
+        (STUDY_ID, VERSION),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/close",
+        "closeStudy",
+        "Take no more reports, for good.",
+        {200: ("Closed", json_of("Closed"))},
+        (*KEY, problems.STUDY_UNKNOWN, *WRITE),
+        (STUDY_ID,),
+    ),
+)

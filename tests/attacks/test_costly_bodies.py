@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import zstandard
 
+from collector.bounding import Room
 from collector.problems import ProblemError
-from collector.room import Room
 from collector.views.batches import MOST_WRONG
 from collector.views.bodies import MOST_GROWTH, SMALL_BYTES, inflate
 from tests.collector.conftest import Harness, build_report, build_study

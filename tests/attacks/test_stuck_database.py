@@ -17,7 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector.logs import REST_SECONDS, Seldom
+from collector.bounding import QUIET_SECONDS, ThrottledLog
 from collector.operator.key_checks import WRONG_A_SECOND
 from collector.problems import ProblemError
 from collector.reports import writer as writer_module
@@ -272,12 +272,12 @@ def test_wrong_keys_are_counted_and_lock_nobody_out(make_harness, caplog):
 
 def test_an_outage_is_logged_at_once_and_then_counted(caplog):
     clock = [0.0]
-    seldom = Seldom(lambda: clock[0])
+    seldom = ThrottledLog(lambda: clock[0])
     for _ in range(5000):
         seldom.log(30, "the database is away")
         seldom.log(40, "a request failed", OSError("x"))
     assert [record.getMessage() for record in caplog.records] == ["the database is away", "a request failed"]
-    clock[0] = REST_SECONDS
+    clock[0] = QUIET_SECONDS
     seldom.log(30, "the database is away")
     assert (
         caplog.records[-1].getMessage() == "the database is away (and 4999 times since this was last logged)"

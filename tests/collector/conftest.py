@@ -19,7 +19,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from collector import create_app
-from collector.logs import SELDOM
+from collector.bounding import THROTTLED
 from collector.storage.database import Database
 from collector.storage.migrating import make
 from ldp_client import mechanism_for
@@ -243,7 +243,7 @@ class Server:
 @pytest.fixture(autouse=True)
 def log_everything() -> None:
     """What an earlier test had logged is logged again."""
-    SELDOM.forget()
+    THROTTLED.forget()
 
 
 @pytest.fixture

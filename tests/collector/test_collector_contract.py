@@ -9,7 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from schemathesis.core.failures import FailureGroup
 
-from collector.views.openapi import NODE_OPERATIONS, OPERATIONS, SCHEMAS
+from collector.views.health import NODE_OPERATIONS, OPERATIONS
+from collector.views.openapi import SCHEMAS
 from tests.collector.contract import run_cases
 
 CASES_EACH = 50

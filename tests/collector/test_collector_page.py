@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
-from collector.operator.overview import REST, Recent
+from collector.bounding import REST, CostBoundCache
 from schemas import Study
 from tests import studies
 from tests.portable import chromium
@@ -82,7 +82,7 @@ def test_a_strict_policy_stands_on_page_and_assets(habits, token):
 
 def test_a_recent_value_is_kept_in_proportion_to_its_cost(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("collector.operator.overview.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("collector.bounding.time.monotonic", lambda: now[0])
     computed = []
 
     def compute():
@@ -90,7 +90,7 @@ def test_a_recent_value_is_kept_in_proportion_to_its_cost(monkeypatch):
         computed.append(now[0])
         return len(computed)
 
-    recent = Recent(compute)
+    recent = CostBoundCache(compute)
     assert [recent.get(), recent.get()] == [1, 1]
     now[0] += 2.0 * REST
     assert recent.get() == 2

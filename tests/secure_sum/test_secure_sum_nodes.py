@@ -17,7 +17,7 @@ from collector.reports.running_summary import read_summary
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
-from collector.views.openapi import NODE_OPERATIONS
+from collector.views.health import NODE_OPERATIONS
 from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
 from tests.collector.conftest import build_study as ordinary_study

@@ -1,0 +1,128 @@
+"""Bounding what a process spends: memory and threads held at once, time to compute, lines in a log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Condition, Lock
+from typing import Generic, TypeVar
+
+
+class Room:
+    """So much of something for all threads together.
+
+    refuse: makes the error for a thread that waits `patience` seconds in vain. Where nothing has been given
+    back for as long, it comes at once: threads that queued before something stuck would be missing for
+    everything else.
+    """
+
+    def __init__(self, capacity: float, patience: float, refuse: Callable[[], Exception]) -> None:
+        self._capacity = capacity
+        self._patience = patience
+        self._refuse = refuse
+        self._changed = Condition()
+        self._held = 0.0
+        self._moved = 0.0
+
+    @contextmanager
+    def hold(self, amount: float = 1) -> Iterator[None]:
+        """Hold so much while the block lasts; more than there is at all only with nobody beside.
+
+        Raises where there is no room in time.
+        """
+        self.take(amount)
+        try:
+            yield
+        finally:
+            self.give_back(amount)
+
+    def take(self, amount: float = 1) -> None:
+        """Hold so much until it is given back. Raises where there is no room in time."""
+        with self._changed:
+            if not self._held:
+                self._moved = time.monotonic()
+            try:
+                self._wait_for(amount)
+                self._held += amount
+            finally:
+                # One wakes the next: all at once would keep those that work from working.
+                self._changed.notify()
+
+    def give_back(self, amount: float = 1) -> None:
+        """Hold so much less."""
+        with self._changed:
+            self._held -= amount
+            self._moved = time.monotonic()
+            self._changed.notify()
+
+    def _wait_for(self, amount: float) -> None:
+        last = time.monotonic() + self._patience
+        while self._held and self._held + amount > self._capacity:
+            seconds = min(last, self._moved + self._patience) - time.monotonic()
+            if seconds <= 0:
+                raise self._refuse()
+            self._changed.wait(seconds)
+
+
+T = TypeVar("T")
+# Counting millions of reports takes a while; a page may take a twentieth of the time for it.
+REST = 20.0
+
+
+class CostBoundCache(Generic[T]):
+    """Cache a value and recompute it no more often than 1/REST of the time computing takes."""
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute = compute
+        self._lock = Lock()
+        self._due = 0.0
+        self._value: T
+
+    def get(self) -> T:
+        """The value; waits for another thread that computes it now."""
+        with self._lock:
+            start = time.monotonic()
+            if start >= self._due:
+                self._value = self._compute()
+                end = time.monotonic()
+                self._due = end + REST * (end - start)
+            return self._value
+
+
+LOGGER = logging.getLogger("collector")
+QUIET_SECONDS = 60.0
+
+
+class ThrottledLog:
+    """Logs a line at once, and the same again no sooner than QUIET_SECONDS later, with how often it came.
+
+    So an outage shows at once and fills no disk.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def log(self, level: int, line: str, cause: BaseException | None = None) -> None:
+        """Log a line, or count it. cause: logged with it, and each of its kind counts by itself."""
+        key = line if cause is None else f"{line}: {type(cause).__name__}"
+        now = self._clock()
+        with self._lock:
+            due, left_out = self._seen.get(key, (now, 0))
+            if now < due:
+                self._seen[key] = due, left_out + 1
+                return
+            self._seen[key] = now + QUIET_SECONDS, 0
+        more = f" (and {left_out} times since this was last logged)" if left_out else ""
+        LOGGER.log(level, "%s%s", line, more, exc_info=cause)
+
+    def forget(self) -> None:
+        """Log everything again."""
+        self._seen.clear()
+
+
+THROTTLED = ThrottledLog()
+log_throttled = THROTTLED.log
