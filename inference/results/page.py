@@ -15,8 +15,7 @@ from inference.results.pictures import Pictures, pictures_of
 from inference.results.plots import Draws
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
-from ldp_client.words.priors import prior_lines
-from ldp_client.words.studies import odds_of
+from ldp_client.words.studies import odds_of, prior_lines
 from schemas import Study
 
 METHODS = {

@@ -1,6 +1,6 @@
 """From a study's decimals to the integers that decide what is released. Every rounding is towards privacy."""
 
-from ldp_client.core.integers import ceil_div, exp_bounds, log_upper, normal_cdf_bounds
+from ldp_client.core.integers import ceil_div, exp_bounds, isqrt, log_upper, normal_cdf_bounds
 from ldp_client.documents.rational import Rational
 
 # The Laplace scale and the Gaussian standard deviation are 2**NOISE_BITS grid units, in every study.
@@ -116,3 +116,11 @@ def _delta_above(radius: int, epsilon: Rational, dimension: int) -> int:
     growth_low, growth_high = exp_bounds(epsilon.floor_scaled(1 << CDF_BITS), CDF_BITS)
     truncation = ((growth_high + 1 + (1 << CDF_BITS)) * dimension >> TRUNCATION_BITS) + 1
     return likely - (unlikely * growth_low >> CDF_BITS) + truncation
+
+
+def outer_product_sensitivity(square_norm: int) -> int:
+    """An integer at least √2 × square_norm: bounds ‖vvᵀ − wwᵀ‖ for integer vectors, ‖v‖², ‖w‖² ≤ square_norm.
+
+    ‖vvᵀ − wwᵀ‖² = ‖v‖⁴ + ‖w‖⁴ − 2(v·w)². It is reached by two vectors at right angles.
+    """
+    return isqrt(2 * square_norm * square_norm) + 1

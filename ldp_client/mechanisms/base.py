@@ -1,7 +1,6 @@
 """What every mechanism states: its sampler, its privacy, and which payloads are possible."""
 
 import struct
-from math import floor, log10
 
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import ReportError
@@ -40,7 +39,7 @@ class Mechanism:
 
     field: the question's id. where: where the study document states the mechanism.
     A subclass sets `privacy` and `payload_size` (bytes, the same for every answer) and implements
-    `quantise`, `randomise` and `in_words`.
+    `quantise` and `randomise`; what it does to an answer is a sentence in ldp_client/words/en.json.
     """
 
     name = ""
@@ -74,8 +73,10 @@ class Mechanism:
         raise NotImplementedError(self.name)
 
     def in_words(self) -> str:
-        """What the mechanism does to an answer, for people."""
-        raise NotImplementedError(self.name)
+        """Say what the mechanism does to an answer, for people. No device core has the words."""
+        # By its name: the words are a floor above.
+        words = __import__("ldp_client.words.mechanisms", None, None, ["in_words"])
+        return words.in_words(self)  # type: ignore[no-any-return]
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError for a payload that no device could have sent."""
@@ -89,15 +90,6 @@ class Mechanism:
     def impossible(self, problem: str) -> ReportError:
         """The error for an impossible payload of this question."""
         return ReportError(f"payloads.{self.field}", problem)
-
-
-def rounded_up(value: float, digits: int) -> str:
-    """A number above 0 with so many significant digits, never less than it is: for what holds at most."""
-    text = f"{value:.{digits}g}"
-    if float(text) >= value:
-        return text
-    step = 10.0 ** (floor(log10(value)) - digits + 1)
-    return f"{value + step / 2:.{digits}g}"
 
 
 def pack_signed(values: "list[int]") -> bytes:

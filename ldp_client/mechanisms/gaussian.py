@@ -29,10 +29,6 @@ class Gaussian(NumberMechanism):
         """One normal."""
         return pack_signed([quantised + normal(1, random)[0]])
 
-    def in_words(self) -> str:
-        """The clipping and the noise's standard deviation in the question's own units."""
-        return self._noise_in_words("Gaussian noise of standard deviation", self.scale)
-
     def check(self, payload: bytes) -> None:
         """Raises ReportError where the number is beyond bounds and noise together."""
         super().check(payload)

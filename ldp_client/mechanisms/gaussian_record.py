@@ -52,13 +52,6 @@ class GaussianRecord(RecordMechanism):
         if any([abs(value) > self.radius + NOISE_REACH for value in unpack_signed(payload)]):
             raise self.impossible("has a feature out of range")
 
-    def _feature_words(self) -> str:
-        return (
-            f"Each feature is scaled to its bounds, all of them are clipped to norm "
-            f"{self.radius / self.grid:.4g}, and are sent with Gaussian noise of standard deviation "
-            f"{self.feature_noise_sd:.4g}"
-        )
-
 
 class GaussianNumberRecord(GaussianRecord):
     """The response is one more entry of the vector, on a grid of its own.
@@ -97,10 +90,6 @@ class GaussianNumberRecord(GaussianRecord):
         """One normal for each entry."""
         noise = normal(len(quantised), random)
         return pack_signed([value + disturbance for value, disturbance in zip(quantised, noise)])
-
-    def in_words(self) -> str:
-        """The clipping, and the noise of features and response."""
-        return f"{self._feature_words()}; the response, scaled likewise, with {self.response_noise_sd:.4g}."
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError where an entry is beyond record and noise together."""
@@ -142,13 +131,6 @@ class GaussianYesNoRecord(GaussianRecord):
         response = truth_or_other(quantised[-1], 2, self.threshold, random)
         features = [value + disturbance for value, disturbance in zip(quantised, noise)]
         return pack_signed(features) + bytes([response])
-
-    def in_words(self) -> str:
-        """The clipping, the noise of the features, and the probability of the true response."""
-        return (
-            f"{self._feature_words()}; the true response with probability {float(self.p):.4f}, "
-            "else the other one."
-        )
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError where a feature is beyond record and noise, or the response is not 0 or 1."""

@@ -5,10 +5,9 @@ after scaling, so ‖v‖² ≤ 2R² and svec(vvᵀ) has L2 sensitivity √2·2R
 orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known and not released.
 """
 
-from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from ldp_client.core.calibration import NOISE_BITS, gaussian_radius, outer_product_sensitivity
 from ldp_client.core.integers import isqrt
 from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm
-from ldp_client.core.sensitivity import outer_product_sensitivity
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms.base import Privacy, pack_signed, unpack_signed
@@ -107,14 +106,6 @@ class GaussianStatistics(RecordMechanism):
 
     def _pack(self, values: "list[int]") -> bytes:
         return pack_signed(values)
-
-    def in_words(self) -> str:
-        """The clipping, the number of products and their noise."""
-        return (
-            f"The record is scaled to its bounds, its features clipped to norm {self.radius / UNIT:.4g}, and "
-            f"{len(self.coordinates)} products of its entries are sent with Gaussian noise of standard "
-            f"deviation {self.noise_sd:.4g}."
-        )
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError where a coordinate is beyond the statistic and the noise together."""

@@ -74,14 +74,6 @@ class Hadamard(ChoiceMechanism):
         reported, column = divmod(int.from_bytes(payload, "big"), self.width)
         return reported == block and parity(column & row) == 0
 
-    def in_words(self) -> str:
-        """The number of columns and the probability of the truth."""
-        return (
-            f"One of {self.columns} codes is sent, each of which stands for about one in {2 * self.blocks} "
-            f"of the {self.choices} choices: the true one is among those with probability "
-            f"{float(self.p):.4f}."
-        )
-
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it is a column."""
         super().check(payload)

@@ -29,10 +29,6 @@ class Laplace(NumberMechanism):
         """Every 32-bit integer is possible, whatever the answer."""
         return pack_signed([quantised + laplace(1, random)[0]])
 
-    def in_words(self) -> str:
-        """The clipping and the noise scale in the question's own units."""
-        return self._noise_in_words("Laplace noise of scale", self.scale)
-
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it has four bytes and is not the one integer that is never sent."""
         super().check(payload)

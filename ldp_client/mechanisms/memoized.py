@@ -5,13 +5,11 @@ which is drawn once and kept: they cost the longitudinal ε once. The instantane
 one report alone, and hides that two reports come from the same permanent answer.
 """
 
-from math import exp
-
 from ldp_client.core.calibration import memoized_flip, memoized_truth
 from ldp_client.core.randomness import truth_or_other
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.rational import Rational
-from ldp_client.mechanisms.base import Mechanism, Privacy, rounded_up
+from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.sue import Sue
@@ -64,17 +62,6 @@ class Memoized(ChoiceMechanism):
         """Raises ReportError for a payload that no device could have sent."""
         self.first.check(payload)
 
-    def in_words(self) -> str:
-        """The permanent answer, and what one report alone reveals."""
-        growth = rounded_up(exp(float(self.report_privacy.epsilon)), 3)
-        return (
-            f"A noisy answer is drawn once and kept: {self._kept_in_words()}. Each report repeats it with "
-            f"fresh noise, and is alone at most {growth} times as likely as with any other answer."
-        )
-
-    def _kept_in_words(self) -> str:
-        raise NotImplementedError(self.of)
-
 
 class MemoizedResponse(Memoized):
     """k-ary randomized response of randomized response: again k-ary randomized response."""
@@ -91,9 +78,6 @@ class MemoizedResponse(Memoized):
         self._state_both(truth * (k - 1), everything - truth)
         self.p = Rational(truth, everything)
         self.q = Rational(everything - truth, everything * (k - 1))
-
-    def _kept_in_words(self) -> str:
-        return f"the true one with probability {float(self.first.p):.4f}, else another one"
 
     def instantaneous(self, state: bytes, random: "Source") -> bytes:
         """The permanent choice with probability again / 2**bits, else another one."""
@@ -116,12 +100,6 @@ class MemoizedSue(Memoized):
         self._state_both(kept * kept, flips * flips)
         self.p, self.q = Rational(kept, whole * whole), Rational(flips, whole * whole)
         self._pack = first.pack
-
-    def _kept_in_words(self) -> str:
-        return (
-            f"one bit for each of {self.choices} choices, which is 1 with probability "
-            f"{float(self.first.p):.4f} for the true one and {float(self.first.q):.4f} for each other"
-        )
 
     def instantaneous(self, state: bytes, random: "Source") -> bytes:
         """The permanent bits, each flipped with probability again / 2**bits."""

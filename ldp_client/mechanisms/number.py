@@ -30,9 +30,3 @@ class NumberMechanism(Mechanism):
     def quantise(self, answer: "Any") -> int:
         """The nearest grid point; beyond the bounds the nearest bound. Raises AnswerError."""
         return grid_index(answer, self._limits, self.levels, self.field)
-
-    def _noise_in_words(self, noise: str, scaled: float) -> str:
-        """The clipping, and `noise` with its size, `scaled` grid units, in the question's own units."""
-        low, high = self.bounds
-        size = (float(high) - float(low)) * scaled / self.levels
-        return f"Clipped to {low}..{high}, then {noise} {size:.4g} is added."

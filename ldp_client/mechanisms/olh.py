@@ -66,13 +66,6 @@ class Olh(ChoiceMechanism):
         seed = struct.unpack(">III", payload[:SEED_BYTES])
         return self.hash(seed, index) == int.from_bytes(payload[SEED_BYTES:], "big")
 
-    def in_words(self) -> str:
-        """The groups and the probability of the truth."""
-        return (
-            f"The {self.choices} choices are dealt at random into {self.hashes} groups, anew for each "
-            f"device, and the true one's group is sent with probability {float(self.p):.4f}, else another."
-        )
-
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless a, b, c and the value are in their ranges."""
         super().check(payload)

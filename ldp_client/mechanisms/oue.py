@@ -31,10 +31,3 @@ class Oue(UnaryMechanism):
         place, own = quantised >> 3, 1 << (quantised & 7)
         noisy[place] = (noisy[place] & ~own) | (parts[-1][place] & own)
         return bytes(noisy)
-
-    def in_words(self) -> str:
-        """The two bit probabilities."""
-        return (
-            f"One bit for each of {self.choices} choices is sent: the true one is 1 with probability "
-            f"0.5, each other with probability {float(self.q):.4f}."
-        )

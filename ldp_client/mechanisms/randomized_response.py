@@ -39,10 +39,6 @@ class RandomizedResponse(ChoiceMechanism):
         """Whether it is the reported choice."""
         return int.from_bytes(payload, "big") == index
 
-    def in_words(self) -> str:
-        """The probability of the truth."""
-        return f"The true answer is sent with probability {float(self.p):.4g}, else another one."
-
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it is the index of a choice."""
         super().check(payload)

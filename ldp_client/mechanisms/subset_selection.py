@@ -61,13 +61,6 @@ class SubsetSelection(UnaryMechanism):
             deck[place], deck[chosen] = deck[chosen], deck[place]
         return deck[: self.size]
 
-    def in_words(self) -> str:
-        """The size of the set and the probability of the truth."""
-        return (
-            f"{self.size} of {self.choices} choices {'is' if self.size == 1 else 'are'} sent. The true one "
-            f"is there with probability {float(self.p):.4f}, each other with probability {float(self.q):.4f}."
-        )
-
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless exactly `size` choices are in the set."""
         super().check(payload)

@@ -32,10 +32,3 @@ class Sue(UnaryMechanism):
         flips = bytearray(self.pack(biased_bits(self.threshold, self.payload_size, random)))
         flips[quantised >> 3] ^= 1 << (quantised & 7)
         return bytes(flips)
-
-    def in_words(self) -> str:
-        """The two bit probabilities."""
-        return (
-            f"One bit for each of {self.choices} choices is sent: the true one is 1 with probability "
-            f"{float(self.p):.4f}, each other with probability {float(self.q):.4f}."
-        )

@@ -57,6 +57,9 @@ class SummedMechanism(Mechanism):
     grid: int
     largest: int
 
+    # Which statistic of an answer is summed.
+    statistic: str
+
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         self.privacy = Privacy(question.mechanism.epsilon, question.mechanism.delta)
@@ -92,11 +95,3 @@ class SummedMechanism(Mechanism):
 def nearest(numerator: int, denominator: int) -> int:
     """The nearest integer to a fraction; halves go up."""
     return (2 * numerator + denominator) // (2 * denominator)
-
-
-def in_words_of(what: str, noise_sd: float) -> str:
-    """What leaves the device, for people. noise_sd: of one device's share, which protects nobody alone."""
-    return (
-        f"Secret shares of {what} go to several nodes; only the sum over all devices is ever seen, with "
-        f"Gaussian noise to which each device adds a share of standard deviation {noise_sd:.4g}."
-    )

@@ -8,7 +8,6 @@ from ldp_client.mechanisms.summed import (
     SQUARE_BOTTOM,
     SQUARE_TOP,
     SummedMechanism,
-    in_words_of,
     nearest,
     summed_distance,
 )
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 class SummedChoice(SummedMechanism):
     """One-hot: a coordinate for each choice; for yes/no one coordinate, the yes."""
 
+    statistic = "choice"
+
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         self._choices = ChoiceMechanism(question)
@@ -38,12 +39,11 @@ class SummedChoice(SummedMechanism):
         chosen = self._choices.quantise(answer) - self._first
         return [self.grid if index == chosen else 0 for index in range(self.size)]
 
-    def in_words(self) -> str:
-        return in_words_of("which choice it is", self.noise_sd)
-
 
 class SummedHistogram(SummedMechanism):
     """A number's cell among `size` equal ones between its bounds, one-hot."""
+
+    statistic = "histogram"
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
@@ -60,12 +60,11 @@ class SummedHistogram(SummedMechanism):
         cell = min(place // UNIT, self.size - 1)
         return [self.grid if index == cell else 0 for index in range(self.size)]
 
-    def in_words(self) -> str:
-        return in_words_of(f"in which of {self.size} equal cells it lies", self.noise_sd)
-
 
 class SummedMoments(SummedMechanism):
     """A number scaled to [−1, 1], and 3/2 of its square. Two numbers' vectors are at most 2 apart."""
+
+    statistic = "moments"
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
@@ -80,9 +79,6 @@ class SummedMoments(SummedMechanism):
         units = signed_units(answer, self.bounds, UNIT, self.field)
         square = SQUARE_TOP * units * units
         return [nearest(units * self.grid, UNIT), nearest(square * self.grid, SQUARE_BOTTOM * UNIT * UNIT)]
-
-    def in_words(self) -> str:
-        return in_words_of("its value and its square", self.noise_sd)
 
 
 def summed_gaussian(question: "Question") -> Mechanism:

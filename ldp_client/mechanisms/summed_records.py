@@ -9,7 +9,6 @@ from ldp_client.mechanisms.summed import (
     SQUARE_TOP,
     WORD_BYTES,
     SummedMechanism,
-    in_words_of,
     nearest,
     pack_words,
     shares_only,
@@ -28,6 +27,7 @@ class SummedRecord(GaussianStatistics):
     """GaussianStatistics whose noise is shared among the devices of a sum; 8 bytes a coordinate."""
 
     name = "summed_gaussian"
+    statistic = "record"
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
@@ -54,10 +54,6 @@ class SummedRecord(GaussianStatistics):
         del payload
         raise self.impossible("travels as secret shares only")
 
-    def in_words(self) -> str:
-        products = f"{self.size} products of its entries, scaled to its bounds,"
-        return in_words_of(f"{products} features clipped to norm {self.radius / UNIT:.4g},", self.noise_sd)
-
 
 class SummedMarginals(SummedMechanism):
     """Every field scaled to [−1, 1], and 3/2 of its square: x_1, 3/2 x_1², …, the response last.
@@ -66,6 +62,8 @@ class SummedMarginals(SummedMechanism):
     with m fields are at most 2√m apart, reached by x_j = ±1 for every field. `grid`, `noise_sd`: as for one
     number.
     """
+
+    statistic = "marginals"
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
@@ -87,6 +85,3 @@ class SummedMarginals(SummedMechanism):
             square = SQUARE_TOP * units * units
             moments.append(nearest(square * self.grid, SQUARE_BOTTOM * UNIT * UNIT))
         return moments
-
-    def in_words(self) -> str:
-        return in_words_of(f"its {len(self.fields)} fields' values and their squares", self.noise_sd)

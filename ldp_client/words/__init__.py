@@ -1,1 +1,1 @@
-"""What people read of a study: sentences, numbers, plurals."""
+"""What people read of a study. A language is one file here, en.json: every sentence by its key."""

@@ -4,69 +4,48 @@ from binascii import hexlify
 from math import exp, floor, log10
 
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.mechanisms.base import rounded_up
-from ldp_client.words.priors import prior_lines
-from ldp_client.words.text import visible
+from ldp_client.words.mechanisms import in_words
+from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ldp_client.documents.study import Field, Question, Study
+    from ldp_client.mechanisms import Mechanism
 
 
-# What a division of floats may lose; and the digits that privacy is shown with.
+# What a division of floats may lose.
 ROUNDING = 1e-12
-DIGITS = 12
 # Above it a report nearly is the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8
 # So many labels are shown to a person.
 MOST_CHOICES = 50
 
 
-def odds(epsilon: float, delta: float = 0.0) -> str:
+def odds(epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
     """What epsilon (nats) and delta (probability) mean to a person, as odds."""
-    factor, likely, exception = _factors(epsilon, delta)
-    return (
-        f"Whatever was answered, any report is at most {factor} times as likely as with any other answer: "
-        f"someone who thought two answers equally likely before seeing the report can be at most "
-        f"{likely} sure of one of them after.{exception}"
-    )
+    return _odds("person", epsilon, delta, words)
 
 
-def record_odds(epsilon: float, delta: float = 0.0) -> str:
-    """The same of a data holder's report, whose epsilon is for each record of the table."""
-    factor, likely, exception = _factors(epsilon, delta)
-    return (
-        f"Whatever one record of the table holds, any report is at most {factor} times as likely as with any "
-        f"other record in its place: someone who knows all other records, and thought two contents of this "
-        f"one equally likely before seeing the report, can be at most {likely} sure of one of them "
-        f"after.{exception}"
-    )
-
-
-def sum_odds(epsilon: float, delta: float = 0.0) -> str:
-    """The same of a secure sum, after what holds if its nodes are one party."""
-    factor, likely, exception = _factors(epsilon, delta)
-    return (
-        f"All nodes together can read every answer exactly. While one of them keeps its shares to itself: "
-        f"whatever one device answered, any sum over the devices is at most {factor} times as likely as with "
-        f"any other answer of it: someone who knows all other answers, and thought two of this one equally "
-        f"likely before seeing the sum, can be at most {likely} sure of one of them after.{exception}"
-    )
-
-
-def odds_of(study: "Study", epsilon: float, delta: float = 0.0) -> str:
-    """`odds`, `record_odds` where data holders answer, or `sum_odds` where only a sum is seen."""
+def odds_of(study: "Study", epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
+    """The same for who answers this study: a person, a holder's record, or one device of a secure sum."""
     if study.route is not None:
-        return sum_odds(epsilon, delta)
-    return (record_odds if study.unit == "holder" else odds)(epsilon, delta)
+        return _odds("sum", epsilon, delta, words)
+    return _odds(study.unit, epsilon, delta, words)
 
 
-def _factors(epsilon: float, delta: float) -> "tuple[str, str, str]":
+def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
+    factor, likely = _factors(epsilon)
+    said = words.say(f"odds.{unit}", factor=factor, likely=likely)
+    return f"{said} {words.say('odds.exception', count=_count(1 / delta))}" if delta else said
+
+
+def _factors(epsilon: float) -> "tuple[str, str]":
+    """How many times as likely, and how sure somebody can be."""
     factor = exp(epsilon)
-    shown = rounded_up(factor, 3 if factor < 1000 else 2)
     share = min(100 * factor / (1 + factor), 100.0)
-    exception = f" Both hold up to an added probability of 1 in {_count(1 / delta)}." if delta else ""
-    return shown, f"{rounded_up(share, 3 if share < 99 else 4)} %", exception
+    return rounded_up(factor, 3 if factor < 1000 else 2), f"{rounded_up(share, 3 if share < 99 else 4)} %"
 
 
 def _count(value: float) -> str:
@@ -78,111 +57,112 @@ def _count(value: float) -> str:
     return f"{nearest if nearest <= value else nearest - digit:.0e}"
 
 
-def describe(study: "Study") -> "list[str]":
+def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """Lines that say what the study asks and what its privacy is."""
-    days = f"{study.opens or 'any time'} to {study.closes or 'any time'}"
+    any_time = words.say("study.any_time")
     lines = [
-        *_route(study),
-        f"{visible(study.title)} ({study.id}, version {study.version})",
-        *([f"purpose: {visible(study.purpose)}"] if study.purpose else []),
-        f"open: {days}",
-        f"digest: {study.digest}",
-        *_unit(study),
+        *_route(study, words),
+        words.say("study.title", title=visible(study.title), id=study.id, version=study.version),
+        *([words.say("study.purpose", purpose=visible(study.purpose))] if study.purpose else []),
+        words.say("study.open", opens=study.opens or any_time, closes=study.closes or any_time),
+        words.say("study.digest", digest=study.digest),
+        *(words.say("study.holders").split("\n") if study.unit == "holder" else []),
     ]
     mechanisms = mechanisms_of(study)
     for question in study.questions:
-        mechanism = mechanisms[question.id]
-        privacy = mechanism.privacy
-        delta = f", delta {rounded_up(float(privacy.delta), DIGITS)}" if float(privacy.delta) else ""
-        lines += [
-            "",
-            f"{question.id}: {visible(question.text or question.ask)}",
-            f"  answers: {_answers(question)}",
-            f"  {mechanism.name}: true epsilon {rounded_up(float(privacy.epsilon), DIGITS)}{delta}",
-            f"  {mechanism.in_words()}",
-            f"  {odds_of(study, float(privacy.epsilon), float(privacy.delta))}",
-            *[f"  prior: {line}" for line in prior_lines(question.model.prior)],
-        ]
-    return [*lines, "", _total(study)]
+        asked = words.say("study.question", id=question.id, text=visible(question.text or question.ask))
+        lines += ["", asked]
+        lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
+    return [*lines, "", _total(study, words)]
 
 
-def _answers(question: "Question") -> str:
+def _question(study: "Study", question: "Question", mechanism: "Mechanism", words: Words) -> "list[str]":
+    epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
+    return [
+        words.say("study.answers", answers=_answers(question, words)),
+        words.say("study.privacy", name=mechanism.name, cost=_cost(epsilon, delta, words)),
+        in_words(mechanism, words),
+        odds_of(study, epsilon, delta, words),
+        *[words.say("study.prior", prior=line) for line in prior_lines(question.model.prior)],
+    ]
+
+
+def _cost(epsilon: float, delta: float, words: Words) -> str:
+    key = "study.epsilon_delta" if delta else "study.epsilon"
+    return words.say(key, epsilon=rounded_up(epsilon), delta=rounded_up(delta) if delta else "")
+
+
+def _answers(question: "Question", words: Words) -> str:
     """What a person can answer: bounds, choices, or the fields of a record."""
     if question.response is not None:
-        return ", ".join(
-            [f"{field.id} {_bounds(field)}" for field in (*question.features, question.response)]
-        )
+        fields = (*question.features, question.response)
+        return ", ".join([f"{field.id} {_bounds(field, words)}" for field in fields])
     if not question.choices:
-        return _bounds(question)
+        return _bounds(question, words)
     if question.numbered:
-        return f"a whole number from 0 to {len(question.choices) - 1}"
+        return words.say("study.whole_number", largest=len(question.choices) - 1)
     shown = [visible(str(label)) for label in question.choices[:MOST_CHOICES]]
     more = len(question.choices) - len(shown)
-    return " | ".join(shown) + (f" | and {more} more" if more else "")
+    return " | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown)
 
 
-def _bounds(asked: "Question | Field") -> str:
+def _bounds(asked: "Question | Field", words: Words) -> str:
     if asked.bounds is None:
-        return "yes or no"
-    return f"from {asked.bounds[0]} to {asked.bounds[1]}"
+        return words.say("study.yes_or_no")
+    return words.say("study.bounds", low=asked.bounds[0], high=asked.bounds[1])
 
 
-def warnings_of(study: "Study") -> "list[str]":
+def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line for each question whose noise hides hardly anything, with how sure somebody can be."""
     lines = []
     for name, mechanism in mechanisms_of(study).items():
         epsilon = float(mechanism.privacy.epsilon)
         if epsilon > HARDLY_PRIVATE:
-            _, likely, _ = _factors(epsilon, 0.0)
-            lines.append(
-                f"warning: {name}: epsilon {rounded_up(epsilon, 4)} is hardly any privacy: who "
-                f"thought two answers equally likely before can be {likely} sure of the true one after. "
-                f"1 is usual, {HARDLY_PRIVATE} the most that protects at all"
-            )
+            facts = {"name": name, "epsilon": rounded_up(epsilon, 4), "likely": _factors(epsilon)[1]}
+            lines.append(words.say("study.warning", most=HARDLY_PRIVATE, **facts))
     return lines
 
 
-def _unit(study: "Study") -> "list[str]":
-    if study.unit != "holder":
-        return []
-    return [
-        "for data holders: each answers once, with its table of many records; epsilon is for each record,",
-        "m records of one person are protected with m times epsilon, in one table or in several",
-    ]
-
-
-def _route(study: "Study") -> "list[str]":
+def _route(study: "Study", words: Words) -> "list[str]":
     route = study.route
     if route is None:
         return []
     return [
-        f"IF THE {len(route.nodes)} NODES BELOW ARE ONE PARTY, OR WORK TOGETHER, THEY READ EVERY ANSWER",
-        "EXACTLY: what is said here of epsilon then does not hold towards them. A device sends them shares",
-        "only where its owner has named each of them, with its keys, as one that would not.",
+        *words.say("study.nodes", nodes=len(route.nodes)).split("\n"),
         *[f"  {node.url}#{hexlify(node.sealing_key + node.signing_key).decode()}" for node in route.nodes],
-        f"Otherwise epsilon is that of a sum over at least {route.fewest} devices, while of these at most",
-        f"{route.tolerate} cheat or drop out. Whoever hands out the invitations decides who they are.",
+        *words.say("study.sum", fewest=route.fewest, tolerate=route.tolerate).split("\n"),
         "",
     ]
 
 
-def _total(study: "Study") -> str:
-    epsilon = f"epsilon {rounded_up(float(study.epsilon), DIGITS)}"
-    delta = f", delta {rounded_up(float(study.delta), DIGITS)}" if float(study.delta) else ""
-    if study.ask_one:
-        return (
-            f"each device answers one of the {len(study.questions)} questions, drawn at random"
-            f"{_drawn_in_words(study, f'{epsilon}{delta}')}"
-        )
-    return f"all {len(study.questions)} questions together: {epsilon}{delta} (their sum)"
-
-
-def _drawn_in_words(study: "Study", cost: str) -> str:
+def _total(study: "Study", words: Words) -> str:
     repeated = sum([question.repeats for question in study.questions])
-    if not repeated:
-        return f": {cost} (the largest of them)"
-    others = " and the largest of the others" if repeated < len(study.questions) else ""
-    return (
-        f" in each version: {cost} (the sum of the memoized ones{others}: "
-        f"over all versions, a device may come to answer so many)"
-    )
+    key = "study.total"
+    if study.ask_one:
+        key = "study.one_drawn"
+        if repeated:
+            key += "_mixed" if repeated < len(study.questions) else "_each_version"
+    cost = _cost(float(study.epsilon), float(study.delta), words)
+    return words.say(key, questions=len(study.questions), cost=cost)
+
+
+def prior_lines(prior: "dict[str, Any]") -> "list[str]":
+    """Each prior in words: parameter ~ distribution(parameter value, …). Values are numbers, or laws too."""
+    lines = []
+    for name, stated in prior.items():
+        if isinstance(stated.get("distribution"), str):
+            lines.append(f"{name} ~ {_law(stated)}")
+        else:
+            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()})
+    return lines
+
+
+def _law(stated: "dict[str, Any]") -> str:
+    values = ", ".join([f"{key}{_value(stated[key])}" for key in stated if key != "distribution"])
+    return f"{stated['distribution']}({values})"
+
+
+def _value(value: "Any") -> str:
+    if isinstance(value, dict):
+        return f" ~ {_law(value)}"
+    return f" [{len(value)} numbers]" if isinstance(value, (list, tuple)) else f" {float(value):.4g}"

@@ -1,10 +1,12 @@
 """Sensitivities against numerical optimisation over pairs of records."""
 
+from math import sqrt
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ldp_client.core.sensitivity import joint_sensitivity, outer_product_sensitivity
+from ldp_client.core.calibration import outer_product_sensitivity
 
 CASES = [
     # norm, response, var_xx, var_xy, var_yy
@@ -16,6 +18,38 @@ CASES = [
     (2.0, 0.4, 1.0, 0.7, 2.0),
     (0.5, 1.0, 1.0, 4.0, 0.05),
 ]
+
+
+def joint_sensitivity(norm, response, var_xx, var_xy, var_yy=None):
+    """Whitened L2 sensitivity of (svec xxᵀ, xy, y²), noise variance 1; without y² if var_yy is None.
+
+    The supremum over all pairs of records: the largest of three cases, of which LDPBI Lemma 3.1
+    states the first. svec is the upper triangle with off-diagonal entries times √2, so that it keeps the
+    Frobenius norm. The built-in mechanism releases svec(vvᵀ), whose bound is simpler.
+    """
+    r2, t2 = norm * norm, response * response
+    v1, v2 = var_xx, var_xy
+    square_noise = 0.0 if var_yy is None else 1.0 / var_yy
+    same_size = 2 * r2 * r2 / v1 + r2 * t2 / v2 + t2 * t2 * square_noise
+    if t2 * v1 <= 2 * v2 * r2:
+        opposite = 2 * r2 * r2 / v1 + 2 * r2 * t2 / v2 + t2 * t2 * v1 / (2 * v2 * v2)
+    else:
+        opposite = 4 * r2 * t2 / v2
+    return sqrt(max(same_size, opposite, _unequal_responses(r2, response, v1, v2, var_yy)))
+
+
+def _unequal_responses(r2, response, v1, v2, v3):
+    """The case of two responses of different size; 0 where it does not arise."""
+    if v3 is None:
+        return 0.0
+    slope = r2 / v2
+    discriminant = response * response - 2 * slope * v3
+    if discriminant <= 0:
+        return 0.0
+    w = (response - sqrt(discriminant)) / 2
+    if w * response * v1 < 2 * v2 * r2:
+        return 0.0
+    return (response + w) ** 2 * (slope + (response - w) ** 2 / v3)
 
 
 def distance(flat, case):

@@ -12,7 +12,7 @@ import pytest
 from tests.portable import npm
 from tests.portable.platforms import REPOSITORY
 
-BLOCK = re.compile(r"```python\n# ([^\n]*)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(?:python|json)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
 COPIED = ("schemas", "ldp_client", "summaries", "tests")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "js", "golden", "collector", "node_modules")
@@ -32,10 +32,10 @@ def copy(blocks, tmp_path_factory):
     for title, text in blocks:
         edit = EDIT.fullmatch(title)
         if edit:
-            file, anchor = root / edit[1], edit[2] + "\n"
-            before = file.read_text(encoding="utf-8")
+            file, anchor = root / edit[1], f"\n{edit[2]}\n"
+            before = "\n" + file.read_text(encoding="utf-8")
             assert before.count(anchor) == 1
-            file.write_text(before.replace(anchor, anchor + text), encoding="utf-8")
+            file.write_text(before.replace(anchor, anchor + text)[1:], encoding="utf-8")
         elif title.endswith(".py"):
             (root / title).write_text(text, encoding="utf-8")
     return root
@@ -73,3 +73,14 @@ def test_reports_are_counted(copy):
         "reports = [perturb_answers(study, mechanisms, {'occupation': 'worker'}) for _ in range(50)]\n"
         "print(summarize(study, reports).questions['occupation'].values.sum())",
     ).split() == ["50"]
+
+
+def test_people_read_what_it_does(copy):
+    said = python(
+        copy,
+        "from schemas import Study; from tests import studies; from ldp_client import mechanism_for\n"
+        "m = {'name': 'truth_or_any', 'epsilon': '1'}\n"
+        "study = Study(studies.document({**studies.CHOICE, 'mechanism': m}))\n"
+        "print(mechanism_for(study.questions[0]).in_words())",
+    )
+    assert said == "The true answer is sent with probability 0.5761, else another one.\n"

@@ -17,7 +17,6 @@ from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.gram import Gram
 from ldp_client.mechanisms.tables.powers import PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
-from ldp_client.mechanisms.tables.sentences import table_sentences
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -224,10 +223,6 @@ class TableMechanism(Mechanism):
             return 0.0
         width = (1 << NOISE_BITS) / self.count_step
         return width if self.law == "gaussian" else 2**0.5 * width
-
-    def in_words(self) -> str:
-        """The clipping, the grouping, the sums and their noise."""
-        return " ".join(table_sentences(self))
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError for a count below 1 or sums that no so many records and noise could have."""
