@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
@@ -24,6 +25,7 @@ FILE_NAME = "ldpkit.toml"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
 # Of a token: whoever has it may do everything, and may try five a second.
 FEWEST_CHARACTERS = 16
+_RELATIVE_SQLITE = re.compile(r"(?P<scheme>sqlite(\+\w+)?:///)(?P<file>(?!/|:memory:|file:).+)")
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class Settings:
         """Settings from LDPKIT_ and a setting's name in capitals, above those of a file.
 
         That is the one which LDPKIT_CONFIG names, or else ldpkit.toml in the current folder if there is one.
+        An SQLite file that it names by a relative path is found from the folder that it is in.
         """
         file = environment.get(PREFIX + "CONFIG") or (FILE_NAME if os.path.exists(FILE_NAME) else None)
         values: dict[str, object] = {} if file is None else _read_file(Path(file))
@@ -119,9 +122,14 @@ def settings_with(**changes: Any) -> Settings:
 
 def _read_file(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(read_bytes(path).decode())
+        values = tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
+    relative = _RELATIVE_SQLITE.fullmatch(str(values.get("database", "")))
+    if relative is not None:
+        # So that a place which was copied or moved works on the database beside its settings.
+        values["database"] = f"{relative['scheme']}{path.parent / relative['file']}"
+    return values
 
 
 def _text(_name: str, value: object) -> str:

@@ -190,10 +190,11 @@ def run_delete(arguments: argparse.Namespace) -> int:
     """ldpkit admin delete-study STUDY_ID --yes"""
     from collector.operator.retention import delete_study
 
-    if not arguments.yes:
-        raise InputError(f"deleting every report of {arguments.study} needs --yes")
     with _opened(arguments) as database:
-        print(f"{counted(delete_study(database, arguments.study), 'report')} deleted")
+        if not arguments.yes:
+            raise InputError(f"deleting every report of {arguments.study} in {database.shown} needs --yes")
+        deleted = counted(delete_study(database, arguments.study), "report")
+        print(f"{deleted} deleted in {database.shown}")
     return 0
 
 
@@ -208,11 +209,13 @@ def run_expire(arguments: argparse.Namespace) -> int:
     with _opened(arguments) as database:
         found = counted(count_reports(database, arguments.study, before), "report")
         if arguments.dry_run:
-            print(f"{found} would be deleted")
+            print(f"{found} would be deleted in {database.shown}")
             return 0
         if not arguments.yes:
-            raise InputError(f"{found} of {arguments.study} came before {before}: deleting them needs --yes")
-        print(f"{counted(delete_reports(database, arguments.study, before), 'report')} deleted")
+            where = f"{arguments.study} in {database.shown}"
+            raise InputError(f"{found} of {where} came before {before}: deleting them needs --yes")
+        deleted = counted(delete_reports(database, arguments.study, before), "report")
+        print(f"{deleted} deleted in {database.shown}")
     return 0
 
 

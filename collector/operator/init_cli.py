@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 import sys
 from pathlib import Path
@@ -42,24 +43,37 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def run_init(arguments: argparse.Namespace) -> int:
     """ldpkit init [FOLDER] [--database URL]"""
-    folder = arguments.folder.absolute()
+    folder = Path(os.path.abspath(arguments.folder))
     if not folder.parent.is_dir():
         raise InputError(f"cannot make {folder}: there is no folder {folder.parent}")
     settings = folder / FILE_NAME
     if settings.exists():
         raise InputError(
-            f"{settings} is there: this is a collector's place already; start it with ldpkit serve"
+            f"{settings} is there: this is a collector's place already; "
+            "start it with ldpkit serve, or correct what the file says"
         )
     folder.mkdir(mode=0o700, exist_ok=True)
     database = arguments.database or f"sqlite:///{folder / DATABASE_NAME}"
     shown = make_database(Settings(database=database))
-    values = {"database": database, "token": secrets.token_urlsafe(TOKEN_BYTES)}
+    values = {"database": _from_inside(database, folder), "token": secrets.token_urlsafe(TOKEN_BYTES)}
     values["invitation_key"] = secrets.token_urlsafe(TOKEN_BYTES)
     write_new(
         settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
     )
     print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
     return 0
+
+
+def _from_inside(database: str, folder: Path) -> str:
+    """A database's URL as the settings in a folder name it: a file in there relative to them.
+
+    So a copy of the place has a database of its own, and a place that was moved finds its own again.
+    """
+    scheme, separator, file = database.partition(":///")
+    if not scheme.startswith("sqlite") or not file or file.startswith("file:"):
+        return database
+    path = Path(os.path.abspath(file))
+    return f"{scheme}{separator}{path.relative_to(folder) if path.is_relative_to(folder) else path}"
 
 
 def make_database(settings: Settings) -> str:

@@ -76,7 +76,7 @@ class Database:
     def require_file(self) -> None:
         """Raises InputError where an SQLite file would have to be made."""
         if self._file is not None and not self._file.is_file():
-            wanted = "start in the folder that `ldpkit init` made, or name its --database"
+            wanted = "start in the folder that `ldpkit init` made, or name it in --database or ldpkit.toml"
             raise InputError(f"there is no {self.shown}: {wanted}; `ldpkit init` makes a new one")
 
     def make_file(self) -> None:

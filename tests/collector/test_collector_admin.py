@@ -100,13 +100,14 @@ def test_old_reports_expire(either, study, make_report, capsys, monkeypatch):
     kept = make_report(study)
     either.put(kept)
     expire = ["admin", "expire", "habits", "--before", either.day.isoformat(), "--database", either.url]
+    where = either.collector.database.shown
     with pytest.raises(InputError, match=r"^10 reports of habits .* needs --yes"):
         run(*expire)
     run(*expire, "--dry-run")
-    assert capsys.readouterr().out == "10 reports would be deleted\n"
+    assert capsys.readouterr().out == f"10 reports would be deleted in {where}\n"
     assert len(either.exported()) == 11
     run(*expire, "--yes")
-    assert capsys.readouterr().out == "10 reports deleted\n"
+    assert capsys.readouterr().out == f"10 reports deleted in {where}\n"
     assert either.exported() == [kept]
 
 
@@ -149,7 +150,7 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
         run("admin", "delete-study", "habits", "--database", either.url)
     assert either.exported() == [report]
     run("admin", "delete-study", "habits", "--yes", "--database", either.url)
-    assert capsys.readouterr().out == "1 report deleted\n"
+    assert capsys.readouterr().out == f"1 report deleted in {either.collector.database.shown}\n"
     assert either.exported() == []
     assert either.put(report).status_code == 410
     assert either.client.get("/v1/studies/habits").data == study.canonical()

@@ -47,7 +47,7 @@ def test_a_file_gives_settings_and_the_environment_overrides_them(tmp_path):
     file = tmp_path / "ldpkit.toml"
     file.write_text('database = "sqlite:///x"\nlate_days = 3\nupload_rate = 2.5\n')
     environment = {"LDPKIT_CONFIG": str(file), "LDPKIT_LATE_DAYS": "4"}
-    expected = Settings("sqlite:///x", late_days=4, upload_rate=2.5)
+    expected = Settings(f"sqlite:///{tmp_path / 'x'}", late_days=4, upload_rate=2.5)
     assert Settings.from_environment(environment) == expected
     file.write_text("late_days = ")
     with pytest.raises(InputError, match="not TOML"):

@@ -1,0 +1,80 @@
+"""Copy a collector's place to try something there: the original's database must not hear of it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import tomllib
+
+from collector.settings import Settings, settings_with
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.studies import publishing
+from ldp_client.cli import main
+from tests.collector.conftest import build_study
+
+
+@pytest.fixture(autouse=True)
+def nothing_named(tmp_path, monkeypatch):
+    """No setting comes from the environment, and the current folder is the test's own."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("LDPKIT_DATABASE", "LDPKIT_CONFIG", "LDPKIT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def is_closed(folder):
+    database = Database(f"sqlite:///{folder / 'ldpkit.sqlite3'}", 1)
+    with database.read() as session:
+        found = queries.study_state(session, "habits")
+    database.engine.dispose()
+    return found.closed
+
+
+@pytest.mark.parametrize("named", [[], ["--database", "sqlite:///prod/ldpkit.sqlite3"]], ids=["own", "named"])
+def test_a_copy_deletes_from_its_own_database(tmp_path, monkeypatch, capsys, named):
+    prod, copy = tmp_path / "prod", tmp_path / "rehearsal"
+    prod.mkdir()
+    assert main(["init", "prod", *named]) == 0
+    database = Database("sqlite:///prod/ldpkit.sqlite3", 1)
+    with database.write() as session:
+        publishing.publish(session, build_study())
+    database.engine.dispose()
+    shutil.copytree(prod, copy)
+    capsys.readouterr()
+    monkeypatch.chdir(copy)
+    assert main(["admin", "delete-study", "habits", "--yes"]) == 0
+    assert capsys.readouterr().out == f"0 reports deleted in database {copy}/ldpkit.sqlite3\n"
+    assert is_closed(copy)
+    assert not is_closed(prod)
+
+
+def test_a_moved_place_goes_on(tmp_path, monkeypatch, capsys):
+    assert main(["init", "first"]) == 0
+    (tmp_path / "first").rename(tmp_path / "second")
+    monkeypatch.chdir(tmp_path / "second")
+    assert main(["admin", "studies"]) == 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "second" / "ldpkit.toml"))
+    assert main(["admin", "studies"]) == 0
+    capsys.readouterr()
+
+
+def test_a_database_elsewhere_is_named_wholly(tmp_path, monkeypatch, capsys):
+    (tmp_path / "disk").mkdir()
+    assert main(["init", "place", "--database", "sqlite:///disk/x.sqlite3"]) == 0
+    written = tomllib.loads((tmp_path / "place" / "ldpkit.toml").read_text())
+    assert written["database"] == f"sqlite:///{tmp_path}/disk/x.sqlite3"
+    monkeypatch.chdir(tmp_path / "place")
+    assert main(["admin", "studies"]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////whole/x", "sqlite:///:memory:", "postgresql://host/x", "sqlite://"]
+)
+def test_other_urls_stay_as_they_are(tmp_path, monkeypatch, url):
+    (tmp_path / "ldpkit.toml").write_text(f'database = "{url}"\n')
+    monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "ldpkit.toml"))
+    assert Settings.from_environment().database == url
+    assert settings_with(database="sqlite:///y").database == "sqlite:///y"
