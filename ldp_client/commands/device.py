@@ -32,9 +32,6 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     answer.add_argument("--table", default="", metavar="FILE", help="a data holder's table, CSV or Parquet")
     answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
     answer.add_argument(
-        "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
-    )
-    answer.add_argument(
         "--digest", action="append", default=[], metavar="HEX", help="take studies of this digest only"
     )
     answer.add_argument("--invitation", default="", help="for a study that takes invited reports only")
@@ -49,6 +46,9 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study_url", metavar="STUDY_URL", help="https://host/v1/studies/ID")
+    parser.add_argument(
+        "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
+    )
     parser.add_argument(
         "--folder", default=default_folder(), help="where the device's ledger lives (default %(default)s)"
     )
@@ -123,7 +123,7 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     from ldp_client.device.fetch import split_study_url
 
     collector, study_id = split_study_url(arguments.study_url)
-    device = Device(arguments.folder, "1", collector, nodes=arguments.node)
+    device = Device(arguments.folder, "1", collector, signing_keys=arguments.key, nodes=arguments.node)
     if study_id not in [spend.study for spend in device.ledger.spent()]:
         raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
     print(f"withdrew from {study_id}: {counted(device.withdraw(study_id), 'report')} to be deleted")

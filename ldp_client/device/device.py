@@ -6,21 +6,31 @@ from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
 from ldp_client.device.known_studies import (
+    forget_consent,
     note_consent,
     note_publisher,
     note_version,
     refuse_unknown,
-    refuse_unsigned,
     refuse_without_consent,
+    signer_of,
 )
 from ldp_client.device.ledger import Ledger
-from ldp_client.device.memory import recall, remember
-from ldp_client.device.outbox import LONGEST_WINDOW, Queued, due_within, enqueue, invite, refuse_full
+from ldp_client.device.memory import recall, remember, wipe
+from ldp_client.device.outbox import (
+    LONGEST_WINDOW,
+    Queued,
+    due_within,
+    enqueue,
+    invite,
+    publishers_at,
+    refuse_full,
+    withdraw_reports,
+)
 from ldp_client.device.policy import Policy
+from ldp_client.device.publishers import Publisher
 from ldp_client.device.signatures import verify_study
-from ldp_client.device.spending import refuse_overspending, refuse_second_answers, write_spends
+from ldp_client.device.spending import refuse_others, refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.terms import terms_of
-from ldp_client.device.withdrawal import withdraw
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import SignedStudy
 
@@ -112,8 +122,8 @@ class Device:
             key_id = verify_study(study, self.policy.keys).id
         self.policy.refuse_unpublished(plain)
         with self.ledger.writing() as connection:
-            note_version(connection, plain, key_id)
-            refuse_unsigned(connection, plain, self.policy.keys)
+            note_version(connection, plain, self._publisher(key_id), key_id)
+            signer_of(connection, plain, self.policy.keys)
         return plain
 
     def consent(self, study: "Study") -> None:
@@ -123,7 +133,8 @@ class Device:
         tell whose report is whose.
         """
         with self.ledger.writing() as connection:
-            note_consent(connection, study, date.today())
+            publisher = self._publisher_of(connection, study)
+            note_consent(connection, study, publisher, date.today())
 
     def answer(self, study: "Study", answers: "dict[str, Any]", invitation: str = "") -> str:
         """Perturb every answer once, write spend and report durably, queue the report; returns its id.
@@ -137,8 +148,9 @@ class Device:
         terms = terms_of(study)
         terms.refuse_outside_days(date.today())
         with self.ledger.writing() as connection:
-            self._refuse(connection, study)
-            return self._record(connection, terms, answers, invitation)
+            publisher = self._publisher_of(connection, study)
+            self._refuse(connection, study, publisher)
+            return self._record(connection, terms, publisher, answers, invitation)
 
     def invite(self, study_id: str, invitation: str) -> None:
         """Give what waits to be sent to a study another invitation: the first one was not taken.
@@ -147,31 +159,60 @@ class Device:
         """
         _refuse_no_text(invitation)
         with self.ledger.writing() as connection:
-            refuse_unknown(connection, study_id)
-            invite(connection, study_id, invitation)
+            invite(connection, study_id, self._publishers_here(connection, study_id), invitation)
 
-    def _refuse(self, connection: "sqlite3.Connection", study: "Study") -> None:
+    def _publisher(self, key_id: str) -> Publisher:
+        """Who signed with that key, else this device's collector. All pinned keys are one publisher's: keys
+        change. Before one was pinned, rows named the collector.
+        """
+        return Publisher(key_id or self.collector, [self.collector, *self._pinned()])
+
+    def _pinned(self) -> "list[str]":
+        return [key.id for key in self.policy.keys]
+
+    def _publisher_of(self, connection: "sqlite3.Connection", study: "Study") -> Publisher:
+        return self._publisher(signer_of(connection, study, self.policy.keys))
+
+    def _publishers_here(self, connection: "sqlite3.Connection", study_id: str) -> Publisher:
+        """Whose study was answered here: this device's collector's, and what one of the pinned keys signed.
+
+        Raises InputError for a study that this device does not know, RefusedError where only another
+        publisher's study of that id was answered.
+        """
+        refuse_unknown(connection, study_id)
+        here = Publisher(
+            self.collector, [*self._pinned(), *publishers_at(connection, study_id, self.collector)]
+        )
+        refuse_others(connection, study_id, here)
+        return here
+
+    def _refuse(self, connection: "sqlite3.Connection", study: "Study", publisher: Publisher) -> None:
         self.policy.refuse_unpublished(study)
-        note_version(connection, study)
-        refuse_unsigned(connection, study, self.policy.keys)
+        note_version(connection, study, publisher)
         for node in study.route.nodes if study.route else ():
             self.policy.node_url(node.url)
         if self.require_consent:
-            refuse_without_consent(connection, study)
+            refuse_without_consent(connection, study, publisher)
         refuse_full(connection)
 
     def _record(
-        self, connection: "sqlite3.Connection", terms: "Terms", answers: "dict[str, Any]", invitation: str
+        self,
+        connection: "sqlite3.Connection",
+        terms: "Terms",
+        publisher: Publisher,
+        answers: "dict[str, Any]",
+        invitation: str,
     ) -> str:
         """Everything that an answer changes, in the ledger's one transaction."""
-        refuse_second_answers(connection, terms)
-        remembering = recall(connection, terms)
+        refuse_second_answers(connection, terms, publisher)
+        remembering = recall(connection, terms, publisher)
         fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
-        refuse_overspending(connection, terms, fresh, self.policy.limits)
+        refuse_overspending(connection, terms, publisher, fresh, self.policy.limits)
         mechanisms = {**terms.mechanisms, **remembering}
         queued, answered = self._perturb(terms, mechanisms, answers, invitation)
-        write_spends(connection, terms, fresh, answered)
-        remember(connection, terms.study, remembering)
+        write_spends(connection, terms, publisher, fresh, answered)
+        remember(connection, terms.study, publisher, remembering)
+        queued.publisher = publisher.name
         enqueue(connection, queued)
         return queued.report_id
 
@@ -204,13 +245,17 @@ class Device:
     def withdraw(self, study_id: str) -> int:
         """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.
 
+        The study is that of this device's collector, or of who signs with the pinned keys; another
+        publisher's of the same id stays as it is. Raises RefusedError where only such a one was answered.
         Returns how many reports the collector is asked to delete, at every flush until it says that
         they are gone. The budget is not refunded, and no question is answered again.
         Raises InputError for a study that this device does not know.
         """
         with self.ledger.writing() as connection:
-            refuse_unknown(connection, study_id)
-            return withdraw(connection, study_id)
+            publisher = self._publishers_here(connection, study_id)
+            forget_consent(connection, study_id, publisher)
+            wipe(connection, study_id, publisher)
+            return withdraw_reports(connection, study_id, publisher)
 
     @property
     def epsilon_left(self) -> Fraction:

@@ -3,6 +3,7 @@
 import sqlite3
 from datetime import date
 
+from ldp_client.device.publishers import OF_PUBLISHER, Publisher
 from ldp_client.documents.errors import InputError, RefusedError
 
 TYPE_CHECKING = False
@@ -16,33 +17,43 @@ if TYPE_CHECKING:
 ANY_DIGEST = ""
 
 
-def note_version(connection: sqlite3.Connection, study: "Study", key_id: str = "") -> None:
+def note_version(
+    connection: sqlite3.Connection, study: "Study", publisher: Publisher, key_id: str = ""
+) -> None:
     """Remember the study's version, and the key that was verified to have signed it.
 
-    Raises RefusedError for a version below one seen before, or for another document of the same version.
+    Raises RefusedError for a version below one that this publisher had, or for another document of the same
+    version.
     """
-    query = "SELECT version, digest, key FROM seen WHERE study = ?"
-    version, digest, signed_by = connection.execute(query, (study.id,)).fetchone() or (0, ANY_DIGEST, "")
-    if study.version < version:
-        raise RefusedError(
-            f"study {study.id}: version {study.version} is older than {version}, which this device has seen"
-        )
-    same = study.version == version and digest in (study.digest, ANY_DIGEST)
-    if study.version == version and not same:
-        raise RefusedError(f"study {study.id}: this device has seen another version {version} of it")
-    kept = key_id or (signed_by if same else "")
-    row = (study.id, study.version, study.digest, kept)
-    connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", row)
+    query = f"SELECT version, digest, key FROM seen WHERE {OF_PUBLISHER} ORDER BY version DESC"
+    rows = connection.execute(query, publisher.of(study.id)).fetchall()
+    for version, digest, _ in rows:
+        if study.version < version:
+            raise RefusedError(
+                f"study {study.id}: version {study.version} is older than {version}, "
+                "which this device has seen"
+            )
+        if study.version == version and digest not in (study.digest, ANY_DIGEST):
+            raise RefusedError(f"study {study.id}: this device has seen another version {version} of it")
+    signed_by = [key for version, _, key in rows if version == study.version and key]
+    kept = key_id or (signed_by[0] if signed_by else "")
+    row = (study.id, publisher.name, study.version, study.digest, kept)
+    connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", row)
 
 
-def refuse_unsigned(connection: sqlite3.Connection, study: "Study", keys: "Sequence[PublicKey]") -> None:
-    """Raises RefusedError where keys are pinned and none of them is known to have signed this document."""
-    query = "SELECT key FROM seen WHERE study = ? AND digest = ?"
-    row = connection.execute(query, (study.id, study.digest)).fetchone()
-    if keys and (row is None or row[0] not in [key.id for key in keys]):
+def signer_of(connection: sqlite3.Connection, study: "Study", keys: "Sequence[PublicKey]") -> str:
+    """The id of the pinned key that is known to have signed this document, "" where no key is pinned.
+
+    Raises RefusedError where keys are pinned, and none of them is known to have signed it.
+    """
+    query = "SELECT key FROM seen WHERE study = ? AND digest = ? ORDER BY key DESC"
+    signed_by = [row[0] for row in connection.execute(query, (study.id, study.digest)).fetchall()]
+    trusted = [key for key in signed_by if key in [pinned.id for pinned in keys]]
+    if keys and not trusted:
         raise RefusedError(
             f"study {study.id} is not known to be signed by a trusted key: use device.fetch or device.accept"
         )
+    return trusted[0] if trusted else ""
 
 
 def publisher_of(connection: sqlite3.Connection, digest: str, collector: str) -> str:
@@ -69,16 +80,21 @@ def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
         raise InputError("this device knows no study of that id")
 
 
-def note_consent(connection: sqlite3.Connection, study: "Study", today: date) -> None:
-    """The person agrees to answer exactly this document."""
-    row = (study.id, study.digest, today.isoformat())
-    connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?)", row)
+def note_consent(connection: sqlite3.Connection, study: "Study", publisher: Publisher, today: date) -> None:
+    """The person agrees to answer exactly this document to this publisher."""
+    row = (study.id, publisher.name, study.digest, today.isoformat())
+    connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?, ?)", row)
 
 
-def refuse_without_consent(connection: sqlite3.Connection, study: "Study") -> None:
-    """Raises RefusedError unless the person agreed to exactly this document."""
-    query = "SELECT 1 FROM consents WHERE study = ? AND digest = ?"
-    if not connection.execute(query, (study.id, study.digest)).fetchone():
+def forget_consent(connection: sqlite3.Connection, study_id: str, publisher: Publisher) -> None:
+    """Forget that the person agreed to answer this study."""
+    connection.execute(f"DELETE FROM consents WHERE {OF_PUBLISHER}", publisher.of(study_id))
+
+
+def refuse_without_consent(connection: sqlite3.Connection, study: "Study", publisher: Publisher) -> None:
+    """Raises RefusedError unless the person agreed to answer exactly this document to this publisher."""
+    query = f"SELECT 1 FROM consents WHERE {OF_PUBLISHER} AND digest = ?"
+    if not connection.execute(query, (*publisher.of(study.id), study.digest)).fetchone():
         raise RefusedError(
             f"no consent to study {study.id}, version {study.version}: device.consent(study) records it"
         )

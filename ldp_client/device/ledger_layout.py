@@ -11,57 +11,103 @@ import sqlite3
 
 from ldp_client.documents.errors import LedgerError
 
-LAYOUT = 3
+LAYOUT = 4
 
+# publisher: whose study of that id, as publishers.py has it; "" where it is not known: anybody's.
 # secret: hexadecimal, "" of a report that was made before there were secrets. version, document, closes:
-# of the study that was answered, its digest and its last day. publishers: which collector serves a document.
+# of the study that was answered, its digest and its last day.
 _REPORTS = """
 CREATE TABLE reports (
-  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, study TEXT NOT NULL,
-  version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL, state TEXT NOT NULL,
-  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, invitation TEXT NOT NULL) WITHOUT ROWID;
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, publisher TEXT NOT NULL,
+  study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
+  state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
+  invitation TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+# Which collector, by its identity, serves a document at a base URL.
+_COLLECTORS = """
 CREATE TABLE publishers (
   document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
   PRIMARY KEY (document, collector)) WITHOUT ROWID;
 """
 
-_TABLES = f"""
+# words: of each text that the question was asked in, a digest; "" for any.
+_ANSWERS = """
 CREATE TABLE spent (
-  study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL, epsilon TEXT NOT NULL,
-  delta TEXT NOT NULL, PRIMARY KEY (study, question)) WITHOUT ROWID;
-{_REPORTS}
+  study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
+  words TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+  PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
 CREATE TABLE permanent (
-  study TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL, answer BLOB NOT NULL,
-  PRIMARY KEY (study, question)) WITHOUT ROWID;
+  study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL,
+  answer BLOB NOT NULL, PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
 CREATE TABLE seen (
-  study TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE consents (study TEXT PRIMARY KEY, digest TEXT NOT NULL, day TEXT NOT NULL) WITHOUT ROWID;
+  study TEXT NOT NULL, publisher TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
+  key TEXT NOT NULL, PRIMARY KEY (study, publisher)) WITHOUT ROWID;
+CREATE TABLE consents (
+  study TEXT NOT NULL, publisher TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
+  PRIMARY KEY (study, publisher)) WITHOUT ROWID;
+"""
+
+_SEAL = """
 CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
 INSERT INTO seal VALUES (1, '');
 """
 
 _FROM_1 = f"""
 ALTER TABLE spent RENAME TO spent_1;
-{_TABLES}
-INSERT INTO spent SELECT study, question, version, epsilon, '0' FROM spent_1;
-INSERT INTO reports SELECT report_id, '', collector, study, said(body, 'version'), said(body, 'digest'), '',
-  'trying', 0, sha256(body), body, '' FROM outbox;
-INSERT INTO seen SELECT study, MAX(version), '', '' FROM spent_1 GROUP BY study;
+{_ANSWERS}{_REPORTS}{_COLLECTORS}{_SEAL}
+INSERT INTO spent SELECT study, '', question, version, '', epsilon, '0' FROM spent_1;
+INSERT INTO reports SELECT report_id, '', collector, place(collector), study, said(body, 'version'),
+  said(body, 'digest'), '', 'trying', 0, sha256(body), body, '' FROM outbox;
+INSERT INTO seen SELECT study, '', MAX(version), '', '' FROM spent_1 GROUP BY study;
 DROP TABLE spent_1;
 DROP TABLE outbox;
 """
 
-_FROM_2 = f"""
-ALTER TABLE reports RENAME TO reports_2;
-{_REPORTS}
-INSERT INTO reports SELECT id, '', collector, study, said(body, 'version'), said(body, 'digest'), '',
-  state, due, digest, body, invitation FROM reports_2;
-DROP TABLE reports_2;
+# Layouts 2 and 3 did not keep whose study it was.
+_OF_ANYBODY = f"""
+ALTER TABLE spent RENAME TO old_spent;
+ALTER TABLE permanent RENAME TO old_permanent;
+ALTER TABLE seen RENAME TO old_seen;
+ALTER TABLE consents RENAME TO old_consents;
+ALTER TABLE reports RENAME TO old_reports;
+{_ANSWERS}{_REPORTS}
+INSERT INTO spent SELECT study, '', question, version, '', epsilon, delta FROM old_spent;
+INSERT INTO permanent SELECT study, '', question, fingerprint, answer FROM old_permanent;
+INSERT INTO seen SELECT study, '', version, digest, key FROM old_seen;
+INSERT INTO consents SELECT study, '', digest, day FROM old_consents;
+DROP TABLE old_spent;
+DROP TABLE old_permanent;
+DROP TABLE old_seen;
+DROP TABLE old_consents;
 """
-_STEPS = {1: _FROM_1, 2: _FROM_2}
+
+_FROM_2 = f"""
+{_OF_ANYBODY}{_COLLECTORS}
+INSERT INTO reports SELECT id, '', collector, place(collector), study, said(body, 'version'),
+  said(body, 'digest'), '', state, due, digest, body, invitation FROM old_reports;
+DROP TABLE old_reports;
+"""
+
+_FROM_3 = f"""
+{_OF_ANYBODY}
+INSERT INTO reports SELECT id, secret, collector, place(collector), study, version, document, closes,
+  state, due, digest, body, invitation FROM old_reports;
+DROP TABLE old_reports;
+"""
+_STEPS = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3}
 
 # A body has a digest of its own, checked when it is sent, so that the seal costs the same for any outbox.
 _SEALED = (
+    "SELECT study, publisher, question, version, words, epsilon, delta FROM spent ORDER BY 1, 2, 3",
+    "SELECT id, secret, collector, publisher, study, version, document, closes, state, due, digest, "
+    "invitation FROM reports ORDER BY id",
+    "SELECT document, collector, identity FROM publishers ORDER BY document, collector",
+    "SELECT study, publisher, question, fingerprint, hex(answer) FROM permanent ORDER BY 1, 2, 3",
+    "SELECT study, publisher, version, digest, key FROM seen ORDER BY 1, 2",
+    "SELECT study, publisher, digest, day FROM consents ORDER BY 1, 2",
+)
+_SEALED_3 = (
     "SELECT study, question, version, epsilon, delta FROM spent ORDER BY study, question",
     "SELECT id, secret, collector, study, version, document, closes, state, due, digest, invitation "
     "FROM reports ORDER BY id",
@@ -70,13 +116,13 @@ _SEALED = (
     "SELECT study, version, digest, key FROM seen ORDER BY study",
     "SELECT study, digest, day FROM consents ORDER BY study",
 )
-
-
 _SEALED_2 = (
-    _SEALED[0],
+    _SEALED_3[0],
     "SELECT id, collector, study, state, due, digest, invitation FROM reports ORDER BY id",
-    *_SEALED[3:],
+    *_SEALED_3[3:],
 )
+# Layout 1 had no seal.
+_OLDER_SEALS = {2: _SEALED_2, 3: _SEALED_3}
 
 
 def layout_of(connection: sqlite3.Connection) -> int:
@@ -87,7 +133,7 @@ def layout_of(connection: sqlite3.Connection) -> int:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """An empty ledger, in one transaction."""
-    _run(connection, _TABLES)
+    _run(connection, _ANSWERS + _REPORTS + _COLLECTORS + _SEAL)
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -97,13 +143,14 @@ def migrate(connection: sqlite3.Connection) -> None:
         return
     if found not in _STEPS:
         raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
-    if found == 2:  # Layout 1 had no seal.
+    if found in _OLDER_SEALS:
         connection.execute("BEGIN")
-        refuse_broken_seal(connection, _SEALED_2)
+        refuse_broken_seal(connection, _OLDER_SEALS[found])
         connection.execute("COMMIT")
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.create_function("sha256", 1, digest_of)
     connection.create_function("said", 2, _said)
+    connection.create_function("place", 1, _place)
     _run(connection, _STEPS[found])
 
 
@@ -126,6 +173,11 @@ def _said(body: str, name: str) -> "str | int":
         return default
     found: "str | int" = document.get(name, default) if isinstance(document, dict) else default
     return found
+
+
+def _place(collector: str) -> str:
+    """Whose study an older report answers: its collector's, if it is one and in the spelling of today."""
+    return collector if " " not in collector and collector == collector.lower().rstrip("/") else ""
 
 
 def digest_of(body: str) -> str:

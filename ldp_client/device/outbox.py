@@ -11,10 +11,12 @@ import sqlite3
 import time
 
 from ldp_client.device.ledger_layout import digest_of
+from ldp_client.device.publishers import OF_PUBLISHER
 from ldp_client.documents.errors import LedgerError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ldp_client.device.publishers import Publisher
     from ldp_client.documents.report import Report
     from ldp_client.documents.study import Study
 
@@ -22,7 +24,9 @@ MOST_PENDING = 500
 MOST_BYTES = 1 << 20
 # Seconds in a week: a later moment than this was not drawn, the clock was moved.
 LONGEST_WINDOW = 7 * 86_400
-_SELECTED = "id, collector, study, body, due, invitation, secret, version, document, closes, digest"
+_SELECTED = (
+    "id, collector, study, body, due, invitation, secret, version, document, closes, publisher, digest"
+)
 
 
 class Queued:
@@ -32,7 +36,8 @@ class Queued:
     base URLs of its nodes. due: seconds since 1970, 0 for at once. invitation: for a study that
     takes invited reports only. secret: in hexadecimal digits, what a deletion has to present; "" for a report
     that was made before there were secrets. version, document, closes: of the study that was answered,
-    its digest and its last day ("" for none). A report whose deletion is asked for has no body.
+    its digest and its last day ("" for none). publisher: whose study that is, "" for unknown. A report whose
+    deletion is asked for has no body.
     """
 
     def __init__(
@@ -47,6 +52,7 @@ class Queued:
         version: int = 0,
         document: str = "",
         closes: str = "",
+        publisher: str = "",
     ) -> None:
         self.report_id = report_id
         self.collector = collector
@@ -58,6 +64,7 @@ class Queued:
         self.version = version
         self.document = document
         self.closes = closes
+        self.publisher = publisher
 
     @classmethod
     def of(
@@ -98,16 +105,16 @@ def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
     if len(report.body) > MOST_BYTES:
         raise RefusedError(f"the report would have {len(report.body)} bytes, {MOST_BYTES} is the most")
     digest = digest_of(report.body)
-    whose = (report.report_id, report.secret, report.collector)
+    whose = (report.report_id, report.secret, report.collector, report.publisher)
     asked = (report.study, report.version, report.document, report.closes)
     row = (*whose, *asked, "queued", report.due, digest, report.body, report.invitation)
-    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> None:
+def invite(connection: sqlite3.Connection, study_id: str, publisher: "Publisher", invitation: str) -> None:
     """Give the study's waiting reports another invitation."""
-    query = "UPDATE reports SET invitation = ? WHERE study = ? AND state IN ('queued', 'trying')"
-    connection.execute(query, (invitation, study_id))
+    query = f"UPDATE reports SET invitation = ? WHERE {OF_PUBLISHER} AND state IN ('queued', 'trying')"
+    connection.execute(query, (invitation, *publisher.of(study_id)))
 
 
 def pending(connection: sqlite3.Connection) -> "list[Queued]":
@@ -122,9 +129,9 @@ def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
 
 def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
     rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
-    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[10] for row in rows]):
+    if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
         raise LedgerError("the ledger is damaged: a report is not what was written")
-    return [Queued(*row[:10]) for row in rows]
+    return [Queued(*row[:11]) for row in rows]
 
 
 def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:
@@ -132,8 +139,8 @@ def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> b
 
     A report that knew no collector belongs to the first one that it is sent to: only that one can delete it.
     """
-    change = "state = 'trying', collector = CASE collector WHEN '' THEN ? ELSE collector END"
-    query = f"UPDATE reports SET {change} WHERE id = ? AND state IN ('queued', 'trying')"
+    mine = "collector = CASE collector WHEN '' THEN ? ELSE collector END"
+    query = f"UPDATE reports SET state = 'trying', {mine} WHERE id = ? AND state IN ('queued', 'trying')"
     return connection.execute(query, (collector, report_id)).rowcount == 1
 
 
@@ -158,8 +165,16 @@ def drop(connection: sqlite3.Connection, report_id: str) -> None:
     connection.execute("DELETE FROM reports WHERE id = ?", (report_id,))
 
 
-def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
+def publishers_at(connection: sqlite3.Connection, study_id: str, collector: str) -> "list[str]":
+    """Whose study of that id the reports for a collector answer."""
+    query = "SELECT DISTINCT publisher FROM reports WHERE study = ? AND collector = ?"
+    return [row[0] for row in connection.execute(query, (study_id, collector)).fetchall()]
+
+
+def withdraw_reports(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> int:
     """Wipe the study's reports; those that may have left are to be deleted. How many these are."""
-    connection.execute("DELETE FROM reports WHERE study = ? AND state = 'queued'", (study_id,))
-    query = "UPDATE reports SET state = 'withdrawn', digest = ?, body = '', invitation = '' WHERE study = ?"
-    return connection.execute(query, (digest_of(""), study_id)).rowcount
+    its = publisher.of(study_id)
+    connection.execute(f"DELETE FROM reports WHERE {OF_PUBLISHER} AND state = 'queued'", its)
+    wiped = "state = 'withdrawn', digest = ?, body = '', invitation = ''"
+    query = f"UPDATE reports SET {wiped} WHERE {OF_PUBLISHER}"
+    return connection.execute(query, (digest_of(""), *its)).rowcount

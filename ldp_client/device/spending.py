@@ -3,11 +3,14 @@
 import sqlite3
 from fractions import Fraction
 
-from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError
+from ldp_client.device.memory import has_permanent, words_of
+from ldp_client.device.publishers import OF_PUBLISHER
+from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.policy import Limits
+    from ldp_client.device.publishers import Publisher
     from ldp_client.device.terms import Terms
 
 ZERO = Fraction(0)
@@ -24,32 +27,51 @@ class Spend:
         self.delta = delta
 
 
-def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms") -> None:
+def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher") -> None:
     """Raises AlreadyAnsweredError where a question was asked before.
 
     A memoized one may be asked again by each higher version of its study, unless it was answered without
-    a permanent answer: by a version in which it was not memoized.
+    a permanent answer: by a version in which it was not memoized. To another publisher of that study's id,
+    nothing is answered again that was asked in the same words.
     """
-    query = (
-        "SELECT question, version, epsilon <> '0' AND answer IS NULL "
-        "FROM spent LEFT JOIN permanent USING (study, question) WHERE study = ?"
-    )
-    before = {row[0]: row[1:] for row in connection.execute(query, (terms.study.id,)).fetchall()}
+    query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
     for question in terms.mechanisms:
-        version, answered_for_good = before.get(question, (0, False))
-        may_repeat = question in terms.memoized and not answered_for_good
-        if question in before and not (may_repeat and terms.study.version > version):
-            raise AlreadyAnsweredError(f"{terms.study.id}: {question}: this device has answered it before")
+        for whose, version, words, epsilon in connection.execute(
+            query, (terms.study.id, question)
+        ).fetchall():
+            if publisher.is_own(whose):
+                paid_once = epsilon != "0" and not has_permanent(connection, terms.study, publisher, question)
+                again = question not in terms.memoized or terms.study.version <= version or paid_once
+            else:
+                again = words_of(terms.study, question) in words.split()
+            if again:
+                raise AlreadyAnsweredError(
+                    f"{terms.study.id}: {question}: this device has answered it before"
+                )
+
+
+def refuse_others(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> None:
+    """Raises RefusedError where only other publishers' studies of that id were answered."""
+    query = "SELECT DISTINCT publisher FROM spent WHERE study = ?"
+    answered = [row[0] for row in connection.execute(query, (study_id,)).fetchall()]
+    if answered and not any([publisher.is_own(name) for name in answered]):
+        whose = " or ".join([name if "/" in name else f"the key {name[:16]}" for name in answered])
+        raise RefusedError(f"study {study_id}: this device has answered that of {whose}: name that one")
 
 
 def refuse_overspending(
-    connection: sqlite3.Connection, terms: "Terms", fresh: "list[str]", limits: "Limits"
+    connection: sqlite3.Connection,
+    terms: "Terms",
+    publisher: "Publisher",
+    fresh: "list[str]",
+    limits: "Limits",
 ) -> None:
     """Raises BudgetError where the questions that are not paid for yet (`fresh`) exceed a limit."""
     rows = connection.execute("SELECT study, epsilon, delta FROM spent").fetchall()
+    here = connection.execute(f"SELECT epsilon FROM spent WHERE {OF_PUBLISHER}", publisher.of(terms.study.id))
     asked = terms.total(fresh)
     life = sum((Fraction(row[1]) for row in rows), ZERO)
-    study = sum((Fraction(row[1]) for row in rows if row[0] == terms.study.id), ZERO)
+    study = sum((Fraction(row[0]) for row in here.fetchall()), ZERO)
     delta = sum((Fraction(row[2]) for row in rows), ZERO)
     _refuse_above("epsilon", asked.epsilon, limits.epsilon - life, "this device's budget")
     _refuse_above("epsilon", asked.epsilon, limits.epsilon_per_study - study, "what one study may cost")
@@ -64,23 +86,24 @@ def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> Non
 
 
 def write_spends(
-    connection: sqlite3.Connection, terms: "Terms", fresh: "list[str]", answered: "set[str]"
+    connection: sqlite3.Connection,
+    terms: "Terms",
+    publisher: "Publisher",
+    fresh: "list[str]",
+    answered: "set[str]",
 ) -> None:
     """Every question of the study counts as asked; what is fresh and was answered is charged.
 
     Once more where a memoized question asks another thing than before.
     """
     study = terms.study
+    query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
     for question in terms.mechanisms:
-        row = (study.id, question, study.version)
-        connection.execute("INSERT OR IGNORE INTO spent VALUES (?, ?, ?, '0', '0')", row)
-        here = "WHERE study = ? AND question = ?"
-        connection.execute(f"UPDATE spent SET version = ? {here}", (study.version, study.id, question))
+        key = (study.id, publisher.name, question)
+        words, epsilon, delta = connection.execute(query, key).fetchone() or ("", "0", "0")
         if question in fresh and question in answered:
-            query = f"SELECT epsilon, delta FROM spent {here}"
-            epsilon, delta = connection.execute(query, (study.id, question)).fetchone()
             paid = terms.total(fresh if terms.asks_one else [question])
-            values = (str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta))
-            connection.execute(
-                f"UPDATE spent SET epsilon = ?, delta = ? {here}", (*values, study.id, question)
-            )
+            epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
+        asked = " ".join(sorted({*words.split(), words_of(study, question)}))
+        row = (*key, study.version, asked, epsilon, delta)
+        connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)

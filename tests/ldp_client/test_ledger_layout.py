@@ -6,12 +6,15 @@ import sqlite3
 
 import pytest
 
+from ldp_client import Device
 from ldp_client.device.ledger_layout import LAYOUT
+from ldp_client.device.memory import _without_words
 from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 
+TABLES = ("spent", "permanent", "seen", "consents", "publishers")
 STUDY = Study(studies.document(studies.YES_NO, version=2))
 BODY = Report("ab" * 16, "survey", 2, STUDY.digest, {"ever": b"\x00"}).to_json()
 
@@ -174,6 +177,88 @@ def test_damage_to_layout_2_is_not_sealed_anew(second):
     with pytest.raises(LedgerError, match="damaged"):
         consenting(second, "4")
     assert (second / "ledger.sqlite3").read_bytes() == before
+
+
+# What version 3 had beside version 2.
+LAYOUT_3 = """
+DROP TABLE reports;
+CREATE TABLE reports (
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, study TEXT NOT NULL,
+  version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL, state TEXT NOT NULL,
+  due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, invitation TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE publishers (
+  document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
+  PRIMARY KEY (document, collector)) WITHOUT ROWID;
+PRAGMA user_version = 3;
+"""
+SEALED_3 = (
+    SEALED_2[0],
+    "SELECT id, secret, collector, study, version, document, closes, state, due, digest, invitation "
+    "FROM reports ORDER BY id",
+    "SELECT document, collector, identity FROM publishers ORDER BY document, collector",
+    *SEALED_2[2:],
+)
+NEXT = Study(studies.document(studies.MEMOIZED, version=3))
+
+
+@pytest.fixture
+def third(tmp_path):
+    """A ledger of layout 3 with reports for a collector, for nodes and for whoever is first."""
+    folder = tmp_path / "device"
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "ledger.sqlite3", isolation_level=None)
+    connection.executescript(LAYOUT_2 + LAYOUT_3)
+    connection.execute("INSERT INTO spent VALUES ('survey', 'habit', 2, '2', '1/100000')")
+    connection.execute(
+        "INSERT INTO permanent VALUES ('survey', 'habit', ?, x'01')", (_without_words(NEXT, "habit"),)
+    )
+    connection.execute("INSERT INTO seen VALUES ('survey', 2, 'd', 'k')")
+    connection.execute("INSERT INTO consents VALUES ('survey', ?, '2026-01-01')", (NEXT.digest,))
+    connection.execute("INSERT INTO publishers VALUES ('d', 'https://known.example', 'i')")
+    for report_id, collector in (("ab", "https://known.example"), ("cd", "https://a https://b"), ("ef", "")):
+        row = (
+            report_id,
+            "5e",
+            collector,
+            "survey",
+            2,
+            "d",
+            "2026-12-31",
+            "trying",
+            7,
+            sha256(BODY),
+            BODY,
+            "word",
+        )
+        connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    rows = [connection.execute(query).fetchall() for query in SEALED_3]
+    connection.execute("INSERT INTO seal VALUES (1, ?)", (sha256(json.dumps(rows)),))
+    connection.close()
+    return folder
+
+
+def test_nothing_of_layout_3_is_lost_and_what_named_no_publisher_is_anybodys(third):
+    device = Device(third, "4", "https://squatter.example")
+    with device.ledger.reading() as connection:
+        rows = {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
+    assert rows == {
+        "spent": [("survey", "", "habit", 2, "", "2", "1/100000")],
+        "permanent": [("survey", "", "habit", _without_words(NEXT, "habit"), b"\x01")],
+        "seen": [("survey", "", 2, "d", "k")],
+        "consents": [("survey", "", NEXT.digest, "2026-01-01")],
+        "publishers": [("d", "https://known.example", "i")],
+    }
+    asked = ("survey", BODY, 7, "word", "5e", 2, "d", "2026-12-31")
+    assert [tuple(vars(queued).values()) for queued in device.ledger.queued()] == [
+        ("ab", "https://known.example", *asked, "https://known.example"),
+        ("cd", "https://a https://b", *asked, ""),
+        ("ef", "", *asked, ""),
+    ]
+    with pytest.raises(RefusedError, match="older than 2"):
+        device.accept(Study(studies.document(studies.MEMOIZED, version=1)))
+    device.answer(NEXT, {"habit": "no"})
+    assert device.epsilon_left == 2
+    assert device.withdraw("survey") == 2  # of three: the known collector keeps its own
 
 
 @pytest.mark.parametrize("layout", [0, LAYOUT + 1, 99])

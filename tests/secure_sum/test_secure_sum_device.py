@@ -147,7 +147,7 @@ def test_shares_stay_here_when_the_policy_does_not_allow_their_nodes_any_more(ne
     assert (flushed.sent, flushed.waiting, held(network)) == (0, 1, [0, 0, 0])
     assert "the host 127.0.0.1 is not one" in flushed.reason
     assert device.flush().sent == 1
-    narrow.withdraw(study.id)
+    assert device.withdraw(study.id) == 1
     assert narrow.flush().undeleted == 1
     assert held(network) == [1, 1, 1]
 
