@@ -8,11 +8,12 @@ from pathlib import Path
 
 from inference.design.calibration import Calibration
 from inference.design.calibration_plots import rank_plot
+from inference.results.folder import OwnFiles
 from inference.results.plots import to_png
 from schemas import Study
 
 RESULT = "calibration.json"
-OWN_FILES = (RESULT, "*.png")
+OWN_FILES = OwnFiles(RESULT, ("{}.png",))
 
 
 def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from inference.design.plan import Plan
 from inference.design.plan_plots import plan_plot
+from inference.results.folder import OwnFiles
 from inference.results.plots import to_png
 from schemas import Study
 
 RESULT = "plan.json"
-OWN_FILES = (RESULT, "*.png")
+OWN_FILES = OwnFiles(RESULT, ("{}.png",))
 
 
 def save_plans(study: Study, plans: Sequence[Plan], folder: Path, width: float | None = None) -> None:

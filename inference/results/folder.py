@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from inference.results.page import render_page
@@ -17,7 +19,33 @@ from ldp_client.documents.errors import InputError
 from schemas import Study
 
 PAGE = "report.html"
-OWN_FILES = (RESULT, PAGE, "*.nc", "*.png")
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """The files of a command's folder, by which an older result of its own is told from other people's files.
+
+    mark: the document {"study", "questions"} that is always there. each: of every question in it, {} standing
+    for its id. others: besides.
+    """
+
+    mark: str
+    each: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    def listed_in(self, folder: Path) -> set[str]:
+        """The names that the mark in a folder speaks for; none where it is missing, or is something else."""
+        try:
+            document = json.loads((folder / self.mark).read_bytes())
+            if not isinstance(document["study"], str) or not isinstance(document["questions"], dict):
+                return set()
+        except (OSError, ValueError, KeyError, TypeError):
+            return set()
+        named = {pattern.replace("{}", name) for pattern in self.each for name in document["questions"]}
+        return {self.mark, *self.others, *named}
+
+
+FIT_FILES = OwnFiles(RESULT, ("{}.nc", "{}.png", "{}-chains.png"), (PAGE,))
 
 
 def save_report(
@@ -38,21 +66,21 @@ def save_report(
 
 
 @contextmanager
-def whole_folder(target: Path, own: tuple[str, ...] = OWN_FILES) -> Iterator[Path]:
+def whole_folder(target: Path, own: OwnFiles = FIT_FILES) -> Iterator[Path]:
     """A temporary folder that becomes `target` only when all was written.
 
-    An older result is replaced: a folder with nothing but files that match `own`. Any other folder is
-    refused, so that no one's reports or notes are lost. Raises InputError, also when the disk is full.
+    An older result of the same command is replaced, an empty folder too. Any other is refused, when it begins
+    and again before it is replaced. Raises InputError, also when the disk is full.
     """
     target = target.resolve()
     temporary = None
     try:
-        _refuse_foreign(target, own)
+        _files_of(target, own)
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".ldpkit-", dir=target.parent))
         temporary.chmod(0o755)
         yield temporary
-        _swap(temporary, target)
+        _swap(temporary, target, own)
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None
     finally:
@@ -60,25 +88,34 @@ def whole_folder(target: Path, own: tuple[str, ...] = OWN_FILES) -> Iterator[Pat
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _refuse_foreign(target: Path, own: tuple[str, ...]) -> None:
+def _files_of(target: Path, own: OwnFiles) -> list[str]:
+    """The files of the older result there. Raises InputError where anything is not one of them."""
     if not target.exists():
-        return
+        return []
     if not target.is_dir():
         raise InputError(f"{target} is not a folder")
     if Path.cwd().is_relative_to(target):
         raise InputError(f"{target} is the folder you are in: choose another")
-    foreign = [path.name for path in target.iterdir() if not any(path.match(name) for name in own)]
+    found = sorted(target.iterdir())
+    listed = own.listed_in(target)
+    foreign = [one.name for one in found if one.name not in listed or one.is_symlink() or not one.is_file()]
     if foreign:
         raise InputError(
             f"{target} holds {foreign[0]}, which is no result of this command: choose another folder"
         )
+    return [one.name for one in found]
 
 
-def _swap(temporary: Path, target: Path) -> None:
-    if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=".ldpkit-old-", dir=target.parent))
-        os.replace(target, old / "old")
+def _swap(temporary: Path, target: Path, own: OwnFiles) -> None:
+    """Put the new result in the older one's place, of which only its own files are deleted."""
+    names = _files_of(target, own)
+    if not target.exists():
         os.replace(temporary, target)
-        shutil.rmtree(old)
-    else:
-        os.replace(temporary, target)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=".ldpkit-old-", dir=target.parent))
+    os.replace(target, aside / "old")
+    os.replace(temporary, target)
+    for name in names:
+        (aside / "old" / name).unlink()
+    (aside / "old").rmdir()
+    aside.rmdir()

@@ -199,6 +199,7 @@ def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[
     if path.parent.exists() and not path.parent.is_dir():
         raise InputError(f"{path.parent} is not a folder")
     if not path.exists():
+        _refuse_other_draws(path.parent, replaced)
         return {}
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
@@ -208,12 +209,20 @@ def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[
         raise InputError(f"{path} is no result of a fit: choose another folder") from None
     if study != head["study"]:
         raise InputError(f"{path.parent} holds a fit of another study ({study}): choose another folder")
+    _refuse_other_draws(path.parent, replaced - set(questions))
     kept = {name: found for name, found in questions.items() if name not in replaced}
     if kept and seed != head["seed"]:
         raise InputError(
             f"{path.parent} holds {min(kept)} under seed {seed}, not {head['seed']}: choose another folder"
         )
     return kept
+
+
+def _refuse_other_draws(folder: Path, names: set[str]) -> None:
+    """Raises InputError where draws would be written over a file that posterior.json does not speak of."""
+    for name in sorted(names):
+        if (folder / f"{name}.nc").exists():
+            raise InputError(f"{folder} holds {name}.nc, which is no result of a fit: choose another folder")
 
 
 def _without_nan(value: Any) -> Any:

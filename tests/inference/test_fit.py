@@ -157,12 +157,14 @@ def test_results_appear_whole_or_not_at_all(tmp_path):
         write_half(target)
     assert list(tmp_path.iterdir()) == []
     for text in ("first", "second"):
+        mark = json.dumps({"study": text, "questions": {}})
         with whole_folder(target) as folder:
-            (folder / "posterior.json").write_text(text)
-        assert (target / "posterior.json").read_text() == text
+            (folder / "posterior.json").write_text(mark)
+        assert (target / "posterior.json").read_text() == mark
     assert list(tmp_path.iterdir()) == [target]
 
 
+WHOLE = json.dumps({"study": "0" * 64, "questions": {}})
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -176,10 +178,10 @@ with whole_folder(Path(sys.argv[1])) as folder:
 def test_a_killed_fit_leaves_the_older_result(tmp_path):
     target = tmp_path / "out"
     with whole_folder(target) as folder:
-        (folder / "posterior.json").write_text("whole")
+        (folder / "posterior.json").write_text(WHOLE)
     done = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert {path.name: path.read_text() for path in target.iterdir()} == {"posterior.json": "whole"}
+    assert {path.name: path.read_text() for path in target.iterdir()} == {"posterior.json": WHOLE}
 
 
 def test_the_page_shows_priors_and_what_was_expected(posteriors, tmp_path):
@@ -242,7 +244,7 @@ def test_answers_of_another_law_are_noted_with_the_numbers():
 def test_a_folder_that_also_holds_reports_is_not_replaced(tmp_path):
     """The demo's folder has a posterior.json, and reports that cannot be collected again."""
     for name in ("posterior.json", "reports.ndjson"):
-        (tmp_path / name).write_text("{}")
+        (tmp_path / name).write_text(WHOLE)
     with pytest.raises(InputError, match=r"holds reports\.ndjson"), whole_folder(tmp_path):
         pass
     assert (tmp_path / "reports.ndjson").exists()

@@ -1,0 +1,112 @@
+"""Tries to have a command wipe a folder that is not its own: pictures, data, reports, a symbolic link."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from inference.demo.run import older_files
+from inference.demo.survey import study_for
+from inference.design.calibration_folder import OWN_FILES as CALIBRATION
+from inference.design.plan_folder import OWN_FILES as PLAN
+from inference.results.diagnostics import diagnose
+from inference.results.folder import FIT_FILES, whole_folder
+from inference.results.posterior import Posterior
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+
+KINDS = [pytest.param(FIT_FILES, id="fit"), pytest.param(PLAN, id="plan"), pytest.param(CALIBRATION, id="c")]
+MARK = json.dumps({"study": "0" * 64, "questions": {"ever": {}}})
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(folder, own):
+    before = files_in(folder)
+    with pytest.raises(InputError, match="no result of this command"), whole_folder(folder, own) as made:
+        (made / "new").touch()
+    assert files_in(folder) == before
+
+
+@pytest.mark.parametrize("own", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    ["wedding.png", "era5-2023.nc", "ever.png", "raw.png/thesis.tex", "ever.png/thesis.tex", "report.html"],
+)
+def test_files_of_others_with_the_names_of_ours(tmp_path, own, name):
+    """A file, or one in a folder of such a name; without this command's document nothing is its own."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("years of work")
+    refused(tmp_path, own)
+
+
+@pytest.mark.parametrize("own", KINDS)
+@pytest.mark.parametrize("name", ["wedding.png", "other.nc", "ever.png/thesis.tex"])
+def test_files_of_others_beside_a_result(tmp_path, own, name):
+    (tmp_path / own.mark).write_text(MARK)
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("years of work")
+    refused(tmp_path, own)
+
+
+@pytest.mark.parametrize("own", KINDS)
+def test_a_document_of_the_same_name_is_no_mark(tmp_path, own):
+    for text in ("[]", "{}", '{"study": 3, "questions": {}}', "\xff"):
+        (tmp_path / own.mark).write_text(text)
+        refused(tmp_path, own)
+
+
+def test_a_link_of_the_name_of_a_picture_is_not_ours(tmp_path):
+    (tmp_path / "posterior.json").write_text(MARK)
+    (tmp_path / "ever.png").symlink_to(tmp_path / "posterior.json")
+    refused(tmp_path, FIT_FILES)
+
+
+def test_what_comes_while_it_is_fitted_stays(tmp_path):
+    (tmp_path / "posterior.json").write_text(MARK)
+    with pytest.raises(InputError, match=r"holds notes\.txt"), whole_folder(tmp_path):
+        (tmp_path / "notes.txt").write_text("while you were away")
+    assert set(files_in(tmp_path)) == {"posterior.json", "notes.txt"}
+
+
+@pytest.mark.parametrize("own", KINDS)
+def test_a_whole_older_result_is_replaced(tmp_path, own):
+    """What must go on working, and leaves nothing beside it."""
+    target = tmp_path / "out"
+    target.mkdir()
+    for name in (own.mark, *own.others, *(pattern.replace("{}", "ever") for pattern in own.each)):
+        (target / name).write_text(MARK)
+    with whole_folder(target, own) as made:
+        (made / "new").touch()
+    assert set(files_in(tmp_path)) == {"out/new"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_demo_does_not_wipe_collected_reports(tmp_path):
+    """Beside a study of one's own they cannot be collected again; the demo's can."""
+    demo = study_for("1")
+    (tmp_path / "posterior.json").write_text(MARK)
+    for name in ("reports.ndjson", "study.json"):
+        (tmp_path / name).write_text(Study(studies.document(studies.YES_NO)).to_json())
+    refused(tmp_path, older_files(tmp_path, demo))
+    (tmp_path / "study.json").write_text(study_for("2").to_json())
+    with whole_folder(tmp_path, older_files(tmp_path, demo)):
+        pass
+    assert files_in(tmp_path) == {}
+
+
+def test_saving_a_posterior_writes_over_no_draws_of_others(tmp_path):
+    draws = {"p": np.random.default_rng(1).normal(size=(4, 100))}
+    found = diagnose(draws, np.zeros((4, 100), bool))
+    posterior = Posterior("ever", "bernoulli", 9, draws, {"p": 1.0}, found, "0" * 64, 0)
+    (tmp_path / "ever.nc").write_text("years of data")
+    with pytest.raises(InputError, match=r"holds ever\.nc"):
+        posterior.save(tmp_path)
+    assert files_in(tmp_path) == {"ever.nc": b"years of data"}
