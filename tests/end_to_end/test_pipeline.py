@@ -16,7 +16,8 @@ STUDY = Study(studies.document(studies.YES_NO))
 
 DIES_BEFORE_SENDING = """
 import os, sys
-from ldp_client import Device, sending
+from ldp_client import Device
+from ldp_client.device import sending
 from schemas import Study
 from tests import studies
 sending.put_report = lambda *arguments: os._exit(9)

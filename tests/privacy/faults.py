@@ -53,11 +53,14 @@ class UnclippedLaplace(Laplace):
 class NumpyLaplace(Laplace):
     """The textbook mechanism: NumPy's Laplace noise added to a float."""
 
+    name = "float_laplace"
     payload_size = 8
 
-    def perturb(self, answer, random=None):  # noqa: ARG002
-        value = min(max(6.0 if answer is None else float(answer), 0.0), 12.0)
-        return struct.pack(">d", value + np.random.default_rng().laplace(scale=12.0))
+    def quantise(self, answer):
+        return min(max(6.0 if answer is None else float(answer), 0.0), 12.0)
+
+    def randomise(self, quantised, random):  # noqa: ARG002
+        return struct.pack(">d", quantised + np.random.default_rng().laplace(scale=12.0))
 
     def check(self, payload):
         pass
@@ -66,12 +69,11 @@ class NumpyLaplace(Laplace):
 class InversionLaplace(NumpyLaplace):
     """The same from sound random bytes, by inversion: only the grid of its floats is at fault."""
 
-    def perturb(self, answer, random=urandom):
-        value = min(max(6.0 if answer is None else float(answer), 0.0), 12.0)
+    def randomise(self, quantised, random):
         word = random_bits(64, random)
         uniform = ((word >> 11) + 0.5) * 2.0**-53
         noise = -12.0 * math.log(uniform)
-        return struct.pack(">d", value - noise if word & 1 else value + noise)
+        return struct.pack(">d", quantised - noise if word & 1 else quantised + noise)
 
 
 class RepeatedLaplace(Laplace):

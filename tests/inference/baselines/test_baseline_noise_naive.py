@@ -10,6 +10,7 @@ from benchmarks.baselines.noise_naive import noise_naive_model_for
 from inference.models import model_for
 from inference.models.raw import raw_model_for
 from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms.base import unpack_signed
 from schemas import Study
 from summaries import QuestionSummary, Summary
@@ -82,7 +83,8 @@ def log_odds(model, name):
 def without_noise(study, answers):
     """The summary of records whose noise is 0: at ε = 64 that of 300 records is not yet small."""
     mechanism = mechanism_for(study.questions[0])
-    payloads = [mechanism.randomise(mechanism.quantise(answer), bytes) for answer in answers]
+    zeros = NotForRealAnswers(bytes)
+    payloads = [mechanism.randomise(mechanism.quantise(answer), zeros) for answer in answers]
     return QuestionSummary(len(answers), np.sum([unpack_signed(payload) for payload in payloads], axis=0))
 
 
