@@ -1,19 +1,10 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
 import { openDevice, parseStudy } from "../../ldp_client/js/index.js";
-import { inWords } from "./words.js";
+import { inWords, say } from "./words.js";
 
-const PROBLEMS = {
-  study: "This page does not know how to protect what this study asks. Nothing was asked or sent.",
-  closed: "This study is not open today. Nothing was sent.",
-  budget: "This browser has shared as much as it may with the studies of this site. Nothing was sent.",
-  ledger: "This browser cannot store the report safely, so nothing was answered. Is this a private window?",
-  answered: "This browser has answered already, perhaps in another tab. Its report is shown.",
-};
-
-const OF_ANOTHER =
-  "This report answers another version of this study than the one above: its questions, and what others can learn from it, are those of that version.";
-const BYTES_ONLY = "They cannot be loaded now, so only the report's bytes are shown.";
+// The codes of errors that have a sentence of their own.
+const PROBLEMS = new Set(["study", "closed", "budget", "ledger", "answered"]);
 const TIMEOUT_MS = 10_000;
 
 const find = (id) => document.getElementById(id);
@@ -25,7 +16,9 @@ async function step(work) {
     await work();
   } catch (error) {
     console.error(error.code ?? error);
-    find("problem").textContent = PROBLEMS[error.code] ?? `This did not work: ${error.message}`;
+    find("problem").textContent = PROBLEMS.has(error.code)
+      ? say(`script.${error.code}`)
+      : say("script.failed", { message: error.message });
     find("problem").hidden = false;
     // On a phone the button that was pressed is screens below.
     find("problem").focus();
@@ -33,7 +26,7 @@ async function step(work) {
 }
 
 async function start() {
-  if (!isSecureContext) throw new Error("this page has to be opened over https");
+  if (!isSecureContext) throw new Error(say("script.https"));
   const study = await parseStudy(find("study").textContent);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
   let shown;
@@ -47,7 +40,7 @@ async function start() {
     }
     if (shown && shown !== state) document.querySelector("section:not([hidden]) > [tabindex]").focus();
     shown = state;
-    find("reason").textContent = report?.reason ? `Last time: ${report.reason}.` : "";
+    find("reason").textContent = report?.reason ? say("script.last_time", { reason: report.reason }) : "";
     if (answered && report?.body) await showReport(study, report);
   }
 
@@ -114,7 +107,7 @@ function invitation() {
 /** The report's bytes, and what they say in the words of the version that it answers. */
 async function showReport(study, { version, body }) {
   find("body").textContent = body;
-  find("size").textContent = `${new TextEncoder().encode(body).length} bytes`;
+  find("size").textContent = say("script.size", { count: new TextEncoder().encode(body).length });
   const { digest } = JSON.parse(body);
   const known = digest === study.digest;
   find("version").hidden = known;
@@ -122,7 +115,7 @@ async function showReport(study, { version, body }) {
   const its = known ? study : await versionOf(study.id, version, digest);
   // Another report may be shown by now.
   if (find("body").textContent !== body) return;
-  find("version").textContent = `${OF_ANOTHER} ${its ? "" : BYTES_ONLY}`;
+  find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
   const said = its ? inWords(its, body) : [];
   find("in-words").replaceChildren(...said.flatMap(([asked, words]) => [entry("dt", asked), entry("dd", words)]));
 }

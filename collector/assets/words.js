@@ -1,4 +1,4 @@
-/** What the payloads of a report say, in plain words. */
+/** What the payloads of a report say, in the words that the page carries: one language of ldp_client/words. */
 
 import { mechanismFor } from "../../ldp_client/js/index.js";
 
@@ -15,12 +15,19 @@ const READERS = {
   gaussian_record: entries,
 };
 
+/** The sentence of this key, in the form for the fact `count` where it has two, with its facts. */
+export function say(key, facts = {}) {
+  const found = JSON.parse(document.getElementById("words").textContent)[key];
+  const sentence = found.one && facts.count === 1 ? found.one : (found.other ?? found);
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
+}
+
 /** [question's words, what its payload says] for each question. */
 export function inWords(study, body) {
   const { payloads } = JSON.parse(body);
   return study.questions.map((question) => {
     const payload = payloads[question.id];
-    return [question.text ?? question.id, payload ? said(question, payload) : "not in the report: chance drew another question"];
+    return [question.text ?? question.id, payload ? said(question, payload) : say("script.not_drawn")];
   });
 }
 
@@ -33,31 +40,37 @@ function said(question, payload) {
 function number(question, bytes) {
   const [low, high] = question.bounds.map(([, , nearest]) => nearest);
   const steps = new DataView(bytes.buffer).getInt32(0) / Number(mechanismFor(question).integers.levels);
-  return (low + steps * (high - low)).toLocaleString("en", { maximumSignificantDigits: 5 });
+  return (low + steps * (high - low)).toLocaleString(document.documentElement.lang, { maximumSignificantDigits: 5 });
 }
 
-function choice({ choices }, bytes) {
+function choice({ ask, choices }, bytes) {
   const index = bytes.reduce((total, byte) => 256 * total + byte, 0);
+  if (ask === "yes_no") return yesOrNo(index);
   return Array.isArray(choices) ? choices[index] : String(index);
 }
 
 function choices(question, bytes) {
   const labels = Array.from(question.choices, (label, index) => label ?? String(index));
   const marked = labels.filter((_, index) => (bytes[index >> 3] >> (index & 7)) & 1);
-  return marked.length ? `marked: ${marked.join("; ")}` : "none marked";
+  return marked.length ? say("script.marked", { choices: marked.join("; ") }) : say("script.none_marked");
 }
 
 function products(_, bytes) {
-  return `${bytes.length / 4} numbers, each a product of two entries plus noise`;
+  return say("script.products", { count: bytes.length / 4 });
 }
 
 function code(_, bytes) {
   const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `the code ${digits}, which stands for many choices`;
+  return say("script.code", { code: digits });
 }
 
 function entries({ features, response }, bytes) {
   const names = [...features, ...(response.bounds ? [response] : [])].map(({ id }) => id);
-  const numbers = `a noisy number for each of ${names.join(", ")}`;
-  return response.bounds ? numbers : `${numbers}; ${response.id}: ${bytes.at(-1) ? "yes" : "no"}`;
+  const numbers = say("script.entries", { names: names.join(", ") });
+  if (response.bounds) return numbers;
+  return say("script.response", { entries: numbers, name: response.id, answer: yesOrNo(bytes.at(-1)) });
+}
+
+function yesOrNo(answer) {
+  return say(answer ? "script.yes" : "script.no");
 }

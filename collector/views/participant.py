@@ -19,6 +19,7 @@ from flask import (
     send_from_directory,
     url_for,
 )
+from markupsafe import Markup, escape
 
 import ldp_client
 from collector.context import current_collector
@@ -26,7 +27,9 @@ from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage.queries import StudyState
 from ldp_client.device.policy import LOOPBACK
+from ldp_client.words.mechanisms import in_words
 from ldp_client.words.studies import odds_of
+from ldp_client.words.text import ENGLISH
 
 participant = Blueprint("participant", __name__)
 
@@ -66,7 +69,7 @@ def page(study_id: str) -> Response:
     collector = current_collector()
     published = collector.current.find(study_id)
     if published is None:
-        return _secured(make_response(render_template("missing.html", asset=_address_of), 404))
+        return _secured(make_response(_worded("missing.html"), 404))
     rules = collector.rules.find(study_id, published.version)
     season = _season(published.state, collector.today())
     text = _rendered(rules, published.state.invited, season, _address(study_id))
@@ -88,7 +91,7 @@ def _season(state: StudyState, today: date) -> str:
 def _rendered(rules: Rules, invited: bool, season: str, address: str) -> bytes:
     """The page's bytes: the same for everybody who asks on a day."""
     study = rules.study
-    return render_template(
+    return _worded(
         "holder.html" if study.unit == "holder" else "participant.html",
         study=study,
         mechanisms=rules.mechanisms,
@@ -97,11 +100,28 @@ def _rendered(rules: Rules, invited: bool, season: str, address: str) -> bytes:
         invited=invited,
         repeated=sum(asked.repeats for asked in study.questions),
         odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta)),
-        asset=_address_of,
+        in_words=in_words,
+        words=ENGLISH.sentences("script."),
         budget=BUDGET,
         address=address,
         most_buttons=MOST_BUTTONS,
     ).encode()
+
+
+def _worded(template: str, **values: object) -> str:
+    """Render a page, all of whose words are the language's."""
+    return render_template(
+        template,
+        asset=_address_of,
+        say=_say,
+        language=ENGLISH.language,
+        **values,
+    )
+
+
+def _say(key: str, **facts: object) -> Markup:
+    """Say a sentence in HTML: its text is escaped, and so are facts that are not markup."""
+    return escape(ENGLISH.sentence(key, facts)).format(**facts)
 
 
 @participant.get("/assets/ldpkit/<path:name>")

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from ldp_client.words.studies import odds
+from ldp_client.words.text import ENGLISH
 from tests import studies
 from tests.collector.conftest import TOKEN
 from tests.studies import MEMOIZED, YES_NO
@@ -51,3 +52,53 @@ def test_a_mixed_study_does_not_promise_that_it_asks_only_once(promise):
     plain = promise(studies.document(YES_NO, id="plain"))
     assert "leaves, once" in plain
     assert "these questions together" not in plain
+
+
+TEMPLATES = ("participant", "questions", "holder", "layout", "missing")
+SCRIPTS = ("participant", "words")
+COMMANDS = {"ldpkit answer  --table table.csv"}
+# What a reader or a screen reader says; the rest of an attribute is for machines.
+SAID = re.compile(r'(?:aria-label|title|placeholder|alt|value)="([^"]*)"')
+
+
+def literal(template):
+    """The letters of a template that come from no key and no study."""
+    plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", template, flags=re.S)
+    texts = [*SAID.findall(plain), *re.sub(r"<[^>]*>", "\n", plain).split("\n")]
+    return {text.strip() for text in texts if re.search("[A-Za-z]", text)} - COMMANDS
+
+
+def spoken(script):
+    """The string literals of a script that hold two words, those of its selectors and comments left out."""
+    code = re.sub(r"/\*.*?\*/|^\s*//.*$", "", script, flags=re.S | re.M)
+    literals = re.findall(r'"[^"\n]*"|`[^`]*`', code)
+    return [text for text in literals if re.search(r"[A-Za-z][,.:]? [A-Za-z]{2}", text)]
+
+
+@pytest.fixture
+def sources(pytestconfig):
+    folder = pytestconfig.rootpath / "collector"
+    templates = [(folder / "templates" / f"{name}.html").read_text("utf-8") for name in TEMPLATES]
+    return templates, [(folder / "assets" / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+
+
+def test_no_template_has_words_of_its_own(sources):
+    assert [literal(template) for template in sources[0]] == [set()] * len(TEMPLATES)
+    assert literal('<p class="a b">{{ x }} Thank you</p><i title="To you">{% if %}') == {
+        "Thank you",
+        "To you",
+    }
+
+
+def test_no_script_has_words_of_its_own(sources):
+    assert [spoken(script) for script in sources[1]] == [[]] * len(SCRIPTS)
+    assert spoken('find("x").textContent = `Last time: ${reason}`;') == ["`Last time: ${reason}`"]
+
+
+def test_every_key_is_a_sentence_and_every_sentence_is_said(sources):
+    named = set(re.findall(r"[\"`](?:page|script)\.[\w.]+[\"`]", "".join(map("".join, sources))))
+    keys = {key.strip('"`') for key in named}
+    known = {*ENGLISH.sentences("page."), *ENGLISH.sentences("script.")}
+    assert keys <= known
+    # The sentences of errors are found by the errors' codes.
+    assert known - keys == {f"script.{code}" for code in ("study", "closed", "budget", "ledger", "answered")}
