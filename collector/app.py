@@ -8,7 +8,7 @@ from datetime import date
 from flask import Blueprint, Flask
 
 from collector.context import EXTENSION, Collector
-from collector.settings import Settings
+from collector.settings import Settings, server_settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
 from collector.views.export import export, summary
@@ -51,5 +51,5 @@ def _register(app: Flask, *blueprints: Blueprint) -> None:
 
 def _settings(config: Settings | Mapping[str, object] | None) -> Settings:
     if config is None:
-        return Settings.from_environment()
+        return server_settings()
     return config if isinstance(config, Settings) else Settings.from_mapping(config)

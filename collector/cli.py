@@ -15,7 +15,7 @@ from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
-from collector.settings import TOKEN_VARIABLE, Settings, settings_with
+from collector.settings import TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -124,7 +124,9 @@ def _write_summary(arguments: argparse.Namespace, token: str) -> str:
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:
-    settings = settings_with(database=arguments.database, token=arguments.token, node_key=arguments.node_key)
+    settings = server_settings(
+        database=arguments.database, token=arguments.token, node_key=arguments.node_key
+    )
     if (arguments.role == "node") != (settings.node_key is not None):
         raise InputError("a node needs both --role node and its keys, --node-key FILE")
     if settings.node_key is not None and arguments.posteriors:

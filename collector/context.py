@@ -21,10 +21,10 @@ from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Work, Writer
 from collector.secure_sum.node import Node
 from collector.secure_sum.node_keys import NodeKeys
-from collector.settings import Settings
+from collector.settings import TOKEN_VARIABLE, Settings
 from collector.storage import queries
 from collector.storage.database import Bounds, Database
-from collector.storage.keys import hash_key
+from collector.storage.keys import hash_key, role_of
 from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
 from collector.storage.upkeep import Upkeep
@@ -72,12 +72,13 @@ class Collector:
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
         """Open the database.
 
-        Raises InputError unless it is there with this release's tables, and when its open studies are not
-        for this kind of server.
+        Raises InputError unless it is there with this release's tables, when its open studies are not for
+        this kind of server, and when the token is somebody's key.
         """
         bounds = Bounds(settings.connections, settings.database_timeout)
         database = Database(settings.database, settings.busy_timeout, bounds)
         check(database)
+        _check_token(settings.token, database)
         with database.read() as session:
             identity = queries.identity(session)
         secret = settings.invitation_secret
@@ -124,6 +125,19 @@ class Collector:
 def _overviews(database: Database) -> list[StudyOverview]:
     with database.read() as session:
         return queries.study_overviews(session)
+
+
+def _check_token(token: str | None, database: Database) -> None:
+    """Raises InputError where the operator's token is a key, which then might do more than it is for."""
+    if token is None:
+        return
+    with database.read() as session:
+        role = role_of(session, token)
+    if role is not None:
+        raise InputError(
+            f"setting token: is a key for {role.value} (`ldpkit admin keys list`), and would be for "
+            f"everything: unset {TOKEN_VARIABLE}, or name another token"
+        )
 
 
 def _node(settings: Settings, database: Database) -> Node | None:

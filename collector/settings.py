@@ -95,13 +95,14 @@ class Settings:
         """Settings from LDPKIT_ and a setting's name in capitals, above those of a file.
 
         That is the one which LDPKIT_CONFIG names, or else ldpkit.toml in the current folder if there is one.
-        An SQLite file that it names by a relative path is found from the folder that it is in.
+        An SQLite file that it names by a relative path is found from the folder that it is in. Its token
+        stays, whatever LDPKIT_TOKEN is: clients send that, and it may be anybody's key.
         """
         file = environment.get(PREFIX + "CONFIG") or (FILE_NAME if os.path.exists(FILE_NAME) else None)
         values: dict[str, object] = {} if file is None else _read_file(Path(file))
         for field in fields(cls):
             found = environment.get(PREFIX + field.name.upper())
-            if found is not None:
+            if found is not None and (field.name != "token" or "token" not in values):
                 values[field.name] = found
         return cls.from_mapping(values)
 
@@ -118,6 +119,18 @@ def _check_token(token: str) -> None:
 def settings_with(**changes: Any) -> Settings:
     """The environment's settings with those changed that are not None. Raises InputError."""
     return replace(Settings.from_environment(), **{k: v for k, v in changes.items() if v is not None})
+
+
+def server_settings(**changes: Any) -> Settings:
+    """`settings_with`, for a server: refuses a LDPKIT_TOKEN that is not its own token. Raises InputError."""
+    settings = settings_with(**changes)
+    found = os.environ.get(TOKEN_VARIABLE)
+    if found is not None and changes.get("token") is None and found != settings.token:
+        raise InputError(
+            f"{TOKEN_VARIABLE} is not the token of {os.environ.get(PREFIX + 'CONFIG') or FILE_NAME}: clients "
+            "send it as well, so unset it here, or take the token out of the file"
+        )
+    return settings
 
 
 def _read_file(path: Path) -> dict[str, object]:

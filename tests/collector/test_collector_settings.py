@@ -19,11 +19,15 @@ from tests.collector.conftest import ensure_database
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments):
+def parsed(*arguments):
     parser = argparse.ArgumentParser()
     add_commands(parser.add_subparsers(required=True))
-    parsed = parser.parse_args(arguments)
-    return parsed.run(parsed)
+    return parser.parse_args(arguments)
+
+
+def run(*arguments):
+    given = parsed(*arguments)
+    return given.run(given)
 
 
 def test_defaults():

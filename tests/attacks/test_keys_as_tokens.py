@@ -1,0 +1,64 @@
+"""Have a key for reading become the operator's token: LDPKIT_TOKEN is a client's key, and a server's setting."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector import create_app
+from collector.cli import _serve_settings
+from collector.settings import Settings
+from collector.storage.keys import Role, add_key
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from tests.collector.test_collector_settings import parsed
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, capsys):
+    """A collector's place, which is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("LDPKIT_DATABASE", "LDPKIT_CONFIG", "LDPKIT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["init"]) == 0
+    assert main(["admin", "token"]) == 0
+    return capsys.readouterr().out.strip()
+
+
+@pytest.fixture
+def reader(place, capsys):  # noqa: ARG001
+    """A key that may read."""
+    assert main(["admin", "keys", "add", "analyst", "--role", "read"]) == 0
+    return capsys.readouterr().out.strip()
+
+
+def test_a_server_does_not_start_with_a_clients_key(reader, monkeypatch):
+    monkeypatch.setenv("LDPKIT_TOKEN", reader)
+    for start in (create_app, lambda: _serve_settings(parsed("serve"))):
+        with pytest.raises(InputError, match=r"LDPKIT_TOKEN is not the token of ldpkit\.toml.*unset it"):
+            start()
+
+
+def test_other_commands_know_the_files_token(place, reader, monkeypatch, capsys):
+    """Also where it names one key for each node of a secure sum."""
+    for found in (reader, f"{reader} {reader}"):
+        monkeypatch.setenv("LDPKIT_TOKEN", found)
+        assert main(["admin", "token"]) == 0
+        assert capsys.readouterr().out == f"{place}\n"
+        assert main(["admin", "studies"]) == 0
+
+
+def test_the_files_own_token_may_be_exported(place, monkeypatch):
+    monkeypatch.setenv("LDPKIT_TOKEN", place)
+    assert _serve_settings(parsed("serve")).token == place
+    assert create_app().test_client().get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_no_key_is_a_token(make_harness, role):
+    """Without a token in the file, by --token, and after the key was removed: it would still be the token."""
+    harness = make_harness()
+    with harness.collector.database.write() as session:
+        key = add_key(session, "ann", role)
+    settings = Settings(database=f"sqlite:///{harness.path}", token=key)
+    with pytest.raises(InputError, match=f"setting token: is a key for {role.value}"):
+        create_app(settings)
