@@ -83,6 +83,7 @@ def test_a_page_claims_nothing_of_who_added_the_noise(files):
         assert claim not in page
 
 
+@pytest.mark.slow
 def test_a_lognormal_law_is_no_normal_one():
     """14 posterior sds off, and once marked ok."""
     question = {**studies.NUMBER, "bounds": ["0", "10"], "model": {"name": "normal"}}

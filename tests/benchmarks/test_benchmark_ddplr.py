@@ -73,6 +73,7 @@ def test_releases_hold_all_records_and_the_stated_noise(setting):
     assert sum(one.counts.sum() for one in every) == 400 * 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mcmc_fixeds", "bayes_fixeds_fast", "ada_ssp", "marginal"])
 def test_estimates_come_near_least_squares_where_noise_is_small(setting, method):
     x, y = setting.table.x, setting.table.y
@@ -82,6 +83,7 @@ def test_estimates_come_near_least_squares_where_noise_is_small(setting, method)
     assert found == pytest.approx(np.broadcast_to(np.linalg.lstsq(x, y)[0], (3, 2)), abs=0.1)
 
 
+@pytest.mark.slow
 def test_marginal_shrinks_what_the_noise_drowns(setting):
     """Its default prior says how much; under the published one predictions are worse than none."""
     x = setting.table.x

@@ -19,6 +19,7 @@ def listening_children(pid):
     return found.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
     out = tmp_path / "demo"
     command = [*LDPKIT, "demo", "--devices", "60", "--epsilon", "4", "--seed", "3", "--out", str(out)]

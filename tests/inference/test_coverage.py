@@ -127,6 +127,7 @@ def coverage(case):
     return times_covered(posterior_draws(built), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_contain_the_truth_as_often_as_they_say(case):
     covered = coverage(case)
@@ -150,6 +151,7 @@ def take_reports_for_answers(monkeypatch, case):
         monkeypatch.setattr(number, "cell_edges", lambda mechanism: (grid(mechanism)[0], 0.02))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", ["normal", "exponential", "bernoulli", "multinomial oue", "linear", "logistic"]
 )

@@ -124,6 +124,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "holders", "parameters"), CASES.values(), ids=CASES)
 def test_posteriors_are_calibrated_and_not_without_the_noise(question, holders, parameters):
     even = np.full(RANKS, 1 / RANKS)

@@ -110,6 +110,7 @@ def times_inside(case, mechanism, likelihood_from=None):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("case", CASES)
 def test_posteriors_are_calibrated(case, mechanism):
@@ -117,6 +118,7 @@ def test_posteriors_are_calibrated(case, mechanism):
     assert all(share_is(times, STUDIES, 0.9) for times in found), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["poisson", "gamma"])
 def test_noise_of_the_wrong_scale_is_noticed(case, monkeypatch):
     from inference.models import number

@@ -110,6 +110,7 @@ def test_two_choices_of_unknown_concentration_are_exact(counts):
         assert own.std() == pytest.approx(sd, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_small_concentration_lets_few_choices_be_common():
     """1,000 answers, all one of three choices out of 60: the flat prior does not believe it."""
     answers = [0] * 500 + [1] * 300 + [2] * 200
@@ -126,6 +127,7 @@ def test_a_small_concentration_lets_few_choices_be_common():
     assert learnt == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.slow
 def test_an_unknown_concentration_is_calibrated():
     found = calibrate(question_of(6, UNKNOWN), studies=60, n=400, seed=1)
     assert found.ok, found.reasons

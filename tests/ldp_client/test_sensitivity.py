@@ -80,6 +80,7 @@ def largest_distance(case, d=2, starts=120):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_joint_sensitivity_is_the_supremum(case):
     assert joint_sensitivity(*case) == pytest.approx(largest_distance(case), rel=1e-5)

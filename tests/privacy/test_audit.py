@@ -121,6 +121,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "kind", "expected"), PLANTED, ids=lambda v: getattr(v, "__name__", ""))
 def test_planted_faults_are_found(question, kind, expected):
     found = audit(question, kind, samples=3 * SAMPLES if kind is faults.QuietLaplace else None)

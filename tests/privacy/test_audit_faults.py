@@ -30,6 +30,7 @@ def failed(checks):
     return {check.name for check in checks if not check.passed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "kind", "expected"),
     [

@@ -73,6 +73,7 @@ def uniform(draws, truths):
     return [follows(count, np.full(10, 0.1)) for count in counts]
 
 
+@pytest.mark.slow
 def test_ranks_are_uniform(studies, posteriors_given):
     sums, truths = studies
     variance = np.full((4, 4), NOISE**2)
