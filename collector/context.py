@@ -29,7 +29,7 @@ from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
 from collector.storage.upkeep import Upkeep
 from collector.studies.current import CurrentStudies
-from collector.studies.signed import load_keys
+from collector.studies.publishing import load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from collector.operator.posteriors import forget_fitted
+from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
 from collector.reports.rules import RuleBook
 from collector.reports.running_summary import take_back_reports

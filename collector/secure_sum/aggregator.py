@@ -1,13 +1,12 @@
-"""Closing a secure sum: one set that every node confirms, one sum from each, and the total.
+"""Closing a secure sum: one set that every node confirms, and one sum from each.
 
 Nothing is remembered between runs but by the nodes: after a crash at any point the same command
-gives the same total.
+gives the same sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from collector.remote.nodes import NodeClient
@@ -19,25 +18,10 @@ from ldp_client.documents.errors import DocumentError, InputError, TransferError
 from ldp_client.documents.fields import Hex, Integer, Record
 from ldp_client.documents.route import Route
 from schemas import Study
-from summaries import Summary
 
 Progress = Callable[[str], None]
 COUNTED = Record({"shares": Integer(0, 1 << 53)})
 NONCE = Record({"nonce": Hex(2 * NONCE_BYTES)})
-
-
-@dataclass(frozen=True)
-class Closed:
-    """total: the sum as a summary, ready to be fitted. transcript: what the nodes signed."""
-
-    total: Summary
-    transcript: Transcript
-
-
-def close_study(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Closed:
-    """`collect`, and the total. Raises what it does, and what `Transcript.total` does."""
-    transcript = collect(study, tokens, progress)
-    return Closed(transcript.total(study), transcript)
 
 
 def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Transcript:

@@ -55,7 +55,7 @@ def run_keygen(arguments: argparse.Namespace) -> int:
 
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum invite STUDY.json --count N --out FOLDER"""
-    from collector.secure_sum.invitations import write_invitations
+    from collector.operator.inviting import write_invitations
 
     study = _read_study(arguments.study)
     places = write_invitations(study, arguments.count, arguments.out)

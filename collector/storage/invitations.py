@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
-from sqlalchemy import Table, delete, func, insert, select, update
+from sqlalchemy import Table, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage.models import InvitationRow, SpentInvitationRow
@@ -125,16 +125,6 @@ def settle_invitations(session: Session, study: int, secret: bytes) -> int:
     fresh = Spending.start(secret).stored
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=fresh))
     return len(used)
-
-
-def count_invitations(session: Session, study: int) -> int:
-    """How many were not used yet."""
-
-    def rows(table: Table) -> int:
-        counted = select(func.count()).select_from(table).where(table.c.study == study)
-        return int(session.connection().execute(counted).scalar_one())
-
-    return rows(INVITATIONS) - rows(SPENT)
 
 
 def _stored_spending(session: Session, study: int) -> bytes | None:

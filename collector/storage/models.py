@@ -96,7 +96,7 @@ class ReportRow(Base):
 
 
 class SumsRow(Base):
-    """A share of a version's running summary: see sums.py and reports/tally.py."""
+    """A share of a version's running summary: see sums.py and reports/rules.py."""
 
     __tablename__ = "sums"
     __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
@@ -108,7 +108,7 @@ class SumsRow(Base):
 
 
 class PosteriorRow(Base):
-    """What was last fitted to a version's summary: see operator/posteriors.py. day: since 1970, UTC."""
+    """What was last fitted to a version's summary: see operator/fitting.py. day: since 1970, UTC."""
 
     __tablename__ = "posteriors"
     __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, Response, make_response, render_template, request
 
 from collector.context import Collector, current_collector
-from collector.operator.posteriors import Fitted, last_fitted
+from collector.operator.fitting import Fitted, last_fitted
 from collector.problems import UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import Role

@@ -19,11 +19,11 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator.inviting import invite
-from collector.storage.invitations import count_invitations, settle_invitations
+from collector.storage.invitations import settle_invitations
 from collector.storage.keys import hash_key
 from collector.storage.upkeep import Upkeep, telltale_settings
 from ldp_client.cli import main
-from tests.collector.conftest import REPOSITORY, build_report
+from tests.collector.conftest import REPOSITORY, build_report, count_invitations
 
 KEY = "the key of this place"
 FRAME_HEADER, WAL_HEADER = 24, 32

@@ -10,7 +10,6 @@ from hashlib import sha256
 import pytest
 
 from collector.operator.inviting import lift, take_hashes
-from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.transcript import Transcript
@@ -18,7 +17,7 @@ from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError, StatementError
 from ldp_client.secure_sum.messages import node_invitation
-from tests.secure_sum.conftest import TOKEN, build_study, shares_of
+from tests.secure_sum.conftest import TOKEN, build_study, close_study, shares_of
 
 SMALL = "00" * 12
 N = 16

@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Table, func, select
+from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
 from collector import create_app
 from collector.bounding import THROTTLED
 from collector.storage.database import Database
+from collector.storage.invitations import INVITATIONS, SPENT
 from collector.storage.migrating import make
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -321,3 +324,13 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     yield start
     for server in started:
         server.kill()
+
+
+def count_invitations(session: Session, study: int) -> int:
+    """How many invitations of a study were not used yet."""
+
+    def rows(table: Table) -> int:
+        counted = select(func.count()).select_from(table).where(table.c.study == study)
+        return session.connection().execute(counted).scalar_one()
+
+    return rows(INVITATIONS) - rows(SPENT)

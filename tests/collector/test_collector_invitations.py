@@ -13,10 +13,9 @@ from sqlalchemy import inspect, text
 from collector.operator.inviting import invite
 from collector.operator.retention import delete_study
 from collector.reports.writer import Upload
-from collector.storage.invitations import count_invitations
 from collector.storage.keys import hash_key
 from ldp_client.documents.errors import InputError
-from tests.collector.conftest import build_report, build_study
+from tests.collector.conftest import build_report, build_study, count_invitations
 from tests.collector.test_collector_admin import run
 from tests.collector.test_collector_fast_uploads import Pair
 from tests.collector.test_collector_simulation import AwayError

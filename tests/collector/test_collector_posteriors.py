@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.operator import fitting, posteriors
-from collector.operator.fitting import Fitter
-from collector.operator.posteriors import Fitted, keep_fitted, last_fitted
+from collector.operator import fitting
+from collector.operator.fitting import Fitted, Fitter, keep_fitted, last_fitted
 from collector.operator.retention import delete_reports, delete_study
 from collector.reports.paging import Opened
 from tests import studies
@@ -193,7 +192,7 @@ def test_a_fit_without_an_end_is_given_up(habits, study, opened, monkeypatch, tm
 
 
 def test_age_verdict_and_many_parameters(habits, monkeypatch, token):
-    monkeypatch.setattr(posteriors, "this_day", lambda: 10_000)
+    monkeypatch.setattr(fitting, "this_day", lambda: 10_000)
     row = {"mean": 0.0, "sd": 1.0, "q05": -1.0, "q50": 0.0, "q95": 1.0}
     rows = {f"p[{number}]": {**row, "mean": float(number)} for number in range(100)}
     part = {"model": "m", "n": 7, "ok": False, "reasons": ["R-hat <b>"], "notes": [], "parameters": rows}

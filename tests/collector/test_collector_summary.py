@@ -10,7 +10,7 @@ from threading import get_ident
 import pytest
 
 from collector.operator.retention import delete_reports, delete_study
-from collector.reports import running_summary, tally
+from collector.reports import rules, running_summary
 from collector.storage import sums
 from ldp_client import mechanism_for
 from schemas import Report
@@ -120,7 +120,7 @@ def test_one_that_takes_long_is_counted_when_asked_for_and_not_without_end(empty
 def test_the_limit_counts_bytes(habits, monkeypatch):
     kept = habits.collector.rules.find("habits", 1).tally
     assert kept.is_kept
-    monkeypatch.setattr(tally, "MOST_KEPT_BYTES", 8 * kept.size - 1)
+    monkeypatch.setattr(rules, "MOST_KEPT_BYTES", 8 * kept.size - 1)
     assert not kept.is_kept
 
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from collector import create_app
+from collector.operator.inviting import node_hashes
+from collector.secure_sum.aggregator import collect
 from collector.secure_sum.drawing import Drawing
-from collector.secure_sum.invitations import node_hashes
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, split_ids
+from collector.secure_sum.transcript import Transcript
 from collector.storage import queries
 from collector.storage.invitations import add_invitations
 from ldp_client import mechanism_for
 from ldp_client.secure_sum.messages import Message, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Report, Study
+from summaries import Summary
 from tests.collector.conftest import ensure_database
 
 TOKEN = "token-of-the-operators"
@@ -209,3 +212,16 @@ def network(tmp_path: Path) -> Iterator[Network]:
     yield Network(nodes)
     for node in nodes:
         node.stop()
+
+
+class Closed(NamedTuple):
+    """total: the sum as a summary. transcript: what the nodes signed."""
+
+    total: Summary
+    transcript: Transcript
+
+
+def close_study(study: Study, tokens: list[str]) -> Closed:
+    """Close a study at its nodes, and check what they signed."""
+    transcript = collect(study, tokens)
+    return Closed(transcript.total(study), transcript)

@@ -12,7 +12,6 @@ import pytest
 from werkzeug.wrappers import Response
 
 from collector.remote import nodes as node_client
-from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
 from collector.storage.keys import Role, add_key
@@ -20,7 +19,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from schemas import Study
 from summaries import Summary
-from tests.secure_sum.conftest import ANSWERS, TOKEN
+from tests.secure_sum.conftest import ANSWERS, TOKEN, close_study
 
 TOKENS = [TOKEN]
 

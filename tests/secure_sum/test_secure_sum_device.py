@@ -7,12 +7,11 @@ import json
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.secure_sum.aggregator import close_study
 from ldp_client import Device
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.batch import perturb_file
 from tests.ldp_client.devices import problem
-from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, build_study
+from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, build_study, close_study
 
 
 def device_of(network, folder, **options):

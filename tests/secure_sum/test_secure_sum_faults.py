@@ -13,13 +13,12 @@ import pytest
 from werkzeug.wrappers import Response
 
 from collector.remote import nodes as node_client
-from collector.secure_sum.aggregator import close_study
 from collector.secure_sum.statements import Statement
 from ldp_client import Device
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from ldp_client.secure_sum import messages as outgoing
 from schemas import Study
-from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN
+from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, close_study
 
 BINARY = "application/octet-stream"
 

@@ -8,14 +8,13 @@ from threading import Thread
 
 import pytest
 
-from collector.secure_sum.aggregator import close_study
-from collector.secure_sum.invitations import node_hashes
+from collector.operator.inviting import node_hashes
 from collector.secure_sum.node_keys import NodeKeys
 from ldp_client.cli import main
 from ldp_client.device.upload import put_share
 from ldp_client.documents.errors import TransferError
 from tests.collector.conftest import TOKEN, Server
-from tests.secure_sum.conftest import build_study, shares_of
+from tests.secure_sum.conftest import build_study, close_study, shares_of
 
 DEVICES = 40
 KILLS = 3
