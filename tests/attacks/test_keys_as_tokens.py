@@ -1,4 +1,4 @@
-"""Have a key for reading become the operator's token: LDPKIT_TOKEN is a client's key and a server's setting."""
+"""Have a reading key become the operator's token: LDPKIT_TOKEN is a client's key and a server's setting."""
 
 from __future__ import annotations
 
