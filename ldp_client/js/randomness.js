@@ -13,8 +13,8 @@ export function systemRandom(size) {
   return bytes;
 }
 
-/** Of bytes that have their buffer to themselves. */
-export const viewOf = ({ buffer }) => new DataView(buffer);
+/** Of these bytes alone: they may be part of a larger buffer. */
+export const viewOf = ({ buffer, byteOffset }) => new DataView(buffer, byteOffset);
 
 /**
  * `size` bytes of a source: the only place that calls one. It is the browser's own, as no other can be trusted that

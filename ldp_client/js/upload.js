@@ -32,9 +32,8 @@ export async function remove(url, report) {
   // A report of an older ledger has none.
   if (!report.secret) return { changes: { reason: "only the collector's operator can delete it" } };
   const answer = await request(url, { method: "DELETE", headers: { [`${HEADER}Withdrawal`]: report.secret } });
-  const { publisher, again, reason } = answer;
-  const isIts = !report.publisher || publisher === report.publisher;
-  return isIts && isReceipt(answer, report, ["withdrawn"]) ? { changes: { state: null } } : { changes: { reason }, again };
+  const { again, reason } = answer;
+  return isReceipt(answer, report, ["withdrawn"]) ? { changes: { state: null } } : { changes: { reason }, again };
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
@@ -45,8 +44,13 @@ export function pause(attempt) {
   return new Promise((resolve) => setTimeout(resolve, longest * Math.random()));
 }
 
-const isReceipt = ({ status, type, said }, { id }, results) =>
-  (status === 200 || status === 201) && type === JSON_TYPE && said.id === id && results.includes(said.result);
+/** Also of the collector that took the report, once one has. */
+const isReceipt = ({ status, type, said, publisher }, report, results) =>
+  (status === 200 || status === 201) &&
+  type === JSON_TYPE &&
+  said.id === report.id &&
+  results.includes(said.result) &&
+  publisher === (report.publisher || publisher);
 
 /** A study may be closed by mistake, and clocks be wrong; the collector's can only make the wait longer. */
 function isOver(closes, date) {

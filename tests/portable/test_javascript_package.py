@@ -69,6 +69,13 @@ def test_what_it_cannot_do_is_refused_before_any_noise(change, field):
     assert npm.node("--input-type=module", "-e", script).strip() == f"study {field}"
 
 
+def test_a_view_is_of_its_bytes_alone():
+    """Not of the buffer that they may be a part of: other bytes would decide what is drawn."""
+    part = "viewOf(Uint8Array.of(9, 9, 1, 2, 3, 4).subarray(2)).getUint32(0)"
+    script = f"const {{ viewOf }} = await import('{JAVASCRIPT / 'randomness.js'}'); console.log({part})"
+    assert int(npm.node("--input-type=module", "-e", script)) == 0x01020304
+
+
 def test_its_types_say_how_it_is_used():
     npm.node(npm.TYPESCRIPT, *TYPESCRIPT_OPTIONS, "usage.ts")
 
