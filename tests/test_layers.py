@@ -65,7 +65,9 @@ def test_import_layers_hold(pytestconfig):
     assert "4 kept, 0 broken" in done.stdout
 
 
-@pytest.mark.parametrize("package", ["schemas", "ldp_client", "summaries", "collector", "inference"])
+@pytest.mark.parametrize(
+    "package", ["ldpkit", "schemas", "ldp_client", "summaries", "collector", "inference"]
+)
 def test_public_names_exist(package):
     module = __import__(package)
     assert module.__all__

@@ -7,6 +7,7 @@ import numpy as np
 from ldp_client.bulk import choices, numbers
 from ldp_client.bulk.quantising import count_clipped, quantise_many
 from ldp_client.clipping import ClippedCount
+from ldp_client.core.randomness import urandom
 from ldp_client.mechanisms.memoized import refuse_forgetful
 
 TYPE_CHECKING = False
@@ -42,7 +43,7 @@ RANDOMISERS: "dict[str, Randomise]" = {
 }
 
 
-def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source") -> "Payloads":
+def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source" = urandom) -> "Payloads":
     """One noisy payload for each answer: rows of payload_size bytes. Raises AnswerError.
 
     All answers are checked before any noise is drawn, in the forms that quantise_many takes. Memoized

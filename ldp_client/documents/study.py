@@ -27,7 +27,7 @@ class Field:
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
 
 
-class Mechanism:
+class MechanismSpec:
     """A mechanism's name and stated parameters, as the study gives them.
 
     Of tables: count_share (None: the number of records is public), average (1: none), intercept and
@@ -50,7 +50,7 @@ class Mechanism:
         self.fourth_moments: bool = parsed.get("fourth_moments") is True
 
 
-class Model:
+class ModelSpec:
     """The model that the analyst will fit, and the priors that are stated: {parameter: distribution}."""
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
@@ -81,8 +81,8 @@ class Question:
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
-        self.mechanism = Mechanism(parsed["mechanism"])
-        self.model = Model(parsed["model"])
+        self.mechanism = MechanismSpec(parsed["mechanism"])
+        self.model = ModelSpec(parsed["model"])
         # Whether each version of the study may ask it again.
         self.repeats = self.mechanism.name == "memoized"
 

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import schemas
+from ldp_client.documents import errors as errors_module
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.catalogue import MECHANISMS, MODELS
 from ldp_client.documents.errors import StudyError
@@ -140,3 +142,9 @@ def test_every_question_kind_has_a_mechanism_and_a_model():
     for ask in ("number", "choice", "yes_no", "record"):
         assert any(ask in entry.asks for entry in MECHANISMS.values())
         assert any(ask in entry.asks for entry in MODELS.values())
+
+
+def test_the_packages_names_are_all_there_is_to_import():
+    """Every error, and the documents: named one by one."""
+    errors = {name for name in vars(errors_module) if name.endswith("Error")}
+    assert {*schemas.__all__} == errors | {"Question", "Rational", "Report", "Study"}

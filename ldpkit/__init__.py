@@ -1,0 +1,100 @@
+"""One door to ldpkit: `import ldpkit`, then `ldpkit.Study`, `ldpkit.Device`, `ldpkit.fit`, ….
+
+A name's package is loaded when the name is first used, so that a device waits for no server and no JAX. The
+packages behind the door stay as they are, and so do their own names.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collector import create_app
+    from inference import Posterior, fit
+    from inference.design.calibration import calibrate
+    from inference.design.plan import plan
+    from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
+    from ldp_client.audit.auditing import audit_study as audit
+    from ldp_client.bulk import perturb_many
+    from schemas import LdpkitError, Question, Report, Study
+    from summaries import Summary, summarize
+
+    __version__: str
+
+__all__ = [
+    "Device",
+    "LdpkitError",
+    "Mechanism",
+    "Posterior",
+    "Question",
+    "Report",
+    "Study",
+    "Summary",
+    "__version__",
+    "audit",
+    "calibrate",
+    "create_app",
+    "fit",
+    "mechanism_for",
+    "mechanisms_of",
+    "perturb_many",
+    "plan",
+    "summarize",
+]
+
+# Each name's module, what it is called there, and the extra that the module needs.
+_HOMES = {
+    "Device": ("ldp_client", "Device", ""),
+    "LdpkitError": ("schemas", "LdpkitError", ""),
+    "Mechanism": ("ldp_client", "Mechanism", ""),
+    "Posterior": ("inference", "Posterior", "inference"),
+    "Question": ("schemas", "Question", ""),
+    "Report": ("schemas", "Report", ""),
+    "Study": ("schemas", "Study", ""),
+    "Summary": ("summaries", "Summary", "inference"),
+    "audit": ("ldp_client.audit.auditing", "audit_study", ""),
+    "calibrate": ("inference.design.calibration", "calibrate", "inference"),
+    "create_app": ("collector", "create_app", "collector"),
+    "fit": ("inference", "fit", "inference"),
+    "mechanism_for": ("ldp_client", "mechanism_for", ""),
+    "mechanisms_of": ("ldp_client", "mechanisms_of", ""),
+    "perturb_many": ("ldp_client.bulk", "perturb_many", "tables"),
+    "plan": ("inference.design.plan", "plan", "inference"),
+    "summarize": ("summaries", "summarize", "inference"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name at its first use, and keep it.
+
+    Raises:
+        AttributeError: there is no such name.
+        MissingExtraError: the package that it needs is not installed; the error says what to install.
+    """
+    if name == "__version__":
+        from importlib.metadata import version
+
+        found: Any = version("ldpkit")
+    elif name in _HOMES:
+        found = _load(*_HOMES[name])
+    else:
+        raise AttributeError(f"module 'ldpkit' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def _load(module: str, name: str, extra: str) -> Any:
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as missing:
+        if not extra or missing.name is None or missing.name.split(".")[0] == module.split(".")[0]:
+            raise
+        from ldp_client.documents.errors import MissingExtraError
+
+        raise MissingExtraError(extra, missing.name) from None
+
+
+def __dir__() -> list[str]:
+    """List the names that are loaded on first use, too."""
+    return sorted({*globals(), *__all__})

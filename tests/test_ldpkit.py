@@ -1,0 +1,54 @@
+"""`import ldpkit` is one door: every name is there and listed, and none is loaded before it is used."""
+
+import subprocess
+import sys
+
+import pytest
+
+import ldpkit
+from ldp_client import Device, mechanism_for
+from ldp_client.documents.errors import MissingExtraError
+from tests import studies
+
+LIGHT = """
+import sys
+import ldpkit
+ours = {"collector", "inference", "summaries", "schemas", "ldp_client", "numpy", "flask", "jax"}
+assert not ours & {name.split(".")[0] for name in sys.modules}
+assert set(ldpkit.__all__) <= set(dir(ldpkit))
+ldpkit.Study, ldpkit.Device
+assert not {"collector", "inference", "numpy"} & set(sys.modules)
+"""
+
+
+def test_every_name_is_loaded_on_first_use(pytestconfig):
+    command = [sys.executable, "-c", LIGHT]
+    done = subprocess.run(command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert set(ldpkit._HOMES) | {"__version__"} == set(ldpkit.__all__)
+    assert [name for name in ldpkit.__all__ if getattr(ldpkit, name) is None] == []
+    assert ldpkit.Device is Device
+    assert ldpkit.mechanism_for is mechanism_for
+
+
+def test_it_does_the_work():
+    study = ldpkit.Study(studies.document(studies.YES_NO))
+    (mechanism,) = ldpkit.mechanisms_of(study).values()
+    assert ldpkit.perturb_many(mechanism, [True, False]).shape == (2, mechanism.payload_size)
+    assert callable(ldpkit.audit)
+
+
+def test_a_wrong_name_and_a_missing_package_say_so(monkeypatch):
+    with pytest.raises(AttributeError, match="has no attribute 'fits'"):
+        _ = ldpkit.fits
+    monkeypatch.setitem(sys.modules, "inference.design.plan", None)
+    monkeypatch.delitem(vars(ldpkit), "plan", raising=False)
+    with pytest.raises(ModuleNotFoundError):
+        _ = ldpkit.plan
+
+    def absent(_name):
+        raise ModuleNotFoundError("No module named 'jax'", name="jax")
+
+    monkeypatch.setattr(ldpkit, "import_module", absent)
+    with pytest.raises(MissingExtraError, match=r"needs the package jax: pip install 'ldpkit\[inference\]'"):
+        _ = ldpkit.plan
