@@ -167,7 +167,7 @@ def run_studies(arguments: argparse.Namespace) -> int:
 
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit admin invite STUDY_ID (--count N | --file LIST | --lift)"""
-    from collector.operator.inviting import invite, lift, take_hashes
+    from collector.operator.inviting import invite, lift, take_list
 
     text = read_bytes(arguments.file).decode("ascii", "replace") if arguments.file else ""
     secret = settings_with().invitation_secret
@@ -176,7 +176,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
         if arguments.lift:
             lift(session, arguments.study)
         elif arguments.file:
-            invitations = [f"{take_hashes(session, arguments.study, text, secret)} invitations taken"]
+            invitations = [take_list(session, arguments.study, text, secret)]
         else:
             invitations = invite(session, arguments.study, arguments.count, secret)
     if invitations and not secret:

@@ -7,21 +7,28 @@ will show it.
 from __future__ import annotations
 
 import os
+import re
 import secrets
+from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
 from collector.storage import queries
-from collector.storage.invitations import add_invitations, lift_invitations
+from collector.storage.invitations import add_invitations, add_list, lift_invitations
 from collector.storage.keys import hash_key
 from ldp_client.documents.errors import InputError
+from ldp_client.documents.fields import printable
 from ldp_client.files.writing import write_new
 from ldp_client.secure_sum.messages import node_invitation
+from ldp_client.words.text import counted
 from schemas import Study
 
 INVITATION_BYTES = 16
 MOST_AT_ONCE = 1_000_000
 HASH_BYTES = 32
+# The longest part of an address that is shown.
+MOST_CHARACTERS = 200
+LIST_OF = re.compile(r"# invitations to (?P<study>\S+) at (?P<node>\S+)\n")
 
 
 def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[str]:
@@ -41,19 +48,30 @@ def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[s
     return invitations
 
 
-def take_hashes(session: Session, study_id: str, text: str, secret: bytes) -> int:
-    """Let in who has the invitations whose hashes, one a line, are here; how many. Raises InputError.
+def list_text(study_id: str, node: str, hashes: Iterable[bytes]) -> str:
+    """A node's list: whose it is, and below it each hash. node: its address."""
+    lines = [f"# invitations to {study_id} at {node}", *(each.hex() for each in hashes)]
+    return "\n".join(lines) + "\n"
 
-    secret: as `invite` takes it.
+
+def take_list(session: Session, study_id: str, text: str, secret: bytes) -> str:
+    """Let in who has the invitations of a node's list; how many, and at which node, in words.
+
+    secret: as `invite` takes it. Raises InputError for another study's list, and for one that was taken in
+    before.
     """
+    whose = LIST_OF.match(text)
     try:
-        hashes = {bytes.fromhex(line) for line in text.split()}
+        hashes = {bytes.fromhex(line) for line in text[whose.end() if whose else 0 :].split()}
     except ValueError:
         hashes = {b""}
-    if not hashes or {len(each) for each in hashes} != {HASH_BYTES} or len(hashes) > MOST_AT_ONCE:
+    if whose is None or {len(each) for each in hashes} != {HASH_BYTES} or len(hashes) > MOST_AT_ONCE:
         raise InputError("--file: must be what `ldpkit secure-sum invite` wrote for this node")
-    add_invitations(session, _number(session, study_id), hashes, secret)
-    return len(hashes)
+    if whose["study"] != study_id:
+        raise InputError(f"--file: has the invitations to study {whose['study'][:64]}, not {study_id}")
+    if not add_list(session, _number(session, study_id), hashes, secret):
+        raise InputError("--file: was taken in before, and nothing was changed: used invitations stay used")
+    return f"{counted(len(hashes), 'invitation')} taken, of node {printable(whose['node'], MOST_CHARACTERS)}"
 
 
 def lift(session: Session, study_id: str) -> None:
@@ -102,6 +120,6 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
     places = []
     for index, node in enumerate(study.route.nodes):
         path = os.path.join(folder, f"node-{index + 1}.txt")
-        write_new(path, "\n".join(each.hex() for each in node_hashes(words, index)) + "\n", 0o600)
+        write_new(path, list_text(study.id, node.url, node_hashes(words, index)), 0o600)
         places.append((node.url, path))
     return places

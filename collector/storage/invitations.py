@@ -8,6 +8,7 @@ behind the tags are deleted, all at once and in the order of their hashes, and t
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable
@@ -16,12 +17,13 @@ from typing import NamedTuple, cast
 from sqlalchemy import Table, delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from collector.storage.models import InvitationRow, SpentInvitationRow
+from collector.storage.models import InvitationListRow, InvitationRow, SpentInvitationRow
 from collector.storage.queries import IDS_PER_STATEMENT, STUDIES, insert_new
 from ldp_client.documents.errors import InputError
 
 INVITATIONS = cast(Table, InvitationRow.__table__)
 SPENT = cast(Table, SpentInvitationRow.__table__)
+LISTS = cast(Table, InvitationListRow.__table__)
 # Fewer used invitations wait for others: together they are deleted.
 FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
@@ -74,6 +76,16 @@ def add_invitations(session: Session, study: int, hashes: Iterable[bytes], secre
     session.connection().execute(insert(INVITATIONS), rows)
 
 
+def add_list(session: Session, study: int, hashes: set[bytes], secret: bytes) -> bool:
+    """`add_invitations` of a whole list, once; False, and nothing changes, where it was taken in before."""
+    digest = hashlib.sha256(b"".join(sorted(hashes))).digest()
+    new = insert_new(session, LISTS, ["study", "digest"]).values(study=study, digest=digest)
+    if not session.connection().execute(new).rowcount:
+        return False
+    add_invitations(session, study, hashes, secret)
+    return True
+
+
 def demand_invitations(session: Session, study: int) -> None:
     """Let only invited reports in from now on, also while there is no invitation yet."""
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=True))
@@ -83,7 +95,7 @@ def lift_invitations(session: Session, study: int) -> None:
     """Let everybody's reports in, and forget the invitations."""
     changed = {"invited": False, "spending": None}
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(**changed))
-    for table in (SPENT, INVITATIONS):
+    for table in (SPENT, INVITATIONS, LISTS):
         session.connection().execute(delete(table).where(table.c.study == study))
 
 

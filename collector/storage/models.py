@@ -166,6 +166,15 @@ class SpentInvitationRow(Base):
     tag: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
 
 
+class InvitationListRow(Base):
+    """A list of invitations that was taken in: a second time, used ones of it would be good again."""
+
+    __tablename__ = "invitation_lists"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
 class UpkeepRow(Base):
     """One row: the day of the last upkeep (upkeep.py)."""
 

@@ -9,10 +9,12 @@ from hashlib import sha256
 
 import pytest
 
-from collector.operator.inviting import lift, take_hashes
+from collector.operator.inviting import lift, list_text, node_hashes, take_list
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.transcript import Transcript
+from collector.storage.invitations import FEWEST_TOGETHER
+from collector.storage.upkeep import Upkeep, utc_today
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError, StatementError
@@ -56,9 +58,35 @@ def test_nobody_opens_a_secure_sum_to_everybody(network):
     with network.nodes[0].app.extensions["ldpkit"].database.write() as session:
         with pytest.raises(InputError, match="alone in the sum"):
             lift(session, "summed")
-        for text in ("", "word", "00" * 31, f"{'00' * 32}\n11"):
-            with pytest.raises(InputError, match="--file"):
-                take_hashes(session, "summed", text, b"")
+        whose = "# invitations to summed at https://a\n"
+        for text in ("", "word", "00" * 32, whose, f"{whose}{'00' * 31}", f"{whose}{'00' * 32}\n11"):
+            with pytest.raises(InputError, match="--file: must be what"):
+                take_list(session, "summed", text, b"")
+        with pytest.raises(InputError, match="to study other, not summed"):
+            take_list(session, "summed", list_text("other", "https://a", [b"1" * 32]), b"")
+
+
+def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
+    """Nor once the day's upkeep has forgotten which of its invitations were used."""
+    network.publish("ever")
+    node = network.nodes[0]
+    database = node.app.extensions["ldpkit"].database
+    words = [f"word-{person}" for person in range(FEWEST_TOGETHER)]
+    text = list_text("summed", "https://a", node_hashes(words, 0))
+    with database.write() as session:
+        assert take_list(session, "summed", text, b"") == "10 invitations taken, of node https://a"
+    for word in words:
+        message = network.messages()[0]
+        message.invitation = node_invitation(word, 0)
+        assert node.put(message).status_code == 201
+    for settled in (False, True):
+        if settled:
+            Upkeep(database, utc_today, b"").run(utc_today(), even_if_done=True)
+        with pytest.raises(InputError, match="was taken in before"), database.write() as session:
+            take_list(session, "summed", text, b"")
+    again = network.messages()[0]
+    again.invitation = node_invitation(words[0], 0)
+    assert kind(node.put(again)) == (403, "invitation-needed")
 
 
 def test_a_device_sends_nothing_without_an_invitation(tmp_path):
@@ -172,6 +200,8 @@ def test_invitations_reach_people_and_nodes(network, tmp_path, capsys):
     assert all(word not in (out / f"node-{place}.txt").read_text() for place in (1, 2, 3))
     for place, node in enumerate(network.nodes):
         with node.app.extensions["ldpkit"].database.write() as session:
-            assert take_hashes(session, "summed", (out / f"node-{place + 1}.txt").read_text(), b"") == 20
+            text = (out / f"node-{place + 1}.txt").read_text()
+            said = take_list(session, "summed", text, b"")
+            assert said == f"20 invitations taken, of node {study.route.nodes[place].url}"
     _, messages = shares_of(study, {"ever": True}, word)
     assert [node.put(message).status_code for node, message in zip(network.nodes, messages)] == [201] * 3

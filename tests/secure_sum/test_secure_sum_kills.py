@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from collector.operator.inviting import node_hashes
+from collector.operator.inviting import list_text, node_hashes
 from collector.secure_sum.node_keys import NodeKeys
 from ldp_client.cli import main
 from ldp_client.device.upload import put_share
@@ -53,7 +53,7 @@ class Process:
     def invite(self, hashes):
         """As its operator does, on the database."""
         listed = self.folder / "invited.txt"
-        listed.write_text("\n".join(one.hex() for one in hashes))
+        listed.write_text(list_text("summed", self.server.url, hashes))
         assert (
             main(
                 [
