@@ -93,6 +93,7 @@ def exact_moments(counts, p: float, q: float):
     return moments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(40, 20), (600, 80)])
 def test_two_choices_of_unknown_concentration_are_exact(counts):
     question = question_of(2, UNKNOWN)
