@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client.documents.report import report_id_of
 from tests.collector.conftest import Harness, build_report, build_study
-from tests.collector.test_collector_withdrawals import problem
+from tests.collector.test_withdrawals import problem
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from collector.operator.retention import delete_reports, delete_study
 from collector.reports.paging import Opened
 from tests import studies
 from tests.collector.conftest import REPOSITORY, build_report
-from tests.collector.test_collector_page import basic
+from tests.collector.test_page import basic
 
 # Stands in for `ldpkit fit STUDY SUMMARY --out DIR`: writes down that it ran, and a posterior.
 STAND_IN = """

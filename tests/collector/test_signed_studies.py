@@ -11,7 +11,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import ED25519, MOST_SIGNATURES, RSA, Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
-from tests.collector.test_collector_studies import problem
+from tests.collector.test_studies import problem
 
 
 @pytest.fixture(scope="module")
