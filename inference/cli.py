@@ -13,6 +13,7 @@ from inference.published import NAMES
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
 from ldp_client.files.studies import load_study
 from ldp_client.words.text import visible
+from summaries import cli as summaries_cli
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
@@ -20,22 +21,13 @@ if TYPE_CHECKING:
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register summarize, fit, demo, plan, calibrate and project."""
-    text = "reduce reports to a fixed-size, mergeable summary"
-    example = "summarize study.json reports.ndjson --out summary.json"
-    _add_summarize(add_command(subparsers, "summarize", text, example))
+    summaries_cli.add_commands(subparsers)
     text = "fit a posterior to each question, from reports or a summary"
     _add_fit(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior"))
     text = "run the whole pipeline on real data; ends with a report page"
     _add_demo(add_command(subparsers, "demo", text, "demo --out demo --devices 500"))
     design_cli.add_commands(subparsers)
     add_project(subparsers)
-
-
-def _add_summarize(summarize: argparse.ArgumentParser) -> None:
-    summarize.add_argument("study", metavar="STUDY.json")
-    summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
-    summarize.add_argument("--out", required=True, metavar="FILE")
-    summarize.set_defaults(run=run_summarize)
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
@@ -71,23 +63,6 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="of data split and sampler, not of noise"
     )
     demo.set_defaults(run=run_demo)
-
-
-def run_summarize(arguments: argparse.Namespace) -> int:
-    """ldpkit summarize STUDY.json REPORTS... --out FILE"""
-    study = load_study(arguments.study)
-    from ldp_client import mechanism_for
-    from ldp_client.files.writing import replacing
-    from summaries.influence import FALSE_SHARE, influence_in_words
-    from summaries.reading import summarize_files
-
-    summary = summarize_files(study, arguments.reports)
-    with replacing(arguments.out) as file:
-        file.write(summary.to_json() + "\n")
-    for question in study.questions:
-        words = influence_in_words(mechanism_for(question), FALSE_SHARE)
-        print(f"{question.id}: {summary.questions[question.id].n} reports. {words}")
-    return 0
 
 
 def run_fit(arguments: argparse.Namespace) -> int:

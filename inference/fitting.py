@@ -25,11 +25,12 @@ from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
 from inference.sampling import CHAINS, KEPT, PriorDraws, Sampled, sample
 from inference.sampling.laplace import approximate
-from ldp_client import mechanism_for
+from ldp_client import Mechanism, mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, check_study, only_reports, summarize
+from summaries.reading import ReportFiles
 
 Progress = Callable[[str], None]
 
@@ -67,14 +68,16 @@ def fit(
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few = SmallSamples(study)
-    summary = reports if isinstance(reports, Summary) else summarize(study, few.watch(only_reports(reports)))
+    checked = isinstance(reports, ReportFiles) and reports.checks(study)
+    watched = reports if isinstance(reports, Summary) else few.watch(only_reports(reports))
+    summary = watched if isinstance(watched, Summary) else summarize(study, watched, checked)
     check_evidence(study, summary)
     models = {
         question.id: model_for(question, summary.questions[question.id], few.rows(question.id))
         for question in questions
         if question.ask != "table"
     }
-    posteriors = {}
+    posteriors, mechanisms = {}, mechanisms_of(study)
     for question in questions:
         part = summary.questions[question.id]
         if progress:
@@ -83,13 +86,12 @@ def fit(
             posteriors[question.id] = fit_table(study, question, part, seed, method, draws)
             continue
         found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws)
-        posteriors[question.id] = _held_against_noise(found, question, part)
+        posteriors[question.id] = _held_against_noise(found, mechanisms[question.id], part)
     return posteriors
 
 
-def _held_against_noise(found: Posterior, question: Question, part: QuestionSummary) -> Posterior:
+def _held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:
     """The posterior, its model bad where reports lie farther out than noise can put them."""
-    mechanism = mechanism_for(question)
     reasons, notes = false_report_reasons(mechanism, part), false_report_notes(mechanism, part)
     return replace(found, diagnostics=found.diagnostics.with_model(reasons, notes))
 

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from summaries.reducing import check_report, check_study, only_reports, summarize
-from summaries.summary import QuestionSummary, Summary
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from summaries.reducing import check_report, check_study, only_reports, summarize
+    from summaries.summary import QuestionSummary, Summary
 
 __all__ = ["QuestionSummary", "Summary", "check_report", "check_study", "only_reports", "summarize"]
+
+_SUMMARY = ("QuestionSummary", "Summary")
+
+
+def __getattr__(name: str) -> Any:
+    # NumPy loads on first use, so that the command line can be built without the extra.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("summaries.summary" if name in _SUMMARY else "summaries.reducing"), name)

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ldp_client import mechanism_for
+from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.export_end import is_end_line
 from schemas import Report, Study
@@ -28,13 +28,13 @@ def summarize_files(study: Study, paths: Iterable[str]) -> Summary:
     check_study(study)
     if isinstance(paths, str | PathLike):
         raise InputError("paths must be a list of paths, not one path")
-    return summarize(study, ReportFiles(study, [checked_path(path) for path in paths]))
+    return summarize(study, ReportFiles(study, [checked_path(path) for path in paths]), checked=True)
 
 
 def load_summary(study: Study, path: str) -> Summary:
     """A summary from a summary file, or from a file of reports. Raises InputError, SummaryError."""
     found = load_evidence(study, path)
-    return found if isinstance(found, Summary) else summarize(study, found)
+    return found if isinstance(found, Summary) else summarize(study, found, checked=True)
 
 
 def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFiles:
@@ -75,6 +75,10 @@ class ReportFiles:
         self.left_out: Counter[tuple[int, str]] = Counter()
         self._study, self._paths = study, paths
 
+    def checks(self, study: Study) -> bool:
+        """Whether each report that comes out has passed `check_report` for this study."""
+        return study.digest == self._study.digest
+
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result must know of the reports that were left out."""
         if not self.left_out:
@@ -89,7 +93,7 @@ class ReportFiles:
         )
 
     def __iter__(self) -> Iterator[Report]:
-        mechanisms = {question.id: mechanism_for(question) for question in self._study.questions}
+        mechanisms = mechanisms_of(self._study)
         seen: dict[bytes, int] = {}
         problems: list[str] = []
         good = repeated = 0

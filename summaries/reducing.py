@@ -8,7 +8,7 @@ from os import PathLike
 
 import numpy as np
 
-from ldp_client import Mechanism, mechanism_for
+from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
 from summaries.summary import QuestionSummary, Summary
@@ -16,25 +16,41 @@ from summaries.summary import QuestionSummary, Summary
 CHUNK = 8192
 
 
-def summarize(study: Study, reports: Iterable[Report]) -> Summary:
+def summarize(study: Study, reports: Iterable[Report], checked: bool = False) -> Summary:
     """Reduce reports to a summary, in one pass and bounded memory.
 
-    Raises InputError for what is no Study or no reports, ReportError for a report of another study document,
-    one with other questions, or one that no device could have sent.
+    Args:
+        study: the document that the reports answer.
+        reports: any series of them, read once.
+        checked: whether each has passed `check_report` for this study, as those of
+            `summaries.reading.ReportFiles` have; they are not checked again.
+
+    Returns:
+        The summary, equal whatever the order of the reports.
+
+    Raises:
+        InputError: the study is no Study, or the reports are no series of Report.
+        ReportError: a report answers another study document, has other questions, or is one that no
+            device could have sent.
     """
     check_study(study)
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    mechanisms = mechanisms_of(study)
     summary = Summary.empty(study)
     stream = only_reports(reports)
     while chunk := list(islice(stream, CHUNK)):
-        for report in chunk:
-            check_report(study, mechanisms, report)
+        if not checked:
+            for report in chunk:
+                check_report(study, mechanisms, report)
         summary = summary.merge(_summarize_chunk(study, mechanisms, chunk))
     return summary
 
 
 def check_study(study: object) -> None:
-    """Raises InputError for what is no Study, and says how to get one."""
+    """Refuse what is no Study, and say how to get one.
+
+    Raises:
+        InputError: it is something else, such as a document's text or a path.
+    """
     if not isinstance(study, Study):
         raise InputError(
             f"the study must be a Study, is a {type(study).__name__}: Study.from_json(text) reads a "
@@ -43,9 +59,13 @@ def check_study(study: object) -> None:
 
 
 def only_reports(reports: object) -> Iterator[Report]:
-    """The same reports. Raises InputError, as soon as it is called, for what cannot be a series of them.
+    """Pass a series of reports on, and refuse anything else at once.
 
-    An entry that is no Report raises it in its turn.
+    Returns:
+        The same reports, one at a time.
+
+    Raises:
+        InputError: it cannot be a series of reports; for an entry that is no Report, when its turn comes.
     """
     wanted = f"reports must be a series of Report, or a Summary, not a {type(reports).__name__}"
     if isinstance(reports, str | bytes | PathLike):
@@ -66,7 +86,16 @@ def _each_a_report(reports: Iterable[object], wanted: str) -> Iterator[Report]:
 
 
 def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Report) -> None:
-    """Raises ReportError unless some device could have sent this report in answer to this document."""
+    """Refuse a report that no device could have sent in answer to this document.
+
+    Args:
+        study: the document.
+        mechanisms: its mechanisms by question, as `mechanisms_of(study)` gives them.
+        report: the report.
+
+    Raises:
+        ReportError: the report answers another document, has other questions, or an impossible payload.
+    """
     if report.digest != study.digest:
         raise ReportError("digest", "the report answers another study document")
     wrong = study.wrong_payload(report.payloads)

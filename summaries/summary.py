@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client import Mechanism, mechanism_for
+from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import SummaryError
 from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, Record
-from schemas import Question, Study
+from schemas import Study
 from summaries.noise_tails import possible_tails, tails
 from summaries.reductions import REDUCTIONS
 
@@ -72,10 +72,9 @@ class Summary:
     def empty(cls, study: Study) -> Summary:
         """The summary of no reports."""
         questions = {}
-        for question in study.questions:
-            mechanism = mechanism_for(question)
+        for name, mechanism in mechanisms_of(study).items():
             none = np.zeros((0, mechanism.payload_size), dtype=np.uint8)
-            questions[question.id] = QuestionSummary.of(mechanism, none)
+            questions[name] = QuestionSummary.of(mechanism, none)
         return cls(study.id, study.version, study.digest, questions)
 
     def merge(self, other: Summary) -> Summary:
@@ -107,22 +106,21 @@ class Summary:
         empty = cls.empty(study)
         if set(parsed["questions"]) != set(empty.questions):
             raise SummaryError("questions", "are not those of the study")
-        for question in study.questions:
-            _check_part(question, parsed["questions"][question.id], len(empty.questions[question.id].values))
+        for name, mechanism in mechanisms_of(study).items():
+            _check_part(name, mechanism, parsed["questions"][name], len(empty.questions[name].values))
         return cls(study.id, study.version, study.digest, parsed["questions"])
 
 
-def _check_part(question: Question, part: QuestionSummary, size: int) -> None:
-    field = f"questions.{question.id}.values"
-    mechanism = mechanism_for(question)
+def _check_part(name: str, mechanism: Mechanism, part: QuestionSummary, size: int) -> None:
+    field = f"questions.{name}.values"
     if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
-        raise SummaryError(f"questions.{question.id}", NEEDS_REPORTS)
+        raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
     if len(part.values) != size:
         raise SummaryError(field, f"must have {size} entries")
     if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
         raise SummaryError(field, f"cannot be those of {part.n} reports")
     if part.tails is not None and not possible_tails(mechanism, part.n, part.tails):
-        raise SummaryError(f"questions.{question.id}.tails", f"cannot be those of {part.n} reports")
+        raise SummaryError(f"questions.{name}.tails", f"cannot be those of {part.n} reports")
 
 
 class _Values:

@@ -16,7 +16,7 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.packing import Layout, PackedReport, layout_of
 from collector.storage.sums import ON_DISK, Sums
-from ldp_client import Mechanism, mechanism_for
+from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import LdpkitError, ReportError
 from ldp_client.mechanisms.olh import Olh
 from schemas import Report, Study
@@ -86,7 +86,7 @@ class Rules:
     @classmethod
     def of(cls, study: Study) -> Rules:
         """Build the mechanisms. Raises StudyError when one cannot be built."""
-        mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+        mechanisms = mechanisms_of(study)
         layout = layout_of(study, {name: mechanism.payload_size for name, mechanism in mechanisms.items()})
         form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         return cls(study, mechanisms, layout, form, Tally(study, mechanisms, layout))

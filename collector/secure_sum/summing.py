@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
-from ldp_client import mechanism_for
+from ldp_client import mechanisms_of
 from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms.summed import WORD_BYTES
 from ldp_client.secure_sum.expansion import NONCE, SEED_BYTES, expand
@@ -41,7 +41,7 @@ class Opener:
     @classmethod
     def of(cls, study: Study, node: int, key: X25519PrivateKey) -> Opener:
         """For the node at this place."""
-        size = sum(mechanism_for(question).payload_size for question in study.questions)
+        size = sum(mechanism.payload_size for mechanism in mechanisms_of(study).values())
         return cls(study, node, size, key)
 
     @property

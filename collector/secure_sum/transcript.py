@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, set_digest
-from ldp_client import mechanism_for
+from ldp_client import mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, SummaryError
 from ldp_client.documents.fields import Constant, Hex, Identifier, ListOf, Record
@@ -137,7 +137,7 @@ class Transcript:
         same_study = (self.study, self.digest) == (study.id, study.digest)
         if not same_study or not len(self.confirmed) == len(self.sums) == len(study.route.nodes):
             raise StatementError("digest", "the transcript is of another study document")
-        size = sum(mechanism_for(question).payload_size for question in study.questions)
+        size = sum(mechanism.payload_size for mechanism in mechanisms_of(study).values())
         ids = self.drawing.chosen(study)
         clients = len(ids)
         words = np.zeros(size // 8, dtype="<u8")
@@ -163,13 +163,12 @@ def _check_node(
 
 def _summary(study: Study, clients: int, words: NDArray[np.int64]) -> Summary:
     questions, start = {}, 0
-    for question in study.questions:
-        mechanism = mechanism_for(question)
+    for name, mechanism in mechanisms_of(study).items():
         end = start + mechanism.payload_size // 8
         values = words[start:end].astype(np.int64)
         if not REDUCTIONS[mechanism.name].possible(mechanism, clients, values):
             problem = "is no possible sum: a node or a device went wrong"
-            raise SummaryError(f"questions.{question.id}", problem)
-        questions[question.id] = QuestionSummary(clients, values)
+            raise SummaryError(f"questions.{name}", problem)
+        questions[name] = QuestionSummary(clients, values)
         start = end
     return Summary(study.id, study.version, study.digest, questions)

@@ -11,15 +11,12 @@ from summaries.reductions.choice import (
     COLUMN_COUNTS,
     HASH_COUNTS,
     INDEX_COUNTS,
+    MEMOIZED,
     SUBSET_COUNTS,
     UNARY_COUNTS,
 )
 from summaries.reductions.histogram import HISTOGRAM
-from summaries.reductions.memoized import MEMOIZED
-from summaries.reductions.moments import SUMS
-from summaries.reductions.records import RECORDS
-from summaries.reductions.tables import TABLES
-from summaries.reductions.totals import TOTALS
+from summaries.reductions.records import RECORDS, SUMS, TABLES, TOTALS
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,

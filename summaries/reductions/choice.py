@@ -2,7 +2,8 @@
 
 A report supports a set of choices (METHODS 3.2b). With few choices the sets themselves are counted,
 which loses nothing; with many, the reports that support each choice. Where a report is one of few
-words (a choice, a column of a Hadamard matrix) the words are counted.
+words (a choice, a column of a Hadamard matrix) the words are counted. One report of a memoized mechanism is
+one of the mechanism that it memoizes, with other probabilities.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
+from ldp_client.mechanisms.memoized import Memoized
 from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all
-from summaries.reductions.column_sums import column_sums
 
 # Up to this many choices, supported sets are counted as whole bit patterns.
 MOST_PATTERN_CHOICES = 12
@@ -123,3 +124,68 @@ COLUMN_COUNTS = Reduction(_columns, _column_counts, counts_all)
 UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible)
 SUBSET_COUNTS = Reduction(_set_size, _unary_counts, _subset_possible)
 HASH_COUNTS = Reduction(_set_size, _hash_counts, _sets_possible)
+
+
+_MEMOIZED = {"randomized_response": INDEX_COUNTS, "sue": UNARY_COUNTS}
+
+
+def _memoizes(mechanism: Mechanism) -> Reduction:
+    return _MEMOIZED[cast(Memoized, mechanism).of]
+
+
+def _memoized_size(mechanism: Mechanism) -> int:
+    return _memoizes(mechanism).size(mechanism)
+
+
+def _memoized_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
+    return _memoizes(mechanism).reduce(mechanism, payloads)
+
+
+def _memoized_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    return _memoizes(mechanism).possible(mechanism, n, values)
+
+
+MEMOIZED = Reduction(_memoized_size, _memoized_counts, _memoized_possible)
+
+
+# Rows at a time: their words and sums stay in the processor's cache.
+ROWS_AT_ONCE = 1 << 13
+Words = NDArray[np.uint64]
+
+
+def column_sums(rows: NDArray[np.uint8], columns: int) -> NDArray[np.int64]:
+    """Sums (columns,) of the bits of rows (n, bytes), lowest bit of the first byte first."""
+    total = np.zeros(columns, dtype=np.int64)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        for power, words in enumerate(_carried(_words(rows[start : start + ROWS_AT_ONCE]))):
+            bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little", count=columns)
+            total += bits.sum(axis=0, dtype=np.int64) << power
+    return total
+
+
+def _words(rows: NDArray[np.uint8]) -> Words:
+    """Rows padded to whole words of 64 bits, (n, words)."""
+    missing = -rows.shape[1] % 8
+    padded = np.pad(rows, [(0, 0), (0, missing)]) if missing else np.ascontiguousarray(rows)
+    return padded.view(np.uint64)
+
+
+def _carried(words: Words) -> list[Words]:
+    """Vertical counters: at most two rows of words for each power of two, with the weighted sum of `words`.
+
+    A full adder turns three rows into their sum and their carry, which counts twice: five operations on
+    words for every 64 bits.
+    """
+    powers: list[Words] = []
+    level = words
+    while len(level):
+        carries: list[Words] = []
+        while len(level) > 2:
+            third = len(level) // 3
+            a, b, c = level[:third], level[third : 2 * third], level[2 * third : 3 * third]
+            either = a ^ b
+            carries.append((a & b) | (either & c))
+            level = np.concatenate([either ^ c, level[3 * third :]])
+        powers.append(level)
+        level = np.concatenate(carries) if carries else words[:0]
+    return powers

@@ -1,8 +1,10 @@
-"""Perturbed records (METHODS 5).
+"""Records, and what many of them are summed to: statistics, perturbed records, secure sums, holders' tables.
 
-With a numeric response a report z = (features, response) is jointly normal given the parameters:
-Σ z and Σ zzᵀ are sufficient. With a yes/no response nothing of fixed size is: the response's
-probability is another function of the features in each report, so the reports themselves are kept.
+Of statistics the sums of their coordinates are kept. Of a perturbed record with a numeric response the report
+z = (features, response) is jointly normal given the parameters: Σ z and Σ zzᵀ are sufficient (METHODS 5).
+With a yes/no response nothing of fixed size is: the response's probability is another function of the features
+in each report, so the reports themselves are kept. Of a secure sum the values are the total; no single
+report is ever seen. A holder's report is a statistic of its own table: a posterior needs them one by one.
 """
 
 from __future__ import annotations
@@ -13,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp_client.core.strips import NOISE_REACH
+from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianRecord, GaussianYesNoRecord
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.summed import SummedMechanism
 from summaries.reductions.base import Payloads, Reduction, Values, signed
 
 # Entries are below 2**26, and 2**26 of their squares would leave 63 bits too soon. Each entry is split into
@@ -88,3 +93,55 @@ def record_rows(mechanism: GaussianYesNoRecord, reports: Payloads) -> tuple[Floa
     """Features in scaled units, shape (n, d), and responses, 0 or 1, shape (n,), of reports kept whole."""
     features = signed(reports[:, :-1]) / float(mechanism.grid)
     return np.asarray(features, dtype=np.float64), reports[:, -1].astype(np.int8)
+
+
+def _coordinate_count(mechanism: Mechanism) -> int:
+    return len(cast(GaussianStatistics, mechanism).coordinates)
+
+
+def _moment_sums(_mechanism: Mechanism, payloads: Payloads) -> Values:
+    return np.asarray(signed(payloads).sum(axis=0, dtype=np.int64))
+
+
+def _moments_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    return int(abs(values).max()) <= n * cast(GaussianStatistics, mechanism).largest
+
+
+SUMS = Reduction(_coordinate_count, _moment_sums, _moments_possible)
+
+
+def _total_size(mechanism: Mechanism) -> int:
+    return cast(SummedMechanism, mechanism).size
+
+
+def _refuse(mechanism: Mechanism, payloads: Payloads) -> Values:
+    """The sum of no reports; a single one is an error."""
+    if len(payloads):
+        raise ReportError(f"payloads.{mechanism.field}", "travels as secret shares only")
+    return np.zeros(_total_size(mechanism), dtype=np.int64)
+
+
+def _total_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
+    return int(abs(values).max()) <= n * cast(SummedMechanism, mechanism).largest
+
+
+TOTALS = Reduction(_total_size, _refuse, _total_possible)
+
+
+def _nothing(_mechanism: Mechanism) -> int:
+    return 0
+
+
+def _no_values(_mechanism: Mechanism, _payloads: Payloads) -> Values:
+    return np.zeros(0, dtype=np.int64)
+
+
+def _whole(_mechanism: Mechanism, _n: int, _values: Values) -> bool:
+    return True
+
+
+def _always(_mechanism: Mechanism) -> bool:
+    return True
+
+
+TABLES = Reduction(_nothing, _no_values, _whole, _always)

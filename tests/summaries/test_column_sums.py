@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from summaries.reductions.column_sums import ROWS_AT_ONCE, column_sums
+from summaries.reductions.choice import ROWS_AT_ONCE, column_sums
 
 
 @pytest.mark.parametrize("columns", [1, 13, 64, 65, 130])

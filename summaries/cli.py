@@ -1,0 +1,39 @@
+"""The subcommand `ldpkit summarize`; neither it nor what it reads with needs JAX."""
+
+from __future__ import annotations
+
+import argparse
+
+from ldp_client.commands.parsers import add_command
+from ldp_client.files.studies import load_study
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register summarize; the commands of inference do so, and any other door of the package may."""
+    text = "reduce reports to a fixed-size, mergeable summary"
+    example = "summarize study.json reports.ndjson --out summary.json"
+    _add_summarize(add_command(subparsers, "summarize", text, example))
+
+
+def _add_summarize(summarize: argparse.ArgumentParser) -> None:
+    summarize.add_argument("study", metavar="STUDY.json")
+    summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
+    summarize.add_argument("--out", required=True, metavar="FILE")
+    summarize.set_defaults(run=run_summarize)
+
+
+def run_summarize(arguments: argparse.Namespace) -> int:
+    """ldpkit summarize STUDY.json REPORTS... --out FILE"""
+    study = load_study(arguments.study)
+    from ldp_client import mechanisms_of
+    from ldp_client.files.writing import replacing
+    from summaries.influence import FALSE_SHARE, influence_in_words
+    from summaries.reading import summarize_files
+
+    summary = summarize_files(study, arguments.reports)
+    with replacing(arguments.out) as file:
+        file.write(summary.to_json() + "\n")
+    for name, mechanism in mechanisms_of(study).items():
+        words = influence_in_words(mechanism, FALSE_SHARE)
+        print(f"{name}: {summary.questions[name].n} reports. {words}")
+    return 0
