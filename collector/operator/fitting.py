@@ -124,11 +124,15 @@ class Fitter:
         summary = read_summary(self._source, study_id)
         text = summary.to_json()
         digest = sha256(text.encode()).hexdigest()
-        if self._seen.get(study_id) == digest:
-            return
+        known = self._known(number, summary.version)
         if not any(part.n for part in summary.questions.values()):
-            self._source.database.act(lambda session: forget_fitted(session, number))
-        elif study_id in self._seen or not self._is_known(number, summary.version, digest):
+            if known is not None:
+                self._source.database.act(lambda session: forget_fitted(session, number))
+            return
+        # In the table too: who deletes reports deletes what was fitted, whether or not the summary changes.
+        fits = known is not None and known.summary == digest
+        # A fit that failed is tried again by the next run of this program.
+        if not fits or (known is not None and known.failure and self._seen.get(study_id) != digest):
             fitted = run_fit(self._source.rules.find(study_id, summary.version).study, text)
             kept = replace(fitted, summary=digest)
             self._source.database.act(lambda session: keep_fitted(session, number, summary.version, kept))
@@ -144,11 +148,9 @@ class Fitter:
             fitted = Fitted(this_day(), {}, failure)
             self._source.database.act(lambda session: keep_fitted(session, number, document.version, fitted))
 
-    def _is_known(self, number: int, version: int, digest: str) -> bool:
-        """Whether an earlier run of this program has fitted this summary: as many reports may be others."""
+    def _known(self, number: int, version: int) -> Fitted | None:
         with self._source.database.read() as session:
-            fitted = last_fitted(session, number, version)
-        return fitted is not None and fitted.failure is None and fitted.summary == digest
+            return last_fitted(session, number, version)
 
 
 def run_fit(study: Study, summary: str) -> Fitted:

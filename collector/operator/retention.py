@@ -37,7 +37,8 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
             deleted = queries.delete_reports(session, number, before, after, most)
             take_back_reports(session, book.find, study_id, number, deleted)
             if not deleted:
-                forget_fitted(session, number)
+                if total:
+                    forget_fitted(session, number)
                 return total
         total += len(deleted)
         after = max(report.id for report in deleted)

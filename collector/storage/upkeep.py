@@ -6,10 +6,11 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
+from typing import cast
 
-from sqlalchemy import select, text, update
+from sqlalchemy import Table, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -17,12 +18,14 @@ from collector.storage import queries
 from collector.storage.database import Database, one_line
 from collector.storage.invitations import settle_invitations
 from collector.storage.models import UpkeepRow
+from collector.storage.queries import insert_new
 from ldp_client.documents.errors import InputError
 
+A_DAY = timedelta(1)
 LOGGER = logging.getLogger("collector")
 # A row's place in a PostgreSQL table, and the transaction that wrote it, tell when it came.
 WRITE_AGAIN = """
-WITH moved AS (DELETE FROM reports WHERE day >= :since AND day < :today RETURNING *)
+WITH moved AS (DELETE FROM reports WHERE day >= :since AND (day <> :today OR :all) RETURNING *)
 INSERT INTO reports SELECT * FROM moved ORDER BY study, id
 """
 # What a PostgreSQL server may be set to write down, and what it says then.
@@ -62,15 +65,18 @@ class Upkeep:
     def run(self, today: date, even_if_done: bool = False) -> bool:
         """Settle invitations and rewrite storage; whether there was anything to do.
 
-        Raises InputError, SQLAlchemyError, sqlite3.Error.
+        even_if_done: of all days, today's too. Raises InputError, SQLAlchemyError, sqlite3.Error.
         """
         with self._database.write() as session:
             since = _take_day(session, today)
-            if since is None and not even_if_done:
+            if even_if_done:
+                since = date.min
+            elif since is None:
                 return False
             _settle(session, self._secret)
             if self._database.engine.dialect.name == "postgresql":
-                session.execute(text(WRITE_AGAIN), {"since": since or today, "today": today})
+                days = {"since": since, "today": today, "all": even_if_done}
+                session.execute(text(WRITE_AGAIN), days)
         _rewrite(self._database)
         return True
 
@@ -88,15 +94,21 @@ def telltale_settings(database: Database) -> list[str]:
 
 
 def _take_day(session: Session, today: date) -> date | None:
-    """The day of the last upkeep, if it was before today's; from now on it is today."""
+    """The first day whose reports may not be in order, unless today's upkeep was done; it is from now on."""
+    new = insert_new(session, cast(Table, UpkeepRow.__table__), ["day"]).values(day=today)
     last = session.execute(select(UpkeepRow.day).with_for_update()).scalar()
     if last is None:
-        session.add(UpkeepRow(day=today))
-        return date.min
-    if last >= today:
+        # Of several processes one comes first.
+        return date.min if session.connection().execute(new).rowcount else None
+    # Another machine's clock may be ahead of midnight.
+    if today <= last <= today + A_DAY:
         return None
     session.execute(update(UpkeepRow).values(day=today))
-    return last
+    if last > today:
+        LOGGER.warning("a clock was wrong: the last upkeep was on %s; all days are put in order", last)
+        return date.min
+    # One earlier: a machine whose clock is behind wrote on after midnight.
+    return last - A_DAY
 
 
 def _settle(session: Session, secret: bytes) -> None:

@@ -145,6 +145,23 @@ def test_no_posterior_outlives_its_reports(habits, study, opened, fits, token, d
     assert "No posterior yet" in page(habits, token)
 
 
+def test_a_posterior_stays_where_nothing_is_deleted_and_comes_back_where_it_went(habits, study, opened, fits):
+    """Whether or not what was deleted is part of the summary that was fitted."""
+    habits.put(build_report(study))
+    fitter = Fitter(opened)
+    fitter.fit_all()
+    assert delete_reports(habits.collector.database, "habits", habits.day) == 0
+    with habits.collector.database.read() as session:
+        assert last_fitted(session, 1, 1) is not None
+    with habits.collector.database.write() as session:
+        fitting.forget_fitted(session, 1)
+    fitter._due.clear()
+    fitter.fit_all()
+    with habits.collector.database.read() as session:
+        assert last_fitted(session, 1, 1) is not None
+    assert fits() == 2
+
+
 def test_why_there_is_no_summary_is_written_once(make_harness, make_study, token, monkeypatch):
     """Not at every look: each is a transaction that uploads wait for."""
     harness = make_harness()
