@@ -11,14 +11,14 @@ import numpy as np
 from inference.compile_cache import use_compile_cache
 from inference.judging import Drawing, judged, seed_of
 from inference.limits import SAMPLERS, check_draws, check_seed
-from inference.models import model_for
+from inference.models import model_for, priors_of
 from inference.models.base import Draws, Model
 from inference.models.false_reports import false_report_notes, false_report_reasons
 from inference.models.from_reports import holder_statistics
 from inference.models.holder_regression import holder_regression
 from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
-from inference.priors import priors_of, with_priors
+from inference.priors import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published
 from inference.results.diagnostics import Mixing, mixing

@@ -17,14 +17,16 @@ from jax import Array
 from numpy.typing import NDArray
 
 from benchmarks.baselines import pass_glm_log_likelihood
-from inference import priors
+from inference.models import MODELS, family_of
 from inference.models.base import Model
 from inference.models.choice_forms import form_of
+from inference.models.family import draw
 from inference.models.number import cell_edges, place_of
-from inference.models.number_laws import LAWS
+from inference.models.number_law import NumberLaw
 from inference.models.regression import Scale as RecordScale
-from inference.models.regression import second_moments
+from inference.models.regression import regression, residual_sd
 from inference.models.shares import Shares, answers_log_prob
+from inference.models.statistics import second_moments
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
@@ -44,9 +46,10 @@ def noise_naive_model_for(question: Question, summary: QuestionSummary) -> Model
 
 def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """Every report in the middle of its cell; those beyond a bound count as half a cell inside."""
-    law, place = LAWS[question.model.name], place_of(question)
+    law = cast(NumberLaw, family_of(question))
+    place = place_of(law, question)
     values = place.shift + place.stretch * _middles(mechanism)
-    if place.units.zero == 0:
+    if law.positive:
         # Laws on the positive numbers.
         values = np.maximum(values, place.stretch * _middles(mechanism)[0])
 
@@ -54,7 +57,7 @@ def _number(question: Question, mechanism: Mechanism, summary: QuestionSummary) 
         numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(values)))
 
     data = {"values": np.rint(values) if law.whole else values, "counts": summary.values}
-    start = law.start(place.start(0.5, 0.1))
+    start = place.start(law, (0.5, 0.1))
     return Model(program, data, start, lambda draws: law.own(draws, place.units))
 
 
@@ -74,7 +77,7 @@ def _bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummar
     no, yes = _estimated_counts(mechanism, summary)
 
     def program(no: Array, yes: Array) -> None:
-        p = priors.bernoulli(question)
+        p = draw(question, "p")
         numpyro.factor("reports", yes * jnp.log(p) + no * jnp.log1p(-p))
 
     return Model(program, {"no": no, "yes": yes}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
@@ -102,14 +105,14 @@ def _moments(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:
 
 def _linear_log_likelihood(question: Question, n: int, moments: Array) -> Array:
     """Σ log Normal(y | intercept + coefficients·x, sd), from the moments."""
-    line, sd = priors.regression(question), priors.residual_sd(question)
+    line, sd = regression(question), residual_sd(question)
     weights = jnp.concatenate([-line.intercept[None], -line.coefficients, jnp.ones(1)])
     return -n * jnp.log(sd) - weights @ moments @ weights / (2 * sd**2)
 
 
 def _logistic_log_likelihood(question: Question, n: int, moments: Array) -> Array:
     """PASS-GLM: Σ of a quadratic in y·(intercept + coefficients·x), from the moments."""
-    line = priors.regression(question)
+    line = regression(question)
     return pass_glm_log_likelihood(line.intercept, line.coefficients, moments, n)
 
 
@@ -129,7 +132,7 @@ def _regression(
 
 
 _NAIVE: dict[str, Build] = {
-    **dict.fromkeys(LAWS, _number),
+    **{name: _number for name, family in MODELS.items() if isinstance(family, NumberLaw)},
     "bernoulli": _bernoulli,
     "multinomial": _multinomial,
     "linear_regression": partial(_regression, _linear_log_likelihood, {"sd": 0.5}),

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpyro
+import numpyro.distributions as dist
 from jax import Array
 from jax.scipy.stats import norm
 
-from inference import priors
+from inference.models.family import draw, priors_of
+from inference.units import number_units
 from schemas import Question
 
 
@@ -34,7 +36,8 @@ def normal_log_density(z: Array, mean: Array, sd: Array, noise_scale: float) -> 
 
 def normal_model(question: Question, noise_scale: float, reports: Array) -> None:
     """Reports (n,) in scaled units: bounds 0 and 1."""
-    mean, sd = priors.normal(question)
+    low, width = number_units(question)
+    mean, sd = draw(question, "mean", low, width), draw(question, "sd", 0.0, width)
     numpyro.factor("reports", normal_log_density(reports, mean, sd, noise_scale).sum())
 
 
@@ -48,4 +51,6 @@ def unary_log_density(bits: Array, shares: Array, p: float, q: float) -> Array:
 
 def unary_model(question: Question, p: float, q: float, reports: Array) -> None:
     """Reports (n, k) of 0 and 1."""
-    numpyro.factor("reports", unary_log_density(reports, priors.multinomial(question), p, q).sum())
+    concentration = priors_of(question)["p"]["concentration"] * jnp.ones(len(question.choices))
+    shares = numpyro.sample("p", dist.Dirichlet(concentration))
+    numpyro.factor("reports", unary_log_density(reports, shares, p, q).sum())

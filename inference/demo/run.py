@@ -13,7 +13,7 @@ from inference.demo.server import running_collector
 from inference.demo.survey import answers_of, study_for
 from inference.fitting import draw_posterior, fit
 from inference.limits import check_seed
-from inference.models.raw import raw_model_for
+from inference.models import family_of
 from inference.results.folder import FIT_FILES, OwnFiles, save_report, whole_folder
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
@@ -81,6 +81,8 @@ def fit_raw(
     posteriors = {}
     for question in study.questions:
         progress(f"fitting the raw answers to {question.id}, for comparison")
-        model = raw_model_for(question, [person[question.id] for person in answers])
+        model = family_of(question).condition_on_answers(
+            question, [person[question.id] for person in answers]
+        )
         posteriors[question.id] = draw_posterior(study, question, model, len(answers), seed)
     return posteriors

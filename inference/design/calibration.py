@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from inference.design.bands import Band, leaves, simultaneous_band
-from inference.design.simulated_answers import Truth
 from inference.design.simulated_posteriors import Parameters, posterior_draws
-from inference.design.simulated_reports import clipped_share, simulate
-from inference.design.simulated_totals import among
+from inference.design.simulation import clipped_share, for_clients, simulate
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
-from inference.models.base import Model
+from inference.models.base import Model, Truth
 from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
@@ -109,7 +107,7 @@ def calibrate(
     """
     check_simulation(question, studies, n, seed)
     own_seed = crc32(f"{seed} {question.id}".encode())
-    question = among(question, n)
+    question = for_clients(question, n)
     truths = prior_truths(question, studies, own_seed)
     models = _simulated_models(question, truths, n, own_seed, clip, progress)
     told = lambda done: progress(f"{question.id}: fitted {done} of {studies} simulated studies")  # noqa: E731
@@ -130,7 +128,7 @@ def check_simulation(question: Question, studies: int, n: int, seed: int) -> Non
     check_seed(seed)
     check_studies(studies)
     check_devices(n)
-    empty_model(among(question, n))
+    empty_model(for_clients(question, n))
 
 
 def empty_model(question: Question) -> Model:

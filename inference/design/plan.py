@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.design.calibration import empty_model, prior_truths
-from inference.design.simulated_answers import Truth
 from inference.design.simulated_posteriors import posterior_draws
-from inference.design.simulated_reports import simulate
-from inference.design.simulated_totals import among
+from inference.design.simulation import for_clients, simulate
 from inference.design.truth import with_truth
 from inference.limits import check_devices, check_seed
 from inference.models import model_for
+from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -123,7 +122,7 @@ def questions_to_plan(
         _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
     ]
     for question in questions:
-        empty_model(among(question, min(devices)))
+        empty_model(for_clients(question, min(devices)))
     return questions
 
 
@@ -165,5 +164,5 @@ def _summed_half_widths(
     question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
 ) -> tuple[tuple[str, ...], Vector]:
     """The same for a secure sum, in which each device's noise depends on how many there are."""
-    found = [_half_widths(among(question, n), truths, (n,), seed) for n in devices]
+    found = [_half_widths(for_clients(question, n), truths, (n,), seed) for n in devices]
     return found[0][0], np.concatenate([widths for _, widths in found])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
-from inference.design.simulated_answers import Truth
+from inference.models import family_of
+from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from ldp_client.documents.catalogue import MODELS
 from ldp_client.documents.errors import InputError
@@ -19,16 +20,13 @@ def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> 
     Raises InputError for a parameter that the question's model does not have, a value that it cannot have, or
     shares beyond one.
     """
-    parameters = dict(drawn.parameters)
-    if question.model.name == "multinomial":
-        parameters = {name: value for name, value in parameters.items() if name.startswith("p[")}
+    family = family_of(question)
+    parameters = family.settable(drawn.parameters)
     for name, value in given.items():
         if name not in parameters:
             raise InputError(f"{name!r} is no parameter of {question.id}: {listed(list(parameters))} are")
         _check_value(question, name, value)
-    if given and question.model.name == "multinomial":
-        return Truth(_filled_up(parameters, given), drawn.sites)
-    return Truth({**parameters, **given}, drawn.sites)
+    return Truth(family.completed(parameters, given), drawn.sites)
 
 
 def _check_value(question: Question, name: str, value: float) -> None:
@@ -38,15 +36,6 @@ def _check_value(question: Question, name: str, value: float) -> None:
         raise InputError(f"the truth of {name} must be above 0, not {value:g}")
     if kind is SHARE and not 0 <= value <= 1:
         raise InputError(f"the truth of {name} must be between 0 and 1, not {value:g}")
-
-
-def _filled_up(parameters: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-    left = 1 - sum(given.values())
-    others = {name: value for name, value in parameters.items() if name not in given}
-    total = sum(others.values())
-    if min(given.values()) < 0 or left < -1e-9 or (not others and left > 1e-9):
-        raise InputError("the shares of the truth must be between 0 and 1 and add up to 1")
-    return {name: given.get(name, others.get(name, 0.0) * left / (total or 1)) for name in parameters}
 
 
 def parse_truth(text: str) -> dict[str, float]:

@@ -1,75 +1,42 @@
-"""The built-in models, by the names that studies use."""
+"""The models that studies name, by name, and what reports make of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
 
-import numpy as np
-from numpy.typing import NDArray
-
-from inference.models import choice, marginals, number, records, regression, summed
 from inference.models.base import Model
-from inference.models.choice_forms import rows_form
-from inference.models.number_laws import LAWS
-from ldp_client import Mechanism, mechanism_for
+from inference.models.family import MODELS, Family, Sets, family_of, priors_of, register
+from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from schemas import Question
 from summaries import QuestionSummary
 
-Build = Callable[[Question, Mechanism, QuestionSummary], Model]
+__all__ = ["MODELS", "Family", "family_of", "model_for", "priors_of", "register"]
 
-MODELS: dict[str, Build] = {
-    **dict.fromkeys(LAWS, number.number_model),
-    "bernoulli": choice.bernoulli,
-    "multinomial": choice.multinomial,
-    "linear_regression": regression.linear,
-    "logistic_regression": regression.logistic,
-    "marginals": marginals.marginals,
-}
-# Whose reports each model has a likelihood for.
-READS = {
-    **dict.fromkeys(LAWS, ("laplace", "gaussian")),
-    "bernoulli": ("randomized_response", "memoized"),
-    "multinomial": ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard", "memoized"),
-    "linear_regression": ("gaussian_statistics", "gaussian_record"),
-    "logistic_regression": ("gaussian_statistics", "gaussian_record"),
-    "marginals": ("summed_gaussian",),
-}
-# Perturbed records are other reports than perturbed statistics of them.
-FROM_RECORDS: dict[str, Build] = {
-    "linear_regression": records.linear,
-    "logistic_regression": records.logistic,
-}
-# A posterior draws every share, and its page shows each.
-MOST_SHARES = 10_000
-
-# A secure sum's total is another statistic than reports; its records' are the same, with less noise.
-SUMMED: dict[str, Build] = {
-    **dict.fromkeys(LAWS, summed.number),
-    "bernoulli": summed.bernoulli,
-    "multinomial": summed.multinomial,
-}
+# A model is a file of this folder that registers it.
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
 
 
-def model_for(question: Question, summary: QuestionSummary, rows: NDArray[np.uint8] | None = None) -> Model:
-    """The model that a study's question names, conditioned on its summary.
+def model_for(question: Question, summary: QuestionSummary, rows: Sets | None = None) -> Model:
+    """Condition the model that a study's question names on its summary.
 
-    rows: the packed sets of choices that the same reports stand for, where they are few enough
-    (`SmallSamples`): then the likelihood is exact though the summary would lose something.
+    Args:
+        question: A question about people; tables of data holders have `holder_regression`.
+        summary: Of the question's reports, or of a secure sum.
+        rows: The packed sets of choices that the same reports stand for, where they are few enough
+            (`SmallSamples`): then the likelihood is exact though the summary would lose something.
 
-    Raises InputError where the model has no likelihood for the mechanism's reports, or too many choices.
+    Raises:
+        InputError: The model has no likelihood for the mechanism's reports, or too many choices.
     """
-    mechanism, model = question.mechanism.name, question.model.name
-    if question.route is not None and model in SUMMED:
-        return SUMMED[model](question, mechanism_for(question), summary)
-    if question.route is None and mechanism not in READS[model]:
-        known = ", ".join(READS[model])
-        raise InputError(f"{question.id}: {model!r} has no likelihood for {mechanism!r}, only for {known}")
-    if len(question.choices) > MOST_SHARES:
-        raise InputError(f"{question.id}: {model!r} draws at most {MOST_SHARES} shares")
-    built = mechanism_for(question)
-    if mechanism == "gaussian_record":
-        return FROM_RECORDS[model](question, built, summary)
-    if rows is not None:
-        return choice.multinomial_of(question, built, rows_form(built, rows), summary.n)
-    return MODELS[model](question, built, summary)
+    family, mechanism = family_of(question), question.mechanism.name
+    if question.route is not None:
+        return family.condition_on_total(question, mechanism_for(question), summary)
+    if mechanism not in family.reads:
+        known = ", ".join(family.reads)
+        raise InputError(
+            f"{question.id}: {family.name!r} has no likelihood for {mechanism!r}, only for {known}"
+        )
+    return family.condition(question, mechanism_for(question), summary, rows)

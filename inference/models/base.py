@@ -1,4 +1,4 @@
-"""What a built-in model is: a NumPyro program, where to start it, and how its draws read."""
+"""A model conditioned on data: a NumPyro program, where to start it, and how its draws read."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ class Coordinates:
 AS_THEY_ARE = Coordinates(lambda values: (values, jnp.zeros(())), lambda values: values)
 
 Draws = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What answers are simulated from.
+
+    parameters: {name: value} in own units, as a posterior names them. sites: {site: value} of one draw.
+    """
+
+    parameters: Mapping[str, float]
+    sites: Draws
 
 
 @dataclass(frozen=True)

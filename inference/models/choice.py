@@ -2,56 +2,154 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
+from numpy.random import Generator
 
-from inference import priors
-from inference.models.base import Model
-from inference.models.choice_forms import Form, form_of
-from inference.models.prior_weight import answers_worth, prior_note
-from inference.models.shares import Shares
+from inference.likelihoods.numbers.totals import NoisyCounts
+from inference.models.base import Model, Truth
+from inference.models.choice_forms import form_of, rows_form
+from inference.models.family import Answers, Family, Priors, Sets, draw, register
+from inference.models.prior_weight import noiseless_answers, noiseless_answers_of_total, prior_note
+from inference.models.shares import Shares, answers_log_prob
+from inference.models.totals import approximation_notes, total_of
+from inference.priors.laws import state
 from ldp_client import Mechanism
+from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
 
-
-def bernoulli(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """p is the share of yes; the reported yes are binomial."""
-    choice = cast(ChoiceMechanism, mechanism)
-    p, q = float(choice.p), float(choice.q)
-    yes = int(summary.values[1])
-
-    def program(n: int, yes: int) -> None:
-        share = priors.bernoulli(question)
-        numpyro.sample("reports", dist.Binomial(n, q + (p - q) * share), obs=yes)
-
-    start = float(np.clip((yes / max(summary.n, 1) - q) / (p - q), 0.01, 0.99))
-    return Model(program, {"n": summary.n, "yes": yes}, {"p": start}, lambda draws: {"p": draws["p"]})
+# A posterior draws every share, and its page shows each.
+MOST_SHARES = 10_000
 
 
-def multinomial(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+@register
+class Bernoulli(Family):
+    """p is the share of yes."""
+
+    name = "bernoulli"
+    reads = ("randomized_response", "memoized")
+
+    def priors(self, question: Question) -> Priors:
+        del question
+        return {"p": state("beta", a=1.0, b=1.0)}
+
+    def condition(
+        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
+    ) -> Model:
+        """Reported yes are binomial."""
+        del sets
+        choice = cast(ChoiceMechanism, mechanism)
+        p, q = float(choice.p), float(choice.q)
+        yes = int(summary.values[1])
+
+        def program(n: int, yes: int) -> None:
+            share = draw(question, "p")
+            numpyro.sample("reports", dist.Binomial(n, q + (p - q) * share), obs=yes)
+
+        start = float(np.clip((yes / max(summary.n, 1) - q) / (p - q), 0.01, 0.99))
+        return Model(program, {"n": summary.n, "yes": yes}, {"p": start}, lambda draws: {"p": draws["p"]})
+
+    def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+        n, noise_sd, values = total_of(mechanism, summary)
+
+        def program(n: int, total: Array) -> None:
+            share = draw(question, "p")
+            spread = jnp.sqrt(n * share * (1 - share) + noise_sd**2)
+            numpyro.sample("reports", dist.Normal(n * share, spread), obs=jnp.asarray(total)[0])
+
+        start: dict[str, object] = {"p": float(np.clip(values[0] / max(n, 1), 0.02, 0.98))}
+        return Model(program, {"n": n, "total": values}, start, lambda draws: {"p": draws["p"]})
+
+    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
+        yes = int(sum(bool(answer) for answer in answers))
+
+        def program(n: int, yes: int) -> None:
+            numpyro.sample("reports", dist.Binomial(n, draw(question, "p")), obs=yes)
+
+        return Model(program, {"n": len(answers), "yes": yes}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
+
+    def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
+        del question
+        return random.random(n) < truth.parameters["p"]
+
+
+@register
+class Multinomial(Family):
     """p[choice] are the shares of the choices."""
-    return multinomial_of(question, mechanism, form_of(mechanism, summary), summary.n)
 
+    name = "multinomial"
+    reads = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard", "memoized")
 
-def multinomial_of(question: Question, mechanism: Mechanism, form: Form, n: int) -> Model:
-    """The shares of the choices, from reports in a given form."""
+    def priors(self, question: Question) -> Priors:
+        del question
+        return {"p": state("dirichlet", concentration=1.0)}
 
-    answers = answers_worth(mechanism, n)
-    shares = Shares(question, form.estimate, answers)
+    def condition(
+        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
+    ) -> Model:
+        if len(question.choices) > MOST_SHARES:
+            raise InputError(f"{question.id}: {self.name!r} draws at most {MOST_SHARES} shares")
+        form = form_of(mechanism, summary) if sets is None else rows_form(mechanism, sets)
+        answers = noiseless_answers(mechanism, summary.n)
+        shares = Shares(question, form.estimate, answers)
 
-    def program(order: Array, **data: Array) -> None:
-        law, values = form.law(shares.draw(order), data)
-        numpyro.sample("reports", law, obs=jnp.asarray(values))
+        def program(order: Array, **data: Array) -> None:
+            law, values = form.law(shares.draw(order), data)
+            numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-    notes = (*form.notes, *prior_note(question, answers))
-    data = {"order": shares.order, **form.data}
-    return Model(
-        program, data, shares.initial, shares.parameters, notes, form.replicates, redrawn=shares.redrawn
-    )
+        notes = (*form.notes, *prior_note(question, answers))
+        data = {"order": shares.order, **form.data}
+        return Model(
+            program, data, shares.initial, shares.parameters, notes, form.replicates, redrawn=shares.redrawn
+        )
+
+    def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+        n, noise_sd, values = total_of(mechanism, summary)
+        answers = noiseless_answers_of_total(question, n, noise_sd)
+        shares = Shares(question, values / max(n, 1), answers)
+
+        def program(n: int, total: Array, order: Array) -> None:
+            law = NoisyCounts(shares.draw(order), n, noise_sd)
+            numpyro.sample("reports", law, obs=jnp.asarray(total))
+
+        notes = (*approximation_notes(n, noise_sd, values), *prior_note(question, answers))
+        data = {"n": n, "total": values, "order": shares.order}
+        return Model(program, data, shares.initial, shares.parameters, notes, redrawn=shares.redrawn)
+
+    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
+        counts = np.asarray([sum(answer == label for answer in answers) for label in question.choices])
+        shares = Shares(question, counts / max(counts.sum(), 1), float(counts.sum()))
+
+        def program(counts: Array, order: Array) -> None:
+            numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
+
+        data = {"counts": counts, "order": shares.order}
+        return Model(program, data, shares.initial, shares.parameters, redrawn=shares.redrawn)
+
+    def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
+        shares = np.asarray([truth.parameters[f"p[{label}]"] for label in question.choices])
+        index = np.repeat(np.arange(len(shares)), random.multinomial(n, shares / shares.sum()))
+        return np.asarray(question.choices)[index]
+
+    def settable(self, parameters: Mapping[str, float]) -> Mapping[str, float]:
+        """The shares, not the law that they may have."""
+        return {name: value for name, value in parameters.items() if name.startswith("p[")}
+
+    def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
+        """Shares that are not given fill up to one."""
+        if not given:
+            return dict(drawn)
+        left = 1 - sum(given.values())
+        others = {name: value for name, value in drawn.items() if name not in given}
+        total = sum(others.values())
+        if min(given.values()) < 0 or left < -1e-9 or (not others and left > 1e-9):
+            raise InputError("the shares of the truth must be between 0 and 1 and add up to 1")
+        return {name: given.get(name, others.get(name, 0.0) * left / (total or 1)) for name in drawn}

@@ -10,14 +10,13 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from inference import priors
 from inference.likelihoods.holders.law import second_moments
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.base import Draws, Model
 from inference.models.holder_notes import clipped_records_notes, small_holders_note
 from inference.models.holder_start import Start, moment_start
 from inference.models.holders import observe, observed, refusal, rows_of
-from inference.models.regression import Scale, draw_sites
+from inference.models.regression import Scale, coefficients, draw_sites, feature_covariance, residual_sd
 from ldp_client.documents.errors import InputError
 from schemas import Question
 
@@ -64,10 +63,10 @@ def _check(question: Question, statistics: HolderStatistics) -> None:
 def _central_sites(question: Question) -> dict[str, Any]:
     return {
         "intercept": 0.0,
-        "coefficients": priors.coefficients(question),
+        "coefficients": coefficients(question),
         "feature_mean": 0.0,
-        "feature_covariance": priors.feature_covariance(question),
-        "sd": priors.residual_sd(question),
+        "feature_covariance": feature_covariance(question),
+        "sd": residual_sd(question),
     }
 
 

@@ -2,55 +2,89 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax import Array
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference import priors
 from inference.likelihoods import ClippedNormal
 from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
-from inference.models.base import Draws, Model
-from inference.models.summed import SQUARE_WEIGHT, total_of
+from inference.models.base import Draws, Model, Truth
+from inference.models.family import Family, Priors, Sets, priors_of, register
+from inference.models.totals import SQUARE_WEIGHT, total_of
+from inference.priors.laws import state, vector_law
 from inference.units import field_units, fields_of
 from ldp_client import Mechanism
-from ldp_client.mechanisms.summed import SummedMechanism
 from schemas import Question
 from summaries import QuestionSummary
 
 
-def marginals(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+@register
+class Marginals(Family):
     """mean[field], sd[field]: each field x ~ Normal(mean, sd), clipped to its bounds.
 
     Every field has parameters of its own and its sums' exact first two moments, so each field's posterior
     is that of its own sums; what fields have in common is left out.
     """
+
+    name = "marginals"
+    reads = ("summed_gaussian",)
+
+    def priors(self, question: Question) -> Priors:
+        spans = [(field.id, *field_units(field)) for field in fields_of(question)]
+        return {
+            "mean": {name: state("normal", loc=zero, scale=2 * unit) for name, zero, unit in spans},
+            "sd": {name: state("gamma", shape=2.0, rate=2.0 / unit) for name, _, unit in spans},
+        }
+
+    def condition(
+        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
+    ) -> Model:
+        del sets
+        n, noise_sd, values = total_of(mechanism, summary)
+        total = values.reshape(-1, 2)
+
+        def program(n: int, total: Array) -> None:
+            mean, sd = _sites(question)
+            moments = signed_moments(ClippedNormal(mean, sd, -1.0, 1.0))
+            law = NoisyMoments(moments, n, noise_sd, SQUARE_WEIGHT)
+            numpyro.sample("reports", law.to_event(1), obs=jnp.asarray(total))
+
+        def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
+            return _own(question, draws)
+
+        return Model(program, {"n": n, "total": total}, _start(total / max(n, 1)), parameters)
+
+    def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
+        found = truth.parameters
+        names = [field.id for field in fields_of(question)]
+        return {name: random.normal(found[f"mean[{name}]"], found[f"sd[{name}]"], n) for name in names}
+
+
+def _sites(question: Question) -> tuple[Array, Array]:
+    """Mean and sd of every field of a record (fields,), its bounds at −1 and 1."""
+    priors, fields = priors_of(question), fields_of(question)
+    zero, unit = np.asarray([field_units(field) for field in fields]).T
+    means, sds = ([priors[key][field.id] for field in fields] for key in ("mean", "sd"))
+    mean = numpyro.sample("mean", vector_law(means, zero, unit))
+    return mean, numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
+
+
+def _own(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
     fields = fields_of(question)
-    n, noise_sd, values = total_of(cast(SummedMechanism, mechanism), summary)
-
-    def program(n: int, total: Array) -> None:
-        mean, sd = priors.marginals(question)
-        moments = signed_moments(ClippedNormal(mean, sd, -1.0, 1.0))
-        law = NoisyMoments(moments, n, noise_sd, SQUARE_WEIGHT)
-        numpyro.sample("reports", law.to_event(1), obs=jnp.asarray(total))
-
-    def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
-        units = [field_units(field) for field in fields]
-        own = {
-            f"mean[{field.id}]": zero + unit * draws["mean"][..., index]
-            for index, (field, (zero, unit)) in enumerate(zip(fields, units))
-        }
-        own |= {
-            f"sd[{field.id}]": unit * draws["sd"][..., index]
-            for index, (field, (_, unit)) in enumerate(zip(fields, units))
-        }
-        return own
-
-    total = values.reshape(-1, 2)
-    return Model(program, {"n": n, "total": total}, _start(total / max(n, 1)), parameters)
+    units = [field_units(field) for field in fields]
+    own = {
+        f"mean[{field.id}]": zero + unit * draws["mean"][..., index]
+        for index, (field, (zero, unit)) in enumerate(zip(fields, units, strict=True))
+    }
+    return own | {
+        f"sd[{field.id}]": unit * draws["sd"][..., index]
+        for index, (field, (_, unit)) in enumerate(zip(fields, units, strict=True))
+    }
 
 
 def _start(means: NDArray[np.float64]) -> dict[str, object]:

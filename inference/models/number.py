@@ -1,15 +1,16 @@
-"""Models of one number under Laplace or Gaussian noise."""
+"""What one number's law is conditioned on: noisy reports, a secure sum's total, or raw answers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 from scipy import stats
@@ -17,17 +18,24 @@ from scipy import stats
 from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.likelihoods.numbers.noise import Noise
+from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
 from inference.models.base import Model
-from inference.models.number_laws import LAWS, Start
+from inference.models.family import Answers
 from inference.models.number_ridge import AT_A_BOUND, bound_met, ridge_coordinates
+from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.units import Units, number_units
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
 from summaries import QuestionSummary
 from summaries.reductions.histogram import REACH, histogram_edges
+
+if TYPE_CHECKING:
+    from inference.models.number_law import NumberLaw
 
 NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 # The noise's variance in units of its squared scale.
@@ -37,12 +45,12 @@ _LAWS = {"laplace": stats.laplace, "gaussian": stats.norm}
 ANSWERS = 65
 
 
-def number_model(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """x from the law that the question's model names, clipped to the bounds.
+def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """x from the law, clipped to the bounds, under Laplace or Gaussian noise.
 
     Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over.
     """
-    law, place = LAWS[question.model.name], place_of(question)
+    place = place_of(law, question)
     edges, noise_scale = cell_edges(mechanism)
     noise = NOISE[mechanism.name](noise_scale * place.stretch)
     own_edges = place.shift + place.stretch * edges
@@ -52,7 +60,7 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
         numpyro.sample("reports", BinnedPerturbed(base, noise, own_edges, n), obs=jnp.asarray(counts))
 
     variance = _VARIANCE[mechanism.name] * noise_scale**2
-    start = law.start(place.start(*_moments(summary, edges, noise_scale, variance)))
+    start = place.start(law, _moments(summary, edges, noise_scale, variance))
     data = {"n": summary.n, "counts": summary.values}
     channel = partial(_channel, mechanism, edges, noise_scale)
     model = Model(program, data, start, lambda draws: law.own(draws, place.units), channel=channel)
@@ -60,8 +68,62 @@ def number_model(question: Question, mechanism: Mechanism, summary: QuestionSumm
     end = bound_met(_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
     if end is None:
         return model
-    straight = ridge_coordinates(question, place.bounds[end], place.stretch * error)
+    straight = ridge_coordinates(question, law.ridge, place.bounds[end], place.stretch * error)
     return replace(model, notes=(AT_A_BOUND,), coordinates=straight)
+
+
+def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """x from the law, clipped to the bounds, under the central noise of a secure sum's total."""
+    place = place_of(law, question)
+    n, noise_sd, values = total_of(mechanism, summary)
+    cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
+
+    def program(n: int, total: Array) -> None:
+        base = clipped(law.draw(question), *place.bounds)
+        if cells is None:
+            seen: dist.Distribution = NoisyMoments(signed_moments(base), n, noise_sd, SQUARE_WEIGHT)
+        else:
+            seen = NoisyCounts(cell_masses(base, cells), n, noise_sd)
+        numpyro.sample("reports", seen, obs=jnp.asarray(total))
+
+    start = place.start(law, _moments_of_total(values / max(n, 1), cells))
+    notes = () if cells is None else approximation_notes(n, noise_sd, values)
+    return Model(program, {"n": n, "total": values}, start, lambda draws: law.own(draws, place.units), notes)
+
+
+def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[float, float]:
+    """Rough mean and variance of the clipped answers, with the bounds at 0 and 1."""
+    if cells is not None:
+        middles = (np.arange(cells) + 0.5) / cells
+        weight = np.clip(shares, 0, None)
+        weight = weight / weight.sum() if weight.sum() > 0 else np.full(len(middles), 1 / len(middles))
+        mean = float(weight @ middles)
+        variance = float(weight @ middles**2) - mean**2
+    else:
+        mean = float(shares[0] + 1) / 2
+        variance = float(shares[1] / SQUARE_WEIGHT - shares[0] ** 2) / 4
+    return float(np.clip(mean, 0.02, 0.98)), float(np.clip(variance, 0.01, 0.25))
+
+
+def of_answers(law: NumberLaw, question: Question, answers: Answers) -> Model:
+    """x from the law, each answer as it is."""
+    units = law.units(question)
+    values, counts = np.unique(np.asarray(answers, dtype=np.float64), return_counts=True)
+
+    def program(values: Array, counts: Array) -> None:
+        scaled = (values - units.zero) / units.unit
+        numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(scaled)))
+
+    mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
+    start = law.start(Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2))
+    return Model(program, {"values": values, "counts": counts}, start, lambda draws: law.own(draws, units))
+
+
+class Start(NamedTuple):
+    """Rough mean and variance of the answers, in the law's units."""
+
+    mean: float
+    variance: float
 
 
 class Place(NamedTuple):
@@ -76,14 +138,14 @@ class Place(NamedTuple):
         """The bounds in the law's units."""
         return self.shift, self.shift + self.stretch
 
-    def start(self, mean: float, variance: float) -> Start:
-        """Rough moments in the law's units, from those with the bounds at 0 and 1."""
-        return Start(max(self.shift + self.stretch * mean, 0.02 * self.stretch), variance * self.stretch**2)
+    def start(self, law: NumberLaw, moments: tuple[float, float]) -> dict[str, object]:
+        """{site: value} from rough mean and variance with the bounds at 0 and 1."""
+        mean = max(self.shift + self.stretch * moments[0], 0.02 * self.stretch)
+        return law.start(Start(mean, moments[1] * self.stretch**2))
 
 
-def place_of(question: Question) -> Place:
+def place_of(law: NumberLaw, question: Question) -> Place:
     """Raises InputError for bounds that a law has no room in, or too far apart to sum over whole numbers."""
-    law = LAWS[question.model.name]
     low, width = number_units(question)
     if law.positive and low + width <= 0:
         raise InputError(

@@ -1,149 +1,225 @@
-"""The laws that a number may have: where each computes, its parameters, and where a fit begins.
-
-To add one: an entry in LAWS here and in ldp_client/documents/catalogue.py, its priors in inference/priors.
-"""
+"""The built-in laws of a number; default priors after LDPBI section 8."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 import numpyro.distributions as dist
-from numpy.typing import NDArray
+from numpy.random import Generator
 from numpyro.distributions import Distribution
 
-from inference import priors
-from inference.models.base import Draws
-from inference.units import Units, number_units
+from inference.models.family import Priors, register
+from inference.models.number import Start
+from inference.models.number_law import (
+    LENGTH,
+    LOGARITHM,
+    PLACE,
+    PLAIN,
+    RATE,
+    NumberLaw,
+    measured,
+    top_of,
+)
+from inference.models.number_ridge import Ridge
+from inference.priors.laws import Stated, state
+from inference.units import number_units
 from schemas import Question
 
-Parameters = dict[str, NDArray[np.float64]]
+Parameters = Mapping[str, float]
 
 
-class Start(NamedTuple):
-    """Rough mean and variance of the answers, in the law's units."""
+@register
+class Normal(NumberLaw):
+    """The mean near the bounds, the sd about half their distance."""
 
-    mean: float
-    variance: float
+    name = "normal"
+    measures = measured(mean=PLACE, sd=LENGTH)
+    positive = False
+    ridge = Ridge("mean", "sd", False)
 
+    def priors(self, question: Question) -> Priors:
+        low, width = number_units(question)
+        return {
+            "mean": state("normal", loc=low + width / 2, scale=width),
+            "sd": state("gamma", shape=2.0, rate=4.0 / width),
+        }
 
-@dataclass(frozen=True)
-class NumberLaw:
-    """One family.
+    def law(self, *, mean: Any, sd: Any) -> Distribution:
+        return dist.Normal(mean, sd)
 
-    units: where the law computes: own = zero + unit × scaled. draw: draws the parameters' sites from their
-    priors and gives the law before clipping. start: {site: value} by moments. own: sites and units ->
-    parameters in the question's own units. whole: whether it is a law on the whole numbers. positive: whether
-    it has nothing below zero.
-    """
+    def start(self, start: Start) -> dict[str, object]:
+        return {"mean": start.mean, "sd": math.sqrt(start.variance)}
 
-    units: Callable[[Question], Units]
-    draw: Callable[[Question], Distribution]
-    start: Callable[[Start], dict[str, object]]
-    own: Callable[[Draws, Units], Parameters]
-    whole: bool = False
-    positive: bool = True
-
-
-def _from_zero(question: Question) -> Units:
-    """For laws on the positive numbers: 0 stays 0, the distance between the bounds is 1."""
-    return Units(0.0, number_units(question).unit)
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        del question
+        return random.normal(truth["mean"], truth["sd"], n)
 
 
-def _as_they_are(question: Question) -> Units:
-    """For laws on the whole numbers."""
-    del question
-    return Units(0.0, 1.0)
+@register
+class Exponential(NumberLaw):
+    """The mean is about a quarter of the upper bound; the rate may be near zero."""
+
+    name = "exponential"
+    measures = measured(rate=RATE)
+
+    def priors(self, question: Question) -> Priors:
+        return {"rate": state("gamma", shape=2.0, rate=top_of(question) / 2)}
+
+    def law(self, *, rate: Any) -> Distribution:
+        return dist.Exponential(rate)
+
+    def start(self, start: Start) -> dict[str, object]:
+        return {"rate": 1.0 / start.mean}
+
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        del question
+        return random.exponential(1 / truth["rate"], n)
 
 
-def _unchanged(draws: Draws, units: Units) -> Parameters:
-    del units
-    return dict(draws)
+@register
+class LogNormal(NumberLaw):
+    """The median is a quarter of the upper bound, give or take a factor of four."""
+
+    name = "lognormal"
+    measures = measured(log_mean=LOGARITHM, log_sd=PLAIN)
+    ridge = Ridge("log_mean", "log_sd", True)
+
+    def priors(self, question: Question) -> Priors:
+        return {
+            "log_mean": state("normal", loc=math.log(top_of(question) / 4), scale=1.5),
+            "log_sd": state("gamma", shape=2.0, rate=2.0),
+        }
+
+    def law(self, *, log_mean: Any, log_sd: Any) -> Distribution:
+        return dist.LogNormal(log_mean, log_sd)
+
+    def start(self, start: Start) -> dict[str, object]:
+        spread = math.log1p(start.variance / start.mean**2)
+        return {"log_mean": math.log(start.mean) - spread / 2, "log_sd": math.sqrt(spread)}
+
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        del question
+        return random.lognormal(truth["log_mean"], truth["log_sd"], n)
 
 
-def _log_normal_start(start: Start) -> dict[str, object]:
-    spread = math.log1p(start.variance / start.mean**2)
-    return {"log_mean": math.log(start.mean) - spread / 2, "log_sd": math.sqrt(spread)}
+@register
+class Gamma(NumberLaw):
+    """The mean is about half the upper bound; from very skewed to nearly normal."""
+
+    name = "gamma"
+    measures = measured(shape=PLAIN, mean=LENGTH)
+
+    def priors(self, question: Question) -> Priors:
+        return {"shape": state("gamma", shape=2.0, rate=0.5), "mean": _about_half(question)}
+
+    def law(self, *, shape: Any, mean: Any) -> Distribution:
+        return dist.Gamma(shape, shape / mean)
+
+    def start(self, start: Start) -> dict[str, object]:
+        return {"shape": _between(start.mean**2 / start.variance), "mean": start.mean}
+
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        del question
+        return random.gamma(truth["shape"], truth["mean"] / truth["shape"], n)
 
 
-def _gamma_start(start: Start) -> dict[str, object]:
-    return {"shape": _between(start.mean**2 / start.variance), "mean": start.mean}
+@register
+class Weibull(NumberLaw):
+    """The scale is about half the upper bound."""
+
+    name = "weibull"
+    measures = measured(shape=PLAIN, scale=LENGTH)
+
+    def priors(self, question: Question) -> Priors:
+        return {"shape": state("gamma", shape=3.0, rate=1.5), "scale": _about_half(question)}
+
+    def law(self, *, shape: Any, scale: Any) -> Distribution:
+        return dist.Weibull(scale, shape)
+
+    def start(self, start: Start) -> dict[str, object]:
+        shape = _between((math.sqrt(start.variance) / start.mean) ** -1.086)
+        return {"shape": shape, "scale": start.mean / math.gamma(1 + 1 / shape)}
+
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        del question
+        return truth["scale"] * random.weibull(truth["shape"], n)
 
 
-def _weibull_start(start: Start) -> dict[str, object]:
-    shape = _between((math.sqrt(start.variance) / start.mean) ** -1.086)
-    return {"shape": shape, "scale": start.mean / math.gamma(1 + 1 / shape)}
+@register
+class Beta(NumberLaw):
+    """Of the place between the bounds: from mass at the bounds to a narrow peak between them."""
+
+    name = "beta"
+    measures = measured(a=PLAIN, b=PLAIN)
+    positive = False
+
+    def priors(self, question: Question) -> Priors:
+        del question
+        return {name: state("gamma", shape=2.0, rate=0.5) for name in ("a", "b")}
+
+    def law(self, *, a: Any, b: Any) -> Distribution:
+        return dist.Beta(a, b)
+
+    def start(self, start: Start) -> dict[str, object]:
+        size = max(start.mean * (1 - start.mean) / start.variance - 1, 0.2)
+        return {"a": _between(start.mean * size), "b": _between((1 - start.mean) * size)}
+
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        low, width = number_units(question)
+        return low + width * random.beta(truth["a"], truth["b"], n)
 
 
-def _beta_start(start: Start) -> dict[str, object]:
-    size = max(start.mean * (1 - start.mean) / start.variance - 1, 0.2)
-    return {"a": _between(start.mean * size), "b": _between((1 - start.mean) * size)}
+@register
+class Poisson(NumberLaw):
+    """The rate is about half the upper bound."""
+
+    name = "poisson"
+    measures = measured(rate=PLAIN)
+    whole = True
+
+    def priors(self, question: Question) -> Priors:
+        return {"rate": _about_half(question)}
+
+    def law(self, *, rate: Any) -> Distribution:
+        return dist.Poisson(rate)
+
+    def start(self, start: Start) -> dict[str, object]:
+        return {"rate": start.mean}
+
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        del question
+        return random.poisson(truth["rate"], n)
+
+
+@register
+class Geometric(NumberLaw):
+    """The failures before the first success, which has probability p."""
+
+    name = "geometric"
+    measures = measured(p=PLAIN)
+    whole = True
+
+    def priors(self, question: Question) -> Priors:
+        del question
+        return {"p": state("beta", a=1.0, b=1.0)}
+
+    def law(self, *, p: Any) -> Distribution:
+        return dist.GeometricProbs(p)
+
+    def start(self, start: Start) -> dict[str, object]:
+        return {"p": 1 / (1 + start.mean)}
+
+    def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
+        """NumPy counts the trial that succeeds too."""
+        del question
+        return random.geometric(truth["p"], n) - 1
+
+
+def _about_half(question: Question) -> Stated:
+    return state("gamma", shape=2.0, rate=4.0 / top_of(question))
 
 
 def _between(value: float) -> float:
     return min(max(value, 0.2), 50.0)
-
-
-LAWS: dict[str, NumberLaw] = {
-    "normal": NumberLaw(
-        number_units,
-        lambda question: dist.Normal(*priors.normal(question)),
-        lambda start: {"mean": start.mean, "sd": math.sqrt(start.variance)},
-        lambda draws, units: {
-            "mean": units.zero + units.unit * draws["mean"],
-            "sd": units.unit * draws["sd"],
-        },
-        positive=False,
-    ),
-    "exponential": NumberLaw(
-        _from_zero,
-        lambda question: dist.Exponential(priors.exponential(question)),
-        lambda start: {"rate": 1.0 / start.mean},
-        lambda draws, units: {"rate": draws["rate"] / units.unit},
-    ),
-    "lognormal": NumberLaw(
-        _from_zero,
-        lambda question: dist.LogNormal(*priors.lognormal(question)),
-        _log_normal_start,
-        lambda draws, units: {
-            "log_mean": draws["log_mean"] + math.log(units.unit),
-            "log_sd": draws["log_sd"],
-        },
-    ),
-    "gamma": NumberLaw(
-        _from_zero,
-        lambda question: dist.Gamma(*priors.gamma(question)),
-        _gamma_start,
-        lambda draws, units: {"shape": draws["shape"], "mean": draws["mean"] * units.unit},
-    ),
-    "weibull": NumberLaw(
-        _from_zero,
-        lambda question: dist.Weibull(*priors.weibull(question)),
-        _weibull_start,
-        lambda draws, units: {"shape": draws["shape"], "scale": draws["scale"] * units.unit},
-    ),
-    "beta": NumberLaw(
-        number_units,
-        lambda question: dist.Beta(*priors.beta(question)),
-        _beta_start,
-        _unchanged,
-        positive=False,
-    ),
-    "poisson": NumberLaw(
-        _as_they_are,
-        lambda question: dist.Poisson(priors.poisson(question)),
-        lambda start: {"rate": start.mean},
-        _unchanged,
-        whole=True,
-    ),
-    "geometric": NumberLaw(
-        _as_they_are,
-        lambda question: dist.GeometricProbs(priors.geometric(question)),
-        lambda start: {"p": 1 / (1 + start.mean)},
-        _unchanged,
-        whole=True,
-    ),
-}

@@ -7,6 +7,7 @@ says the same as a narrow one nearby. Of location and sd that is a wedge with a 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,14 +15,20 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.models.base import AS_THEY_ARE, Coordinates, Unbounded
-from inference.priors import priors_of
+from inference.models.family import priors_of
 from schemas import Question
 
 # Standard errors of the mean answer within which it is at a bound, and the largest that tells, in spans.
 WITHIN, TELLS = 3.0, 0.02
 AT_A_BOUND = "nearly all answers lie at a bound: the reports tell little of how far beyond it the law reaches"
-# Location and sd of the laws that have them, and whether they are of logarithms.
-_SITES = {"normal": ("mean", "sd", False), "lognormal": ("log_mean", "log_sd", True)}
+
+
+class Ridge(NamedTuple):
+    """The sites of a law's location and sd, and whether they are of logarithms."""
+
+    location: str
+    sd: str
+    of_logarithms: bool
 
 
 def bound_met(
@@ -37,17 +44,17 @@ def bound_met(
     return next((end for end in (0, 1) if (mean - end) * (1 - 2 * end) < WITHIN * standard_error), None)
 
 
-def ridge_coordinates(question: Question, bound: float, least: float) -> Coordinates:
+def ridge_coordinates(question: Question, ridge: Ridge | None, bound: float, least: float) -> Coordinates:
     """Coordinates for a question whose answers lie at a bound, in the units of its law.
 
-    least: what can hardly be told from zero, for logarithms of a bound that is not above it.
+    ridge: of a law that has a location and an sd. least: what can hardly be told from zero, for logarithms of
+    a bound that is not above it.
     """
     # A uniform prior has an end of its own, and another unbounded space.
     bounded = any(prior["distribution"] == "uniform" for prior in priors_of(question).values())
-    if bounded or question.model.name not in _SITES:
+    if bounded or ridge is None:
         return AS_THEY_ARE
-    location, sd, of_logarithms = _SITES[question.model.name]
-    return wedge(location, sd, math.log(max(bound, least)) if of_logarithms else bound)
+    return wedge(ridge.location, ridge.sd, math.log(max(bound, least)) if ridge.of_logarithms else bound)
 
 
 def wedge(location: str, sd: str, bound: float) -> Coordinates:

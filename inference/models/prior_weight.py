@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from inference.priors import priors_of
+from inference.models.family import priors_of
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -17,8 +17,8 @@ from schemas import Question
 LIGHT = 0.05
 
 
-def answers_worth(mechanism: Mechanism, n: int) -> float:
-    """As many answers without noise tell a share of 1/k as well as n reports do.
+def noiseless_answers(mechanism: Mechanism, n: int) -> float:
+    """Count the noiseless answers that are as informative about a share of 1/k as n noisy reports.
 
     That is m(1 − m)/Var, m = 1/k, where Var is the variance of the unbiased estimate of a share: s(1 − s) /
     (n (p − q)²), s = q + m (p − q), for reports that support choices (Wang et al. 2017); 1 / (4 n B (p − q)²)
@@ -32,6 +32,12 @@ def answers_worth(mechanism: Mechanism, n: int) -> float:
         support = float(choice.q) + mean * gain
         spread = support * (1 - support)
     return n * gain**2 * mean * (1 - mean) / spread
+
+
+def noiseless_answers_of_total(question: Question, n: int, noise_sd: float) -> float:
+    """Count the noiseless answers that are as informative about a share of 1/k as a noisy total of n."""
+    one = (1 - 1 / len(question.choices)) / len(question.choices)
+    return n * one / (one + noise_sd**2 / max(n, 1))
 
 
 def prior_weight(question: Question, answers: float) -> float:

@@ -1,30 +1,21 @@
-"""Linear and logistic regression from summed, noisy second moments."""
+"""What all regressions share: default priors, the sites drawn from them, and the scale of records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from typing import Any, cast
+import math
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 import numpyro
+import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 
-from inference import priors
-from inference.likelihoods import SummedLinearStatistics, SummedLogisticStatistics
-from inference.models.base import Draws, Model
-from inference.models.clipping import Moments, clipping_notes, possible_clipping
-from inference.models.feature_shapes import beyond_bounds
+from inference.models.base import Draws
+from inference.models.family import Priors, draw, priors_of
+from inference.priors.laws import law, rescaled, state, vector_law
 from inference.units import RecordUnits
-from ldp_client import Mechanism
-from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
-from summaries import QuestionSummary
-
-Matrix = NDArray[np.float64]
 
 
 class Scale(RecordUnits):
@@ -41,57 +32,96 @@ class Scale(RecordUnits):
         return named
 
 
-def linear(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
-    summed = cast(GaussianStatistics, mechanism)
-    found = _model(question, summed, summary, SummedLinearStatistics, {"sd": 0.5})
-    notes = clipping_notes(question, _moments(summed, summary))
-    return (
-        replace(found, notes=notes) if notes else replace(found, remarks=partial(possible_clipping, question))
-    )
+def linear_priors(question: Question) -> Priors:
+    """From the lower to the upper bound of a feature the response rises by at most a few half widths."""
+    units = RecordUnits(question)
+    lines = _table_line(question) if question.ask == "table" else logistic_priors(question)
+    return {**lines, "sd": state("gamma", shape=2.0, rate=4.0 / units.response.unit)}
 
 
-def logistic(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
-    found = _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
-    return replace(found, remarks=partial(beyond_bounds, question))
+def _table_line(question: Question) -> Priors:
+    """With scaled features no longer than r, slopes of sd 1/r explain at most the response's whole range.
 
-
-def _model(
-    question: Question,
-    mechanism: GaussianStatistics,
-    summary: QuestionSummary,
-    likelihood: Callable[..., Any],
-    initial: dict[str, object],
-) -> Model:
+    E[(θᵀx)²] = E‖x‖²/r² ≤ 1, the response within −1 and 1. Features share that length: each is about r/√d
+    where they would be 1 without a norm.
+    """
     d = len(question.features)
-    sites = partial(draw_sites, question, "sd" in initial)
-    initial |= first_values(d)
-    weight, noise_sd = mechanism.scaled_weight, mechanism.noise_sd
-
-    def program(n: int, statistics: Array) -> None:
-        law = likelihood(
-            **sites(),
-            total_count=n,
-            # Without reports the statistics are 0 and so is what they teach, whatever the noise.
-            noise_variance=jnp.maximum(n, 1) * noise_sd**2,
-            constant_weight=weight,
-            response_weight=weight,
-        )
-        numpyro.sample("reports", law, obs=jnp.asarray(statistics))
-
-    data = {"n": summary.n, "statistics": second_moments(mechanism, summary)}
-    return Model(program, data, initial, Scale(question).parameters)
+    longest = min(float(question.norm or 1), math.sqrt(d))
+    return _line(question, longest, longest / math.sqrt(d))
 
 
-def _moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Moments:
-    n, weight = max(summary.n, 1), mechanism.scaled_weight
-    total = second_moments(mechanism, summary) / n
-    scale = np.append(np.ones(len(total) - 2), weight)
-    noise = np.full(len(scale), mechanism.noise_sd / np.sqrt(n))
-    return Moments(
-        total[0, 1:] / (weight * scale), np.diag(total)[1:] / scale**2, noise / scale**2, summary.n
+def logistic_priors(question: Question) -> Priors:
+    return _line(question, longest=1.0, size=1.0)
+
+
+def _line(question: Question, longest: float, size: float) -> Priors:
+    """longest: length of a scaled feature vector. size: of a scaled feature, at most."""
+    units = RecordUnits(question)
+    middle, half = units.response
+    spans = list(zip(units.names, units.zero.tolist(), units.unit.tolist(), strict=True))
+    return {
+        "centre": state("normal", loc=middle, scale=half),
+        "coefficients": {
+            name: state("normal", loc=0.0, scale=half / unit / longest) for name, _, unit in spans
+        },
+        "feature_mean": {
+            name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in spans
+        },
+        "feature_sd": {name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in spans},
+        "feature_correlation": state("lkj", concentration=2.0),
+    }
+
+
+class Regression(NamedTuple):
+    """Intercept (): the response at the middle of the features' bounds. Coefficients (d,)."""
+
+    intercept: Array
+    coefficients: Array
+
+
+def regression(question: Question) -> Regression:
+    """Intercept and coefficients, features and response in [−1, 1]."""
+    return Regression(centre(question), coefficients(question))
+
+
+def centre(question: Question) -> Array:
+    """The response at the middle of the features' bounds."""
+    stated = priors_of(question)["centre"]
+    return numpyro.sample("intercept", law(rescaled(stated, *RecordUnits(question).response)))
+
+
+def coefficients(question: Question) -> Array:
+    """One for each feature, (d,)."""
+    units, priors = RecordUnits(question), priors_of(question)["coefficients"]
+    slopes = [priors[name] for name in units.names]
+    return numpyro.sample(
+        "coefficients", vector_law(slopes, 0 * units.unit, units.response.unit / units.unit)
     )
+
+
+def residual_sd(question: Question) -> Array:
+    """sd of a linear regression's response given the features."""
+    return draw(question, "sd", unit=RecordUnits(question).response.unit)
+
+
+def features(question: Question) -> tuple[Array, Array]:
+    """Mean (d,) and covariance (d, d) of the features."""
+    units, priors = RecordUnits(question), priors_of(question)["feature_mean"]
+    means = [priors[name] for name in units.names]
+    mean = numpyro.sample("feature_mean", vector_law(means, units.zero, units.unit))
+    return mean, feature_covariance(question)
+
+
+def feature_covariance(question: Question) -> Array:
+    """Covariance (d, d) of the features: a scaled correlation matrix."""
+    units, priors = RecordUnits(question), priors_of(question)
+    sds = [priors["feature_sd"][name] for name in units.names]
+    scale = numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit))
+    if len(units.names) == 1:
+        return (scale**2)[:, None]
+    lkj = dist.LKJCholesky(len(units.names), priors["feature_correlation"]["concentration"])
+    factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
+    return factor @ factor.T
 
 
 def first_values(d: int) -> dict[str, object]:
@@ -108,8 +138,8 @@ def first_values(d: int) -> dict[str, object]:
 
 def draw_sites(question: Question, with_sd: bool) -> dict[str, Any]:
     """Draw all parameters from their priors, as arguments of the likelihood."""
-    line = priors.regression(question)
-    mean, covariance = priors.features(question)
+    line = regression(question)
+    mean, covariance = features(question)
     arguments: dict[str, Any] = {
         "intercept": line.intercept,
         "coefficients": line.coefficients,
@@ -117,18 +147,5 @@ def draw_sites(question: Question, with_sd: bool) -> dict[str, Any]:
         "feature_covariance": covariance,
     }
     if with_sd:
-        arguments["sd"] = priors.residual_sd(question)
+        arguments["sd"] = residual_sd(question)
     return arguments
-
-
-def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Matrix:
-    """Noisy Σ vvᵀ in scaled units, shape (d + 2, d + 2); entries that devices do not send are exact."""
-    size = len(mechanism.features) + 2
-    total = np.zeros((size, size))
-    for (i, j), value in zip(mechanism.coordinates, summary.values, strict=True):
-        weight = 1.0 if i == j else np.sqrt(2.0)
-        total[i, j] = total[j, i] = value / (mechanism.grid * weight)
-    known = [0, size - 1] if mechanism.binary else [0]
-    for i in known:
-        total[i, i] = summary.n * mechanism.scaled_weight**2
-    return total

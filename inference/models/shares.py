@@ -12,10 +12,10 @@ import numpyro
 from jax import Array
 from numpy.typing import NDArray
 
-from inference import priors
 from inference.models.base import Draws
+from inference.models.family import priors_of
 from inference.priors.laws import law
-from inference.priors.ordered_simplex import breaking_order
+from inference.priors.ordered_simplex import OrderedDirichlet, breaking_order
 from inference.priors.share_sticks import ShareSticks, coordinates_of, shares_of
 from schemas import Question
 
@@ -34,7 +34,7 @@ class Shares:
     """
 
     def __init__(self, question: Question, estimate: Values, answers: float) -> None:
-        self._question, self._stated = question, priors.priors_of(question)["p"]["concentration"]
+        self._question, self._stated = question, priors_of(question)["p"]["concentration"]
         start = np.maximum(estimate, 0.1 / len(estimate))
         start = np.asarray(start / start.sum())
         self.order = breaking_order(start)
@@ -47,7 +47,8 @@ class Shares:
     def draw(self, order: Array) -> Array:
         """Shares (k,) from the prior, inside a NumPyro program."""
         if not self._in_sticks:
-            return priors.multinomial(self._question, order)
+            concentration = jnp.broadcast_to(jnp.asarray(self._stated, float), (len(self._question.choices),))
+            return numpyro.sample("p", OrderedDirichlet(concentration, order))
         one: Any = numpyro.sample("concentration", law(self._stated)) if self._unknown else self._stated
         concentration = jnp.broadcast_to(jnp.asarray(one, float), (len(self._question.choices),))
         sticks = numpyro.sample(STICKS, ShareSticks(concentration[order[0]]))

@@ -69,11 +69,6 @@ def law(stated: Stated) -> Distribution:
     return _LAWS[stated["distribution"]](**_parameters(stated))
 
 
-def simplex_law(stated: Stated, choices: int) -> dist.Dirichlet:
-    """The Dirichlet distribution of the shares of `choices` choices."""
-    return dist.Dirichlet(jnp.broadcast_to(jnp.asarray(stated["concentration"], float), (choices,)))
-
-
 def vector_law(stated: Sequence[Stated], zero: ArrayLike, unit: ArrayLike) -> Distribution:
     """The law of a vector of independent entries, each stated in own units; zero, unit: (entries,)."""
     entries = [

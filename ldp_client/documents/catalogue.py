@@ -1,7 +1,6 @@
 """Which mechanisms and models a study may name, their parameters, and what each one fits.
 
-A name never changes meaning. To add a mechanism: one entry here, one file in
-ldp_client/mechanisms, one likelihood in inference.
+A name never changes meaning. To add a mechanism: docs/adding-a-mechanism.md; a model: docs/adding-a-model.md.
 """
 
 from ldp_client.documents.fields import Boolean, Constant, Decimal, Integer, OneOf, Record
@@ -39,13 +38,6 @@ def _named(name: str, parameters: "dict[str, Any]") -> "dict[str, Any]":
     fields: dict[str, Any] = {"name": Constant(name)}
     fields.update(parameters)
     return fields
-
-
-def _model(name: str, *asks: str, **priors: "Any") -> Entry:
-    """A model and the parameters whose prior a study may state."""
-    entry = Entry(name, asks)
-    entry.shape = Record(entry.shape.required, {"prior": Record({}, priors)})
-    return entry
 
 
 def _table(name: str, options: "Optional[dict[str, Any]]" = None, **parameters: "Any") -> Entry:
@@ -102,22 +94,41 @@ _FEATURES: "dict[str, Any]" = {
     "feature_correlation": CORRELATION,
 }
 
-MODELS = _by_name(
-    _model("normal", "number", mean=REAL, sd=POSITIVE),
-    _model("exponential", "number", rate=POSITIVE),
-    # Mean and sd of the logarithm.
-    _model("lognormal", "number", log_mean=REAL, log_sd=POSITIVE),
-    _model("gamma", "number", shape=POSITIVE, mean=POSITIVE),
-    _model("weibull", "number", shape=POSITIVE, scale=POSITIVE),
-    # Of the position between the bounds: 0 at the lower, 1 at the upper.
-    _model("beta", "number", a=POSITIVE, b=POSITIVE),
-    _model("poisson", "number", rate=POSITIVE),
-    # The number of failures before the first success, which has probability p.
-    _model("geometric", "number", p=SHARE),
-    _model("bernoulli", "yes_no", p=SHARE),
-    _model("multinomial", "choice", p=SIMPLEX),
-    _model("linear_regression", "record", "table", sd=POSITIVE, **_FEATURES),
-    _model("logistic_regression", "record", **_FEATURES),
-    # Of every feature and of the response.
-    _model("marginals", "record", mean=EACH_REAL, sd=EACH_POSITIVE),
-)
+MODELS: "dict[str, Entry]" = {}
+
+
+def add_model(name: str, *asks: str, **priors: "Any") -> None:
+    """Let studies name a model.
+
+    Args:
+        name: Its name, which never changes meaning.
+        *asks: The kinds of question that it fits.
+        **priors: The parameters whose prior a study may state: what each can be, a shape of `priors.py`.
+
+    Raises:
+        ValueError: There is a model of that name.
+    """
+    if name in MODELS:
+        raise ValueError(f"there is a model {name!r} already")
+    entry = Entry(name, asks)
+    entry.shape = Record(entry.shape.required, {"prior": Record({}, priors)})
+    MODELS[name] = entry
+
+
+add_model("normal", "number", mean=REAL, sd=POSITIVE)
+add_model("exponential", "number", rate=POSITIVE)
+# Mean and sd of the logarithm.
+add_model("lognormal", "number", log_mean=REAL, log_sd=POSITIVE)
+add_model("gamma", "number", shape=POSITIVE, mean=POSITIVE)
+add_model("weibull", "number", shape=POSITIVE, scale=POSITIVE)
+# Of the position between the bounds: 0 at the lower, 1 at the upper.
+add_model("beta", "number", a=POSITIVE, b=POSITIVE)
+add_model("poisson", "number", rate=POSITIVE)
+# The number of failures before the first success, which has probability p.
+add_model("geometric", "number", p=SHARE)
+add_model("bernoulli", "yes_no", p=SHARE)
+add_model("multinomial", "choice", p=SIMPLEX)
+add_model("linear_regression", "record", "table", sd=POSITIVE, **_FEATURES)
+add_model("logistic_regression", "record", **_FEATURES)
+# Of every feature and of the response.
+add_model("marginals", "record", mean=EACH_REAL, sd=EACH_POSITIVE)

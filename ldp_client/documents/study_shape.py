@@ -59,17 +59,30 @@ class _Choices:
         return {"oneOf": [_LABELS.json_schema(), _COUNT.json_schema()]}
 
 
-def _fitting(catalogue: "dict[str, Entry]", ask: str) -> Tagged:
-    shapes = {name: catalogue[name].shape for name in catalogue}
-    fits = [name for name in catalogue if ask in catalogue[name].asks]
-    return Tagged("name", shapes, fits, f"a question that asks {ask!r}")
+class _Fitting:
+    """An entry of a catalogue that fits a kind of question, looked up when read: entries may be added."""
+
+    def __init__(self, catalogue: "dict[str, Entry]", ask: str) -> None:
+        self.catalogue = catalogue
+        self.ask = ask
+
+    def _shape(self) -> Tagged:
+        shapes = {name: self.catalogue[name].shape for name in self.catalogue}
+        fits = [name for name in self.catalogue if self.ask in self.catalogue[name].asks]
+        return Tagged("name", shapes, fits, f"a question that asks {self.ask!r}")
+
+    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+        return self._shape().read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        return self._shape().json_schema()
 
 
 def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
     required = {"id": Identifier(), "ask": Constant(ask)}
     required.update(own)
-    required["mechanism"] = _fitting(MECHANISMS, ask)
-    required["model"] = _fitting(MODELS, ask)
+    required["mechanism"] = _Fitting(MECHANISMS, ask)
+    required["model"] = _Fitting(MODELS, ask)
     optional: "dict[str, Any]" = {"text": Text(1000)}
     optional.update(_OWN_OPTIONAL_FIELDS.get(ask, {}))
     return Record(required, optional)

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from numpyro.infer.util import log_density
 
-from inference.models import MODELS, READS, model_for
-from inference.models.raw import raw_model_for
-from inference.models.regression import second_moments
+from inference.models import MODELS, family_of, model_for
+from inference.models.statistics import second_moments
 from inference.sampling import sample
 from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
@@ -23,7 +22,7 @@ RECORDS = [{"age": 20.0 + i, "years": 1.0 * i, "rate": 1 + i % 5} for i in range
 
 
 def test_a_model_without_a_likelihood_for_the_mechanism_is_refused(monkeypatch):
-    monkeypatch.setitem(READS, "normal", ("laplace",))
+    monkeypatch.setattr(MODELS["normal"], "reads", ("laplace",))
     study = Study(studies.document(studies.NORMAL))
     with pytest.raises(InputError, match="weight: 'normal' has no likelihood for 'gaussian'"):
         model_for(study.questions[0], Summary.empty(study).questions["weight"])
@@ -181,8 +180,12 @@ def test_wide_choices_use_column_sums():
 
 def test_raw_models_recover_what_the_answers_say():
     answers = list(np.random.default_rng(5).normal(30, 4, 2000))
-    drawn = sample(raw_model_for(question_of(studies.AGE), answers), seed=2, kept=300)
-    model = raw_model_for(question_of(studies.AGE), answers)
+    drawn = sample(
+        family_of(question_of(studies.AGE)).condition_on_answers(question_of(studies.AGE), answers),
+        seed=2,
+        kept=300,
+    )
+    model = family_of(question_of(studies.AGE)).condition_on_answers(question_of(studies.AGE), answers)
     found = model.parameters(drawn.sites)
     assert found["mean"].mean() == pytest.approx(np.mean(answers), abs=0.05)
     assert found["sd"].mean() == pytest.approx(np.std(answers), abs=0.05)

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.design.simulated_answers import Truth
 from inference.design.truth import parse_truth, with_truth
 from inference.design.widths import devices_for, rounded_up
+from inference.models.base import Truth
 from ldp_client import mechanism_for
 from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError

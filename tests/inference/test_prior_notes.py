@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from inference import fit
-from inference.design.simulated_answers import Truth
-from inference.design.simulated_reports import simulate
+from inference.design.simulation import simulate
+from inference.models.base import Truth
 from inference.results.prior_notes import contradictions, knowledge, prior_notes
 from ldp_client import mechanism_for
 from schemas import Study

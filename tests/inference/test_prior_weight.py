@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inference.models import model_for
-from inference.models.prior_weight import answers_worth, prior_weight
+from inference.models.prior_weight import noiseless_answers, prior_weight
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS
 from schemas import Study
@@ -67,7 +67,7 @@ def test_the_weight_is_what_the_best_linear_estimate_gives_the_prior(name, epsil
     estimates = (hadamard if name == "hadamard" else supports)(mechanism, shares, random)
     assert estimates.mean() == pytest.approx(1 / 12, abs=0.002)
     kept = np.sum((shares - 1 / 12) * (estimates - 1 / 12)) / np.sum((estimates - 1 / 12) ** 2)
-    assert 1 - prior_weight(question, answers_worth(mechanism, N)) == pytest.approx(kept, abs=0.02)
+    assert 1 - prior_weight(question, noiseless_answers(mechanism, N)) == pytest.approx(kept, abs=0.02)
 
 
 def notes(choices: int, n: int, concentration: str = "1") -> str:

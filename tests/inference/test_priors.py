@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.models import MODELS, model_for
-from inference.priors import priors_of, with_priors
-from inference.priors.defaults import DEFAULTS
+from inference.models import MODELS, model_for, priors_of
+from inference.priors import with_priors
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
@@ -196,7 +195,7 @@ def test_a_holders_slopes_explain_at_most_what_the_response_may_be(norm, feature
 def test_every_model_has_default_priors_for_what_a_study_may_state():
     from ldp_client.documents.catalogue import MODELS as CATALOGUE
 
-    assert set(DEFAULTS) == set(MODELS)
+    assert set(MODELS) == set(CATALOGUE)
     for question in Study(studies.document()).questions:
         shape = CATALOGUE[question.model.name].shape.optional["prior"]
         assert set(priors_of(question)) == set(shape.optional)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from inference import fit, summarize
-from inference.design.simulated_answers import Truth, draw_answers
-from inference.models import model_for
+from inference.models import family_of, model_for
+from inference.models.base import Truth
 from inference.models.regression import Scale
 from inference.models.replicates import records
 from inference.sampling import sample
@@ -96,7 +96,7 @@ def test_replicated_records_are_what_devices_send():
         "feature_correlation": np.linalg.cholesky([[1, 0.5], [0.5, 1]]),
     }
     own = {name: float(value) for name, value in Scale(question).parameters(sites).items()}
-    answers = draw_answers(question, Truth(own, sites), 40_000, random)
+    answers = family_of(question).simulate(question, Truth(own, sites), 40_000, random)
     sent = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
     found = records(mechanism, np.column_stack(record_rows(mechanism, sent)))
     drawn = found.draw(sites, random)

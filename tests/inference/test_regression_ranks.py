@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from inference.design.calibration import prior_truths
-from inference.design.simulated_answers import draw_answers
-from inference.design.simulated_reports import simulate
-from inference.design.simulated_totals import exact_total
-from inference.models import model_for
+from inference.design.simulation import exact_total, simulate
+from inference.models import family_of, model_for
 from inference.models.clipping import possible_clipping
 from inference.sampling import sample_prior
 from inference.sampling.space import as_arrays, space_of
@@ -77,7 +75,7 @@ def test_a_turned_response_turns_the_sums():
     question = question_of()
     mechanism = mechanism_for(question)
     truth, _ = simulated(question)
-    answers = draw_answers(question, truth, 400, np.random.default_rng(4))
+    answers = family_of(question).simulate(question, truth, 400, np.random.default_rng(4))
     low, high = (float(bound) for bound in question.response.bounds)
     turned = {**answers, "rate": low + high - answers["rate"]}
 
@@ -92,7 +90,7 @@ def test_a_turned_response_turns_the_sums():
 def test_the_share_beyond_the_bounds_is_that_of_simulated_responses():
     question = question_of()
     truth, _ = simulated(question)
-    answers = draw_answers(question, truth, 200_000, np.random.default_rng(5))["rate"]
+    answers = family_of(question).simulate(question, truth, 200_000, np.random.default_rng(5))["rate"]
     low, high = (float(bound) for bound in question.response.bounds)
     beyond = 100 * np.mean((answers < low) | (answers > high))
     (note,) = possible_clipping(question, {name: value[None, None] for name, value in truth.sites.items()})

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from inference.design.calibration import calibrate, prior_truths
-from inference.design.simulated_answers import draw_answers
-from inference.design.simulated_reports import simulate
-from inference.design.simulated_totals import among, exact_total, noisy_total
+from inference.design.simulation import exact_total, for_clients, noisy_total, simulate
+from inference.models import family_of
 from ldp_client import mechanism_for
 from ldp_client.cli import main
 from ldp_client.core.calibration import NOISE_BITS
@@ -41,7 +40,9 @@ def test_a_simulated_total_is_what_devices_sum_to(name):
     """To half a grid unit a person, a millionth of one device's noise."""
     question = build_study(name).questions[0]
     mechanism = mechanism_for(question)
-    answers = draw_answers(question, prior_truths(question, 1, 5)[0], PEOPLE, np.random.default_rng(5))
+    answers = family_of(question).simulate(
+        question, prior_truths(question, 1, 5)[0], PEOPLE, np.random.default_rng(5)
+    )
     noise = np.asarray(normal(mechanism.size, zeros))
     words = b"".join(mechanism.noisy_vector(mechanism.quantise(answer), zeros) for answer in of_each(answers))
     devices = (np.frombuffer(words, "<i8").reshape(PEOPLE, -1) - noise).sum(axis=0)
@@ -57,11 +58,11 @@ def test_its_noise_is_that_of_all_devices():
 
 def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
     question = build_study("ever", clients=20, tolerate=5).questions[0]
-    route = among(question, 1000).route
+    route = for_clients(question, 1000).route
     assert (route.clients, route.tolerate, question.route.clients) == (1000, 250, 20)
-    assert among(question, 3).route.tolerate == 0
+    assert for_clients(question, 3).route.tolerate == 0
     with pytest.raises(InputError, match="at least 3 devices"):
-        among(question, 2)
+        for_clients(question, 2)
 
 
 def test_a_plan_has_the_width_of_its_theory(tmp_path):

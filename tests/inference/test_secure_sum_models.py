@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from inference.likelihoods import ClippedExponential, ClippedNormal, clipped
 from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
 from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
-from inference.models import marginals, model_for, summed
+from inference.models import choice, marginals, model_for
 from ldp_client import mechanism_for
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
@@ -236,12 +236,12 @@ def unclipped_moments(law):
 
 
 def test_leaving_the_noise_out_is_noticed(monkeypatch):
-    honest = summed.total_of
+    honest = choice.total_of
 
     def naive(mechanism, summary):
         n, noise_sd, values = honest(mechanism, summary)
         return n, noise_sd / 100, values
 
-    monkeypatch.setattr(summed, "total_of", naive)
+    monkeypatch.setattr(choice, "total_of", naive)
     found = covered("ever", epsilon="0.2")
     assert not all(share_is(times, STUDIES, 0.9) for times in found.values()), found

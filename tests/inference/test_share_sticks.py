@@ -13,8 +13,7 @@ from scipy import stats
 from scipy.special import betaln
 
 from inference.design.calibration import calibrate
-from inference.models import model_for
-from inference.models.raw import raw_model_for
+from inference.models import family_of, model_for
 from inference.priors.share_sticks import ShareSticks, coordinates_of, shares_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
@@ -117,7 +116,9 @@ def test_a_small_concentration_lets_few_choices_be_common():
     answers = [0] * 500 + [1] * 300 + [2] * 200
     share = {}
     for concentration in ("1", "0.002", UNKNOWN):
-        model = raw_model_for(question_of(60, concentration), answers)
+        model = family_of(question_of(60, concentration)).condition_on_answers(
+            question_of(60, concentration), answers
+        )
         found = model.parameters(sample(model, seed=1, kept=500).sites)
         assert all(np.isfinite(draws).all() for draws in found.values())
         assert mixing({"p": found["p[0]"]}).r_hat["p"] < 1.02

@@ -1,4 +1,4 @@
-"""The total of a simulated secure sum: the people's exact statistics, and all devices' noise at once."""
+"""Simulated studies: answers drawn from a truth, and the summary that they leave under the noise."""
 
 from __future__ import annotations
 
@@ -10,24 +10,78 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.design.simulated_vectors import record_vectors
-from inference.units import field_units, fields_of, number_units
+from inference.models import family_of
+from inference.models.base import Truth
+from inference.units import RecordUnits, field_units, fields_of, number_units
 from ldp_client import Mechanism
+from ldp_client.bulk import randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.quantise import UNIT
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.route import FEWEST_NOISY
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
+from summaries import QuestionSummary
+from summaries.reductions import REDUCTIONS
 
 Vector = NDArray[np.float64]
+# Working memory: this many people at once.
+CHUNK = 1 << 17
 
 
-def among(question: Question, n: int) -> Question:
-    """The question in a study for n clients, as large a share of which may drop out as in its own.
+def simulate(
+    question: Question, mechanism: Mechanism, truth: Truth, n: int, random: Generator, clip: bool = True
+) -> QuestionSummary:
+    """The summary of n people's reports, drawn from the mechanism itself with seeded randomness.
+
+    clip: whether records beyond their bounds or norm are clipped, as devices do. The regression models do
+    not know of clipping; without it, their own assumptions hold (only for sums of second moments).
+    A secure sum's total is drawn from its law: it depends on the answers' exact sums alone.
+    """
+    if question.route is not None:
+        return QuestionSummary(n, _summed(question, mechanism, truth, n, random, clip))
+    reduction = REDUCTIONS[mechanism.name]
+    values = np.zeros(reduction.size(mechanism), dtype=np.int64)
+    for start in range(0, n, CHUNK):
+        count = min(CHUNK, n - start)
+        answers = family_of(question).simulate(question, truth, count, random)
+        if clip or mechanism.name != "gaussian_statistics":
+            values += reduction.reduce(
+                mechanism,
+                randomise_many(mechanism, quantise_many(mechanism, answers), NotForRealAnswers(random.bytes)),
+            )
+        else:
+            values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
+    return QuestionSummary(n, values)
+
+
+def _summed(
+    question: Question, mechanism: Mechanism, truth: Truth, n: int, random: Generator, clip: bool
+) -> NDArray[np.int64]:
+    total: NDArray[np.float64] = np.zeros(cast(SummedMechanism, mechanism).size)
+    for start in range(0, n, CHUNK):
+        answers = family_of(question).simulate(question, truth, min(CHUNK, n - start), random)
+        total += exact_total(question, mechanism, answers, clip)
+    return noisy_total(total, n, random)
+
+
+def clipped_share(question: Question, truth: Truth, random: Generator, people: int = 1000) -> float:
+    """The share of records that lie beyond their bounds or their norm, which devices would clip."""
+    if question.norm is None:
+        return 0.0
+    vectors = record_vectors(question, 1.0, family_of(question).simulate(question, truth, people, random))[
+        :, 1:
+    ]
+    beyond = (np.abs(vectors) > 1).any(axis=1)
+    return float(np.mean(beyond | (np.linalg.norm(vectors[:, :-1], axis=1) > float(question.norm))))
+
+
+def for_clients(question: Question, n: int) -> Question:
+    """Copy the question for n clients, keeping the study's dropout fraction.
 
     Without a secure sum a question is the same for any n. Raises InputError for fewer devices than a secure
     sum can have.
@@ -96,3 +150,15 @@ def _products(
     total = vectors.T @ vectors
     exact = [total[i, j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in mechanism.coordinates]
     return np.asarray(exact) * mechanism.grid
+
+
+def record_vectors(question: Question, weight: float, answers: Mapping[str, NDArray[Any]]) -> Vector:
+    """v = (constant, features, response) of each record in scaled units, (n, d + 2)."""
+    units = RecordUnits(question)
+    assert question.response is not None
+    features = (np.column_stack([answers[name] for name in units.names]) - units.zero) / units.unit
+    response = np.asarray(answers[question.response.id])
+    if response.dtype == np.bool_:
+        response = np.where(response, 1.0, -1.0)
+    scaled = (response - units.response.zero) / units.response.unit
+    return np.column_stack([np.full(len(features), weight), features, weight * scaled])

@@ -1,0 +1,119 @@
+"""A law of one number: its parameters and their units, its default priors, and where a fit begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from numpyro.distributions import Distribution
+
+from inference.models import number
+from inference.models.base import Draws, Model, Truth
+from inference.models.family import Answers, Family, Sets, draw
+from inference.models.number import Start
+from inference.models.number_ridge import Ridge
+from inference.units import Units, number_units
+from ldp_client import Mechanism
+from schemas import Question
+from summaries import QuestionSummary
+
+Parameters = dict[str, NDArray[np.float64]]
+
+
+class Measure(NamedTuple):
+    """How a parameter in own units follows from its site in the law's units.
+
+    prior: the zero and the unit of the site in own units, for `priors.laws.rescaled`. own: site and units ->
+    value in own units.
+    """
+
+    prior: Callable[[Units], tuple[float, float]]
+    own: Callable[[Any, Units], Any]
+
+
+PLAIN = Measure(lambda _units: (0.0, 1.0), lambda site, _units: site)
+PLACE = Measure(lambda units: (units.zero, units.unit), lambda site, units: units.zero + units.unit * site)
+LENGTH = Measure(lambda units: (0.0, units.unit), lambda site, units: units.unit * site)
+RATE = Measure(lambda units: (0.0, 1 / units.unit), lambda site, units: site / units.unit)
+LOGARITHM = Measure(
+    lambda units: (math.log(units.unit), 1.0), lambda site, units: site + math.log(units.unit)
+)
+
+
+def measured(**measures: Measure) -> Mapping[str, Measure]:
+    """Name the parameters of a law and how each is measured."""
+    return MappingProxyType(measures)
+
+
+class NumberLaw(Family):
+    """A law of one number, which devices clip to the bounds.
+
+    Attributes:
+        measures: {parameter: how it is measured}, in the order in which they are drawn and reported.
+        whole: Whether it is a law on the whole numbers, which computes in own units.
+        positive: Whether it has nothing below zero; it then computes from 0, in lengths of the bounds'
+            distance. Any other law has the bounds at 0 and 1.
+        ridge: Where it has a location and an sd: answers at a bound leave a narrow wedge of both.
+    """
+
+    measures: Mapping[str, Measure]
+    whole = False
+    positive = True
+    ridge: Ridge | None = None
+    reads = ("laplace", "gaussian")
+
+    def law(self, *args: Any, **sites: Any) -> Distribution:
+        """Give the NumPyro distribution before clipping, from the sites in the law's units."""
+        raise NotImplementedError
+
+    def start(self, start: Start) -> dict[str, object]:
+        """Give a value of each site by moments."""
+        raise NotImplementedError
+
+    def sample(self, question: Question, truth: Mapping[str, float], n: int, random: Generator) -> Any:
+        """Draw n numbers, (n,), from parameters in own units."""
+        raise NotImplementedError
+
+    def units(self, question: Question) -> Units:
+        """Say where the law computes: own = zero + unit × scaled."""
+        if self.whole:
+            return Units(0.0, 1.0)
+        zero, unit = number_units(question)
+        return Units(0.0 if self.positive else zero, unit)
+
+    def draw(self, question: Question) -> Distribution:
+        """Draw the sites from their priors, inside a NumPyro program, and give the law before clipping."""
+        units = self.units(question)
+        return self.law(
+            **{name: draw(question, name, *measure.prior(units)) for name, measure in self.measures.items()}
+        )
+
+    def own(self, draws: Draws, units: Units) -> Parameters:
+        """Turn draws of the sites into parameters in the question's own units."""
+        return {name: measure.own(draws[name], units) for name, measure in self.measures.items()}
+
+    def condition(
+        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
+    ) -> Model:
+        del sets
+        return number.of_reports(self, question, mechanism, summary)
+
+    def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+        return number.of_total(self, question, mechanism, summary)
+
+    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
+        return number.of_answers(self, question, answers)
+
+    def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
+        return self.sample(question, truth.parameters, n, random)
+
+
+def top_of(question: Question) -> float:
+    """What a law from zero is measured by: the upper bound, which may be far above the bounds' distance."""
+    low, width = number_units(question)
+    return low + width if low + width > 0 else width

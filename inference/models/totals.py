@@ -1,0 +1,29 @@
+"""A secure sum's total, its central noise, and where taking it as normal shows."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp_client import Mechanism
+from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
+from summaries import QuestionSummary
+
+SQUARE_WEIGHT = SQUARE_TOP / SQUARE_BOTTOM
+# A person's share of so few is not near enough to normal when the noise is small beside it.
+FEWEST_EXPECTED = 10.0
+
+
+def total_of(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, NDArray[np.float64]]:
+    """n, the total noise's sd and the values, both in units of the statistic."""
+    summed = cast(SummedMechanism, mechanism)
+    return summary.n, summed.noise_sd * np.sqrt(max(summary.n, 1)), summary.values / summed.grid
+
+
+def approximation_notes(n: int, noise_sd: float, values: NDArray[np.float64]) -> tuple[str, ...]:
+    """A warning where some counts are too small to be taken as normal and the noise does not hide that."""
+    if noise_sd**2 >= FEWEST_EXPECTED or values.min() >= FEWEST_EXPECTED or n == 0:
+        return ()
+    return ("some choices have few people and little noise: their intervals are approximate",)
