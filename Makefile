@@ -43,6 +43,7 @@ types: $(VENV)/dev.installed
 
 schemas: $(VENV)/dev.installed
 	$(BIN)/python -m schemas.json_schema
+	$(BIN)/python -m schemas.javascript
 
 # The participant's page loads one script, page.js: participant.js with all that it imports.
 page: $(NPM_PACKAGES)

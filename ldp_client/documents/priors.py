@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 MOST_CHOICES = 10000
 
-_ANY = Decimal()
-_POSITIVE = Decimal(above="0")
+ANY = Decimal()
+POSITIVE_DECIMAL = Decimal(above="0")
 
 
-class _Uniform:
+class Uniform:
     """Two decimals, low below high, both within what the parameter can be."""
 
     def __init__(self, low: "Optional[Rational]" = None, high: "Optional[Rational]" = None) -> None:
         self.low = low
         self.high = high
-        self.shape = Record({"distribution": Constant("uniform"), "low": _ANY, "high": _ANY})
+        self.shape = Record({"distribution": Constant("uniform"), "low": ANY, "high": ANY})
 
     def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
         found = self.shape.read(value, path, error)
@@ -47,17 +47,20 @@ class _Uniform:
 class _Concentration:
     """One positive decimal for all choices, a list with one for each, or the law of one that is not known."""
 
-    each = ListOf(_POSITIVE, 2, MOST_CHOICES, repeats=True)
+    each = ListOf(POSITIVE_DECIMAL, 2, MOST_CHOICES, repeats=True)
 
     def read(self, value: "Any", path: str, error: "Error") -> "Any":
         if isinstance(value, dict):
             return POSITIVE.read(value, path, error)
-        return (self.each if isinstance(value, list) else _POSITIVE).read(value, path, error)
+        return (self.each if isinstance(value, list) else POSITIVE_DECIMAL).read(value, path, error)
 
     def json_schema(self) -> "dict[str, Any]":
-        shapes = [_POSITIVE.json_schema(), self.each.json_schema()]
+        shapes = [POSITIVE_DECIMAL.json_schema(), self.each.json_schema()]
         shapes.extend(POSITIVE.json_schema()["oneOf"])
         return {"oneOf": shapes}
+
+
+CONCENTRATION = _Concentration()
 
 
 def _family(name: str, **parameters: "Any") -> Record:
@@ -66,22 +69,22 @@ def _family(name: str, **parameters: "Any") -> Record:
     return Record(fields)
 
 
-_FAMILIES: "dict[str, Any]" = {
-    "normal": _family("normal", loc=_ANY, scale=_POSITIVE),
-    "student_t": _family("student_t", degrees_of_freedom=_POSITIVE, loc=_ANY, scale=_POSITIVE),
-    "half_normal": _family("half_normal", scale=_POSITIVE),
-    "log_normal": _family("log_normal", loc=_ANY, scale=_POSITIVE),
-    "gamma": _family("gamma", shape=_POSITIVE, rate=_POSITIVE),
-    "inverse_gamma": _family("inverse_gamma", shape=_POSITIVE, scale=_POSITIVE),
-    "beta": _family("beta", a=_POSITIVE, b=_POSITIVE),
-    "dirichlet": _family("dirichlet", concentration=_Concentration()),
-    "lkj": _family("lkj", concentration=_POSITIVE),
-    "uniform": _Uniform(),
+FAMILIES: "dict[str, Any]" = {
+    "normal": _family("normal", loc=ANY, scale=POSITIVE_DECIMAL),
+    "student_t": _family("student_t", degrees_of_freedom=POSITIVE_DECIMAL, loc=ANY, scale=POSITIVE_DECIMAL),
+    "half_normal": _family("half_normal", scale=POSITIVE_DECIMAL),
+    "log_normal": _family("log_normal", loc=ANY, scale=POSITIVE_DECIMAL),
+    "gamma": _family("gamma", shape=POSITIVE_DECIMAL, rate=POSITIVE_DECIMAL),
+    "inverse_gamma": _family("inverse_gamma", shape=POSITIVE_DECIMAL, scale=POSITIVE_DECIMAL),
+    "beta": _family("beta", a=POSITIVE_DECIMAL, b=POSITIVE_DECIMAL),
+    "dirichlet": _family("dirichlet", concentration=CONCENTRATION),
+    "lkj": _family("lkj", concentration=POSITIVE_DECIMAL),
+    "uniform": Uniform(),
 }
 
 
 def _taking(kind: str, *names: str, **special: "Any") -> Tagged:
-    shapes = dict(_FAMILIES)
+    shapes = dict(FAMILIES)
     shapes.update(special)
     return Tagged("distribution", shapes, list(names) + list(special), f"a parameter that is {kind}")
 
@@ -90,9 +93,9 @@ _ZERO, _ONE = Rational(0), Rational(1)
 _HALF_LINE = ("half_normal", "log_normal", "gamma", "inverse_gamma")
 
 # What a parameter can be decides which distributions fit it.
-REAL = _taking("any number", "normal", "student_t", uniform=_Uniform())
-POSITIVE = _taking("positive", *_HALF_LINE, uniform=_Uniform(_ZERO))
-SHARE = _taking("a share between 0 and 1", "beta", uniform=_Uniform(_ZERO, _ONE))
+REAL = _taking("any number", "normal", "student_t", uniform=Uniform())
+POSITIVE = _taking("positive", *_HALF_LINE, uniform=Uniform(_ZERO))
+SHARE = _taking("a share between 0 and 1", "beta", uniform=Uniform(_ZERO, _ONE))
 SIMPLEX = _taking("a list of shares", "dirichlet")
 CORRELATION = _taking("a correlation matrix", "lkj")
 

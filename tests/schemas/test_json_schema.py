@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas import Report, json_schema
+from schemas import Report, javascript, json_schema
 from tests import studies
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
@@ -70,3 +70,9 @@ def test_bad_documents_do_not_fit_except_where_json_schema_cannot_say(path):
     validator = Draft202012Validator(json_schema.schema("study.schema.json"))
     fits = validator.is_valid(json.loads(path.read_text())["document"])
     assert fits == (path.stem in BEYOND_JSON_SCHEMA)
+
+
+@pytest.mark.parametrize("name", javascript.FILES)
+def test_the_ports_files_are_those_of_the_catalogue(name):
+    """`make schemas` writes them."""
+    assert (Path(javascript.FOLDER) / name).read_text(encoding="utf-8") == javascript.FILES[name]()

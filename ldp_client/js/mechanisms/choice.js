@@ -1,6 +1,7 @@
 /** What all choice mechanisms share: labels, odds that must favour the truth, and short codes. */
 
 import { fail } from "../errors.js";
+import * as models from "../models.js";
 import { check, isObject, listOf, record, text, whole } from "../shapes.js";
 
 const LABELS = listOf(text(200), 2, 10000);
@@ -11,8 +12,8 @@ function choices(value, path) {
   return isObject(value) ? { length: COUNT(value, path).count } : LABELS(value, path);
 }
 
-export const choice = { ask: "choice", fields: { choices }, models: ["multinomial"] };
-export const yesNo = { ask: "yes_no", fields: {}, models: ["bernoulli"] };
+export const choice = { ask: "choice", fields: { choices }, models: models.choice };
+export const yesNo = { ask: "yes_no", fields: {}, models: models.yes_no };
 
 /** answer → the index of the choice; a yes/no also takes true and false. */
 export function choiceIndex({ id, ask, choices }) {

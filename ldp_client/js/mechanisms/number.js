@@ -1,12 +1,13 @@
 /** What mechanisms for one bounded number share. */
 
+import { number as models } from "../models.js";
 import { gridIndex, packSigned } from "../quantise.js";
 import { bounds, check } from "../shapes.js";
 
 export const number = {
   ask: "number",
   fields: { bounds },
-  models: ["normal", "exponential", "lognormal", "gamma", "weibull", "beta", "poisson", "geometric"],
+  models,
 };
 
 /** The mechanism that adds noise to the number's place on a grid 0..levels; `stated`: what decides that. */

@@ -1,6 +1,7 @@
 /** What mechanisms for a record share: what a study says of it, and reading an answer into integers. */
 
 import { fail } from "../errors.js";
+import { record as models } from "../models.js";
 import { signedUnits } from "../quantise.js";
 import {
   bounds, check, checkNames, decimal, identifier, listOf, oneOf, record as object,
@@ -19,7 +20,7 @@ export const record = {
     norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
     response: (value, path) => (value?.ask === undefined ? NUMBER_FIELD : YES_NO_FIELD)(value, path),
   },
-  models: [LINEAR, LOGISTIC],
+  models,
 };
 
 export function checkRecord({ features, response: { id, bounds }, model, path }) {

@@ -1,0 +1,41 @@
+/** The priors that a study may state. `make schemas` writes this file from ldp_client/documents. */
+
+import { any, concentration, ofFeatures, positive, taking } from "./prior_kinds.js";
+
+const FAMILIES = {
+  normal: { loc: any, scale: positive },
+  student_t: { degrees_of_freedom: positive, loc: any, scale: positive },
+  half_normal: { scale: positive },
+  log_normal: { loc: any, scale: positive },
+  gamma: { shape: positive, rate: positive },
+  inverse_gamma: { shape: positive, scale: positive },
+  beta: { a: positive, b: positive },
+  dirichlet: { concentration: concentration(() => POSITIVE) },
+  lkj: { concentration: positive },
+  uniform: { low: any, high: any },
+};
+const OF_EACH_REAL = "normal student_t";
+const OF_EACH_POSITIVE = "gamma half_normal inverse_gamma log_normal";
+const REAL = taking(FAMILIES, OF_EACH_REAL + " uniform");
+const POSITIVE = taking(FAMILIES, OF_EACH_POSITIVE + " uniform", [0n, 1n]);
+const SHARE = taking(FAMILIES, "beta uniform", [0n, 1n], [1n, 1n]);
+const SIMPLEX = taking(FAMILIES, "dirichlet");
+const CORRELATION = taking(FAMILIES, "lkj");
+const EACH_REAL = ofFeatures(taking(FAMILIES, OF_EACH_REAL));
+const EACH_POSITIVE = ofFeatures(taking(FAMILIES, OF_EACH_POSITIVE));
+const SHARED = { centre: REAL, coefficients: EACH_REAL, feature_mean: EACH_REAL, feature_sd: EACH_POSITIVE, feature_correlation: CORRELATION };
+
+export const PRIORS = {
+  normal: { mean: REAL, sd: POSITIVE },
+  exponential: { rate: POSITIVE },
+  lognormal: { log_mean: REAL, log_sd: POSITIVE },
+  gamma: { shape: POSITIVE, mean: POSITIVE },
+  weibull: { shape: POSITIVE, scale: POSITIVE },
+  beta: { a: POSITIVE, b: POSITIVE },
+  poisson: { rate: POSITIVE },
+  geometric: { p: SHARE },
+  bernoulli: { p: SHARE },
+  multinomial: { p: SIMPLEX },
+  linear_regression: { sd: POSITIVE, ...SHARED },
+  logistic_regression: SHARED,
+};

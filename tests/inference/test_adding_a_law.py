@@ -1,0 +1,94 @@
+"""A law of a number from outside: one line and one file, through study, device, fit, simulation and page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference import fit, summarize
+from inference.design.calibration import prior_truths
+from inference.design.plan import questions_to_plan
+from inference.design.simulation import simulate
+from inference.design.truth import with_truth
+from inference.models import MODELS, family_of, model_for, register
+from inference.results.page import render_page
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.documents.catalogue import MODELS as CATALOGUE
+from ldp_client.documents.catalogue import add_model
+from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.priors import POSITIVE
+from schemas import Study
+from tests import studies
+from tests.inference.cut_normal import CutNormal
+
+TRUTH = {"loc": 4.0, "scale": 2.0}
+PEOPLE = 3000
+
+
+@pytest.fixture(scope="module")
+def study():
+    add_model("cut_normal", "number", loc=POSITIVE, scale=POSITIVE)
+    register(CutNormal)
+    prior = {"scale": {"distribution": "half_normal", "scale": "4"}}
+    question = {
+        **studies.NUMBER,
+        "mechanism": {"name": "laplace", "epsilon": "4"},
+        "model": {"name": "cut_normal", "prior": prior},
+    }
+    yield Study(studies.document(question))
+    del CATALOGUE["cut_normal"], MODELS["cut_normal"]
+
+
+@pytest.fixture(scope="module")
+def question(study):
+    return study.questions[0]
+
+
+def test_a_study_may_name_it_and_state_its_priors_alone(question):
+    assert question.model.prior["scale"]["distribution"] == "half_normal"
+    wrong = {**studies.NUMBER, "model": {"name": "cut_normal", "prior": {"sd": {}}}}
+    with pytest.raises(StudyError, match=r"prior\.sd"):
+        Study(studies.document(wrong))
+
+
+@pytest.mark.usefixtures("study")
+def test_a_name_is_given_once():
+    with pytest.raises(ValueError, match="cut_normal"):
+        add_model("cut_normal", "number")
+    with pytest.raises(ValueError, match="cut_normal"):
+        register(CutNormal)
+
+
+def test_from_answers_to_the_report_page(study, question):
+    answers = stats.truncnorm(-2, np.inf, 4, 2).rvs(PEOPLE, random_state=1)
+    mechanisms = {question.id: mechanism_for(question)}
+    reports = [perturb_answers(study, mechanisms, {question.id: float(answer)}) for answer in answers]
+    posteriors = fit(study, summarize(study, reports), seed=1, draws=300)
+    found = posteriors[question.id]
+    assert found.diagnostics.ok, found.verdict.reasons
+    for name, value in TRUTH.items():
+        assert abs(found.draws[name].mean() - value) < 5 * found.draws[name].std() < 2.5, name
+    page = render_page(study, posteriors)
+    assert "cut_normal" in page
+    assert "scale ~ half_normal(scale 4)" in page
+
+
+def test_studies_of_it_are_simulated_for_plans_and_calibration(study, question):
+    """What `plan` and `calibrate` do before they draw."""
+    (planned,) = questions_to_plan(study, question.id, [500], ["2"], seed=0)
+    truth = with_truth(planned, prior_truths(planned, 1, seed=0)[0], TRUTH)
+    assert truth.parameters == TRUTH
+    with pytest.raises(InputError, match="above 0"):
+        with_truth(planned, truth, {"scale": -1.0})
+    summary = simulate(planned, mechanism_for(planned), truth, 500, np.random.default_rng(1))
+    start = model_for(planned, summary)
+    found = start.parameters({name: np.asarray(value) for name, value in start.initial.items()})
+    assert found["loc"] == pytest.approx(4.0, rel=0.3)
+
+
+def test_its_raw_answers_have_a_posterior_too(question):
+    family, truth = family_of(question), prior_truths(question, 1, seed=0)[0]
+    answers = family.simulate(question, truth, 100, np.random.default_rng(1))
+    assert set(family.condition_on_answers(question, answers).initial) == set(TRUTH)

@@ -1,0 +1,84 @@
+"""docs/adding-a-model.md: its edits, made to a copy of the repository, give a model that is fitted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+BLOCK = re.compile(r"```python\n# ([^\n]*)\n(.*?)```", re.DOTALL)
+EDIT = re.compile(r'(\S+), below "(.*)"')
+COPIED = ("schemas", "ldp_client", "summaries", "inference")
+LEFT_OUT = shutil.ignore_patterns("__pycache__")
+FITTED = """
+import numpy as np
+from inference.design.calibration import prior_truths
+from inference.design.simulation import simulate
+from inference.design.truth import with_truth
+from inference.models import model_for
+from ldp_client import mechanism_for
+from schemas import Study
+
+question = {
+    "id": "flood", "ask": "number", "bounds": ["0", "10"],
+    "mechanism": {"name": "laplace", "epsilon": "8"},
+    "model": {"name": "gumbel", "prior": {"loc": {"distribution": "normal", "loc": "4", "scale": "1"}}},
+}
+head = {"format": "ldpkit.study/1", "id": "survey", "version": 1, "title": "A survey"}
+question = Study({**head, "questions": [question]}).questions[0]
+truth = prior_truths(question, 1, seed=2)[0]
+truth = with_truth(question, truth, {"loc": 4.0, "scale": 1.0})
+summary = simulate(question, mechanism_for(question), truth, 5000, np.random.default_rng(1))
+model = model_for(question, summary)
+found = model.parameters({name: np.asarray(value) for name, value in model.initial.items()})
+print(*(round(float(value), 1) for value in found.values()))
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the repository with the page's line and file."""
+    root = tmp_path_factory.mktemp("copy")
+    for name in COPIED:
+        shutil.copytree(REPOSITORY / name, root / name, ignore=LEFT_OUT)
+    blocks = BLOCK.findall((REPOSITORY / "docs" / "adding-a-model.md").read_text(encoding="utf-8"))
+    assert len(blocks) == 2
+    for title, text in blocks:
+        edit = EDIT.fullmatch(title)
+        if edit:
+            file, anchor = root / edit[1], edit[2] + "\n"
+            before = file.read_text(encoding="utf-8")
+            assert before.count(anchor) == 1
+            file.write_text(before.replace(anchor, anchor + text), encoding="utf-8")
+        else:
+            (root / title).write_text(text, encoding="utf-8")
+    return root
+
+
+def python(root, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_its_simulation_starts_a_fit_near_the_truth(copy):
+    loc, scale = map(float, python(copy, "-c", FITTED).split())
+    assert loc == pytest.approx(4.0, abs=0.3)
+    assert scale == pytest.approx(1.0, abs=0.3)
+
+
+def test_make_schemas_writes_the_rest(copy):
+    for module in ("schemas.json_schema", "schemas.javascript"):
+        python(copy, "-m", module)
+    port = copy / "ldp_client" / "js"
+    assert "gumbel: { loc: REAL, scale: POSITIVE }," in (port / "prior_shapes.js").read_text()
+    assert '"gumbel"' in (port / "models.js").read_text()
+    assert '"gumbel"' in (copy / "schemas" / "study.schema.json").read_text()
