@@ -10,6 +10,7 @@ from inference.models.statistics import second_moments
 from inference.sampling import sample
 from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MODELS as CATALOGUE
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.base import unpack_signed
@@ -81,7 +82,7 @@ def test_second_moments_are_those_of_the_records(template):
         if template is studies.LOGISTIC:
             y = 1.0 if answer.pop("rate") > 3 else -1.0
             answer["affair"] = y > 0
-        total += unpack_signed(mechanism.randomise(mechanism.quantise(answer), lambda size: bytes(size)))
+        total += unpack_signed(mechanism.randomise(mechanism.quantise(answer), NotForRealAnswers(bytes)))
         x = [(record["age"] - 29.75) / 12.25, (record["years"] - 11.5) / 11.5]
         v = np.array([mechanism.scaled_weight, *x, mechanism.scaled_weight * y])
         expected += np.outer(v, v)
