@@ -2,8 +2,8 @@
 
 Of statistics the sums of their coordinates are kept. Of a perturbed record with a numeric response the report
 z = (features, response) is jointly normal given the parameters: Σ z and Σ zzᵀ are sufficient (METHODS 5).
-With a yes/no response nothing of fixed size is: the response's probability is another function of the features
-in each report, so the reports themselves are kept. Of a secure sum the values are the total; no single
+With a yes/no response nothing of fixed size is: its probability is another function of the features in each
+report, so the reports themselves are kept. Of a secure sum the values are the total; no single
 report is ever seen. A holder's report is a statistic of its own table: a posterior needs them one by one.
 """
 
