@@ -45,7 +45,12 @@ EXIT_TERMINATED = 143
 
 def main(arguments: "Optional[list[str]]" = None) -> int:
     """Run one command; returns the exit code. Errors of ldpkit are one line on standard error."""
-    parsed = build_parser().parse_args(arguments)
+    parser = build_parser()
+    parsed, beyond = parser.parse_known_args(arguments)
+    if beyond:
+        # An answer with a space is not repeated.
+        options = [word.split("=")[0] for word in beyond if word.startswith("--")]
+        parser.error(f"not understood: {', '.join(options) or 'a word'}; put what has spaces in quotes")
     # So that a terminated command cleans up after itself.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
@@ -135,11 +140,11 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json"""
-    from ldp_client.words.studies import describe, warnings_of
+    from ldp_client.words.studies import describe, notes_of, warnings_of
 
     study = load_study(arguments.study)
     print("\n".join(describe(study)))
-    for line in warnings_of(study):
+    for line in [*warnings_of(study), *notes_of(study)]:
         _tell(line)
     return 0
 

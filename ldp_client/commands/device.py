@@ -88,6 +88,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     if study.unit != "holder":
         # Before anybody is asked, and anything written.
         quantise_answers(study, terms_of(study).mechanisms, answers)
+        _warn_of_clipping(study, answers)
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
@@ -117,6 +118,16 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     return {**table_answers(study, arguments.table)}
 
 
+def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
+    """Say which answers lie beyond bounds or norm, often for their unit, before anybody consents."""
+    from ldp_client.clipping import is_clipped
+
+    for question in study.questions:
+        if is_clipped(question, answers[question.id]):
+            line = f"warning: {question.id} is beyond the study's bounds or norm: is its unit right?"
+            print(f"{line} The nearest answer that it takes would be sent", file=sys.stderr)
+
+
 def run_withdraw(arguments: argparse.Namespace) -> int:
     """ldpkit withdraw STUDY_URL"""
     from ldp_client.device.device import Device
@@ -132,11 +143,13 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
 
 def _ask_for_consent(study: "Study", collector: str) -> None:
     """Say what would happen and wait for a yes. Raises InputError for anything else."""
-    from ldp_client.words.studies import describe, warnings_of
+    from ldp_client.words.studies import describe, notes_of, warnings_of
 
     if not sys.stdin.isatty():
         raise InputError("nobody is there to consent: say --yes")
-    print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings_of(study)]))
+    print(
+        "\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings_of(study), *notes_of(study)])
+    )
     if input("Send these answers, with this noise? [y/N] ").strip().lower() not in ("y", "yes"):
         raise InputError("no consent: nothing was answered")
 

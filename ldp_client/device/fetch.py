@@ -6,7 +6,7 @@ from ldp_client.device.exchange import MOST_CHARACTERS, exchange
 from ldp_client.device.terms import read_new
 from ldp_client.device.upload import identity_of
 from ldp_client.documents.errors import InputError, TransferError
-from ldp_client.documents.fields import printable
+from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
@@ -17,7 +17,8 @@ STUDIES_PATH = "/v1/studies/"
 def split_study_url(url: str) -> "tuple[str, str]":
     """(the collector's base URL, the study's id) of http(s)://host/v1/studies/ID. Raises InputError."""
     base, path, study_id = url.partition(STUDIES_PATH)
-    if not base.lower().startswith(("http://", "https://")) or not path or not study_id:
+    is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
+    if not base.lower().startswith(("http://", "https://")) or not path or not is_id:
         raise InputError(f"{url} is not of the form http://host{STUDIES_PATH}ID")
     return base, study_id
 
@@ -48,7 +49,7 @@ def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str]":
     Raises as fetch_study does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}/signed"
-    body, identity = _get(url, MAX_SIGNED_BYTES)
+    body, identity = _get(url, MAX_SIGNED_BYTES, ", and was it published with a signature")
     signed = read_new(SignedStudy.from_json, body)
     _same(url, study_id, signed.study)
     return signed, identity
@@ -60,12 +61,12 @@ def _same(url: str, study_id: str, study: Study) -> Study:
     return study
 
 
-def _get(url: str, most: int) -> "tuple[bytes, str]":
+def _get(url: str, most: int, signed: str = "") -> "tuple[bytes, str]":
     try:
         answer = exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
     except (TransferError, ValueError) as error:
         raise TransferError(f"cannot reach {url}: {printable(error, MOST_CHARACTERS)}") from None
     if answer.status != 200:
-        hint = ": is the study's id right?" if answer.status == 404 else ""
+        hint = f": is the study's id right{signed}?" if answer.status == 404 else ""
         raise TransferError(f"{url} answered with HTTP status {answer.status}{hint}")
     return answer.body, identity_of(answer)

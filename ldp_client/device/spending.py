@@ -102,7 +102,9 @@ def write_spends(
         key = (study.id, publisher.name, question)
         words, epsilon, delta = connection.execute(query, key).fetchone() or ("", "0", "0")
         if question in fresh and question in answered:
-            paid = terms.total(fresh if terms.asks_one else [question])
+            # Each version may draw another memoized one, and a study states their sum.
+            drawn_once = [name for name in fresh if name not in terms.memoized]
+            paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
             epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
         asked = " ".join(sorted({*words.split(), words_of(study, question)}))
         row = (*key, study.version, asked, epsilon, delta)

@@ -44,7 +44,8 @@ def read_answers(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
         raise InputError(f"{path} is not UTF-8 text") from None
 
 
-def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":  # noqa: ARG001
+def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
+    known = [question.id for question in study.questions]
     with open(path, encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -55,6 +56,10 @@ def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
                 raise InputError(f"{os.path.basename(path)}, line {number}: {error.problem}") from None
             if not isinstance(answers, dict):
                 raise InputError(f"{os.path.basename(path)}, line {number}: must be an object")
+            if set(answers) - set(known):
+                # Not even the name is repeated: it may be an answer that was mistyped.
+                where = f"{os.path.basename(path)}, line {number}"
+                raise InputError(f"{where}: must name no question but {', '.join(known)}")
             yield number, answers
 
 

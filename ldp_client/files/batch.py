@@ -54,13 +54,15 @@ def perturb_file(
         perturb_table(study, mechanisms, answers_path, reports_path, note)
         return 1
     count, clipped = 0, ClippedCount()
-    with replacing(reports_path) as file:
+    with replacing(reports_path, is_new=True) as file:
         people = _quantised_people(study, mechanisms, answers_path, clipped)
         while chunk := list(islice(people, CHUNK)):
             for report in perturb_people(study, mechanisms, chunk):
                 file.write(report.to_json() + "\n")
             count += len(chunk)
             progress(count)
+        if not count:
+            raise InputError(f"{os.path.basename(answers_path)}: there are no answers in it")
     if clipped.line():
         note(clipped.line())
     return count

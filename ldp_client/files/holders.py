@@ -38,7 +38,7 @@ def perturb_table(
     except AnswerError as error:
         name = os.path.basename(table_path)
         raise InputError(f"{name}: {error.field}: {error.problem}") from None
-    with replacing(report_path) as file:
+    with replacing(report_path, is_new=True) as file:
         file.write(report.to_json() + "\n")
     if clipped.line():
         note(clipped.line())

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def replacing(path: str) -> "Iterator[TextIO]":
-    """A text file that takes its final name only when everything was written.
+def replacing(path: str, is_new: bool = False) -> "Iterator[TextIO]":
+    """A text file that takes its final name only when everything was written; if is_new, none that is taken.
 
     Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
     """
@@ -29,6 +29,9 @@ def replacing(path: str) -> "Iterator[TextIO]":
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
+        if is_new:
+            # Of two processes that write it at once, one gets the name.
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         os.replace(temporary, path)
         temporary = None
     except OSError as error:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 # Above it a report nearly is the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8
+# A sum may be larger than what exp takes; it is 100 % sure long before.
+CERTAIN = 100.0
+# Above it, somebody among thousands may have no privacy at all.
+LARGE_DELTA = 1e-4
 # So many labels are shown to a person.
 MOST_CHOICES = 50
 
@@ -113,13 +117,30 @@ def _bounds(asked: "Question | Field", words: Words) -> str:
 
 
 def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each question whose noise hides hardly anything, with how sure somebody can be."""
+    """A line for each question whose noise hides hardly anything, or for all of them together."""
     lines = []
     for name, mechanism in mechanisms_of(study).items():
-        epsilon = float(mechanism.privacy.epsilon)
-        if epsilon > HARDLY_PRIVATE:
-            facts = {"name": name, "epsilon": rounded_up(epsilon, 4), "likely": _factors(epsilon)[1]}
-            lines.append(words.say("study.warning", most=HARDLY_PRIVATE, **facts))
+        lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
+    whole = words.say("study.all_questions")
+    return lines or _warnings(whole, float(study.epsilon), float(study.delta), words)
+
+
+def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line for each question whose later rounds never see a changed answer."""
+    return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
+
+
+def _warnings(name: str, epsilon: float, delta: float, words: Words) -> "list[str]":
+    lines = []
+    if epsilon > HARDLY_PRIVATE:
+        facts = {
+            "name": name,
+            "epsilon": rounded_up(epsilon, 4),
+            "likely": _factors(min(epsilon, CERTAIN))[1],
+        }
+        lines.append(words.say("study.warning", most=HARDLY_PRIVATE, **facts))
+    if delta > LARGE_DELTA:
+        lines.append(words.say("study.warning_delta", name=name, delta=rounded_up(delta, 4)))
     return lines
 
 

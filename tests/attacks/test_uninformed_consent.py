@@ -42,6 +42,47 @@ def test_an_epsilon_that_hides_nothing_is_warned_of(tmp_path, capsys, epsilon, s
     assert (said in told and "hardly any privacy" in told) if said else told == ""
 
 
+@pytest.mark.parametrize(
+    ("questions", "said"),
+    [
+        (
+            [{**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "1", "delta": "0.99"}}],
+            "hours: delta 0.99",
+        ),
+        (
+            [{**studies.with_epsilon(studies.NUMBER, "8"), "id": f"q{place}"} for place in range(100)],
+            "all questions together: epsilon 800",
+        ),
+    ],
+)
+def test_a_delta_or_a_sum_that_hides_nothing_is_warned_of(tmp_path, capsys, questions, said):
+    (tmp_path / "study.json").write_text(json.dumps(studies.document(*questions)))
+    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert f"warning: {said} is hardly any privacy" in capsys.readouterr().err
+
+
+def test_that_a_changed_answer_is_never_seen_is_said(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.MEMOIZED)))
+    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert (
+        "note: habit: later rounds repeat the first answer: a changed one is never seen"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(("hours", "said"), [("480", True), ("12", False)])
+def test_an_answer_beyond_the_bounds_is_said_before_consent(tmp_path, monkeypatch, capsys, hours, said):
+    study = Study(studies.document(studies.NUMBER))
+    told = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: told.append(capsys.readouterr().err) or "n")
+    with Server(study.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        assert main(["answer", url, "--set", f"hours={hours}", "--folder", str(tmp_path)]) == 2
+    assert ("warning: hours is beyond the study's bounds" in told[0]) == said
+    assert hours not in told[0]
+
+
 def test_a_document_for_one_person_is_not_a_published_one(tmp_path):
     published = Study(studies.document(studies.YES_NO))
     personal = Study(studies.document(studies.YES_NO, title="A survey "))

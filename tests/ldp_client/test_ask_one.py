@@ -70,6 +70,20 @@ def test_no_device_spends_more_on_memoized_questions_than_the_study_states(tmp_p
     assert 64 - device.epsilon_left == Fraction(study.epsilon.numerator, study.epsilon.denominator)
 
 
+def test_a_device_can_afford_what_a_study_states_whichever_memoized_question_is_drawn_first(tmp_path):
+    noise = {**studies.MEMOIZED["mechanism"], "instantaneous_epsilon": "0.5"}
+    cheap, dear = (
+        {**studies.MEMOIZED, "id": name, "mechanism": {**noise, "epsilon": epsilon}}
+        for name, epsilon in (("habit", "1"), ("other", "3"))
+    )
+    for place in range(8):
+        device = Device(tmp_path / str(place), "4", require_consent=False)
+        for version in range(1, 9):
+            study = Study(studies.document(cheap, dear, ask_one=True, version=version))
+            device.answer(study, {"habit": "yes", "other": "no"})
+        assert device.epsilon_left >= 0
+
+
 def test_a_reports_size_does_not_tell_the_question():
     """Also where a gateway or a microcontroller sends what this gives, and in a batch."""
     texts = [report_of(ANSWERS).to_json() for _ in range(60)]

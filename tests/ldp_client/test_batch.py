@@ -113,3 +113,30 @@ def test_a_study_whose_noise_protects_a_sum_has_no_single_reports(tmp_path):
         batch.perturb_file(study, write_answers(tmp_path, [{"ever": True}]), str(tmp_path / "reports.ndjson"))
     (tmp_path / "study.json").write_text(study.to_json())
     assert main(["audit", str(tmp_path / "study.json")]) == EXIT_BAD_INPUT
+
+
+@pytest.mark.parametrize(("name", "text"), [("empty.ndjson", "\n"), ("header.csv", "ever\n")])
+def test_a_file_without_answers_is_said(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    study = Study(studies.document(studies.YES_NO))
+    with pytest.raises(InputError, match=f"{name}: there are no answers"):
+        batch.perturb_file(study, str(tmp_path / name), str(tmp_path / "reports.ndjson"))
+    assert not (tmp_path / "reports.ndjson").exists()
+
+
+def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
+    out = tmp_path / "reports.ndjson"
+    study = Study(studies.document(studies.YES_NO))
+    with pytest.raises(InputError, match="File exists"):
+        batch.perturb_file(
+            study, write_answers(tmp_path, [{"ever": True}]), str(out), lambda _: out.write_text("first")
+        )
+    assert out.read_text() == "first"
+    assert not list(tmp_path.glob(".ldpkit-*"))
+
+
+def test_a_field_that_is_no_question_is_not_repeated(tmp_path):
+    path = write_answers(tmp_path, [{"ever": True, "red apple": True}])
+    with pytest.raises(InputError, match="must name no question but ever") as refused:
+        batch.perturb_file(Study(studies.document(studies.YES_NO)), path, str(tmp_path / "reports.ndjson"))
+    assert "apple" not in str(refused.value)

@@ -252,3 +252,29 @@ def test_with_a_key_only_what_it_signed_is_answered(tmp_path):
         server.content = sign_study(study, private.encode()).to_json().encode()
         assert cli.main(answer) == 0
         assert len(server.asked("PUT")) == 1
+
+
+def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(
+            ["answer", "http://127.0.0.1:1/v1/studies/s", "--set", "fruit=red", "apple", "--colour=green"]
+        )
+    told = capsys.readouterr().err
+    assert "not understood: --colour; put what has spaces in quotes" in told
+    assert "apple" not in told
+    assert "green" not in told
+
+
+@pytest.mark.parametrize("end", ["sleep?version=1", "sleep/", "a/b", ""])
+def test_an_address_with_more_than_a_studys_id_is_no_studys_address(capsys, end):
+    assert cli.main(["answer", f"http://127.0.0.1:1/v1/studies/{end}", "--yes"]) == 2
+    assert "is not of the form" in capsys.readouterr().err
+
+
+def test_a_study_without_signatures_is_asked_for_by_name(tmp_path, capsys):
+    with Server() as server:
+        server.statuses = [404]
+        _, public = new_key()
+        arguments = ["answer", f"{server.url}/v1/studies/s", "--folder", str(tmp_path), "--key", public]
+        assert cli.main(arguments) == 2
+    assert "and was it published with a signature?" in capsys.readouterr().err

@@ -7,7 +7,8 @@ import pytest
 
 from collector.remote.download import fetch_reports
 from ldp_client import Device
-from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
+from ldp_client.device import upload
+from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, TransferError
 from ldp_client.files.signing import new_key
 from schemas import Report
 from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
@@ -77,6 +78,20 @@ def test_gateway(server, tmp_path):
     assert [names["answer_for"](member, build_study(), ANSWERS) for member in ("a", "b")] == [1, 1]
     assert len(stored(server) - before) == 2
     assert Device(tmp_path / "a", max_epsilon="4").epsilon_left == 1
+
+
+def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
+    def down(*_):
+        raise TransferError("down")
+
+    names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
+    exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
+    with monkeypatch.context() as patched:
+        patched.setattr(upload, "exchange", down)
+        assert names["answer_for"]("c", build_study(), ANSWERS) == 0
+    (waiting,) = Device(tmp_path / "c", max_epsilon="4").ledger.queued()
+    assert names["answer_for"]("c", build_study(), ANSWERS) == 1
+    assert waiting.report_id in stored(server)
 
 
 def test_browser(server, browser):
