@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,6 +20,7 @@ def partial_pooling():
     return module
 
 
+@pytest.mark.slow
 def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise():
     example = partial_pooling()
     means = np.array([0.42, 0.55, 0.48, 0.61, 0.50, 0.45])
@@ -32,6 +34,7 @@ def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise():
     assert drawn.std(0)[5] < 0.9 * alone[5]
 
 
+@pytest.mark.slow
 def test_the_page_on_models_runs(tmp_path):
     (code,) = re.findall(
         r"^```python\n(.*?)^```", (ROOT / "docs" / "models.md").read_text(), flags=re.M | re.S
