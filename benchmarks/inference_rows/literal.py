@@ -25,7 +25,7 @@ from inference.results.diagnostics import mixing
 from inference.sampling import KEPT, sample
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.number import Laplace
 from schemas import Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS

@@ -17,7 +17,7 @@ from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.number import Laplace
 from schemas import Question, Study
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS

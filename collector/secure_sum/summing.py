@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms.summed import WORD_BYTES
-from ldp_client.secure_sum.expansion import NONCE, SEED_BYTES, expand
 from ldp_client.secure_sum.sealing import OVERHEAD_BYTES, context, suite
+from ldp_client.secure_sum.splitting import NONCE, SEED_BYTES, expand
 from schemas import Study
 
 Words = NDArray[np.uint64]

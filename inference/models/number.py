@@ -27,8 +27,7 @@ from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.units import Units, number_units
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError
-from ldp_client.mechanisms.gaussian import Gaussian
-from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
 from summaries import QuestionSummary

@@ -1,13 +1,14 @@
-"""Device-side noise for a file of answers, where someone already holds them (a gateway, a simulation)."""
+"""Device-side noise for a file of answers that someone already holds (a gateway does), or of a table."""
 
 import os
 from itertools import islice
 
-from ldp_client.answering import quantise_answers, refuse_route, report_of
-from ldp_client.clipping import ClippedCount
+from ldp_client.answering import perturb_answers, quantise_answers, refuse_route, report_of
+from ldp_client.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
+from ldp_client.files.tables import table_answers
 from ldp_client.files.writing import replacing
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
     from ldp_client.core.randomness import Source
     from ldp_client.documents.report import Report
-    from ldp_client.documents.study import Study
+    from ldp_client.documents.study import Question, Study
     from ldp_client.mechanisms import Mechanism
 
     Mechanisms = dict[str, Mechanism]
     Quantised = list[tuple[str, Any]]
+
 
 # People at once: bounds the memory, and how often progress is told.
 CHUNK = 4096
@@ -49,8 +51,6 @@ def perturb_file(
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
     if study.unit == "holder":
-        from ldp_client.files.holders import perturb_table
-
         perturb_table(study, mechanisms, answers_path, reports_path, note)
         return 1
     count, clipped = 0, ClippedCount()
@@ -95,3 +95,57 @@ def perturb_people(
             raise
         return one_by_one
     return reports_of(study, mechanisms, people, random)
+
+
+def perturb_table(
+    study: "Study",
+    mechanisms: "dict[str, Mechanism]",
+    table_path: str,
+    report_path: str,
+    note: "Callable[[str], None]",
+) -> None:
+    """Write the report of a table, one line of NDJSON. Nothing is written when a value is wrong.
+
+    note is told in one line how many rows were clipped.
+
+    Raises InputError with the row and the column.
+    """
+    clipped = ClippedCount()
+    tables = table_answers(study, table_path)
+    answers = {name: CountedTable(study.question(name), tables[name], clipped) for name in tables}
+    try:
+        report = perturb_answers(study, mechanisms, answers)
+    except AnswerError as error:
+        name = os.path.basename(table_path)
+        raise InputError(f"{name}: {error.field}: {error.problem}") from None
+    with replacing(report_path, is_new=True) as file:
+        file.write(report.to_json() + "\n")
+    if clipped.line():
+        note(clipped.line())
+
+
+class CountedTable:
+    """A table whose rows are counted, where they are clipped, while its parts are read."""
+
+    def __init__(self, question: "Question", table: "Any", count: ClippedCount) -> None:
+        self.question = question
+        self.table = table
+        self.count = count
+
+    def chunks(self) -> "Iterator[Any]":
+        """The table's parts, each counted once it was taken."""
+        before = 0
+        for part in self.table.chunks():
+            yield part
+            before += len(next(iter(part.values())))
+            self.count.note(self.question.id, _clipped_rows(self.question, part))
+        self.count.total = before
+
+
+def _clipped_rows(question: "Question", columns: "dict[str, Any]") -> int:
+    try:
+        from ldp_client.bulk.quantising import count_clipped
+    except ModuleNotFoundError:
+        records = [dict(zip(columns, values)) for values in zip(*columns.values())]
+        return sum([is_clipped(question, record) for record in records])
+    return count_clipped(question, columns)

@@ -1,22 +1,21 @@
 """The mechanisms, by the names that studies use.
 
-To add one: a file here, an entry in MECHANISMS and one in ldp_client/documents/catalogue.py.
+To add one: a class here, an entry in MECHANISMS, one in ldp_client/documents/catalogue.py and its sentence in
+ldp_client/words/en.json.
 """
 
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.laplace import Laplace
 from ldp_client.mechanisms.memoized import memoized
+from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.olh import Olh
-from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
-from ldp_client.mechanisms.sue import Sue
 from ldp_client.mechanisms.summed import SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import summed_gaussian
+from ldp_client.mechanisms.unary import Oue, Sue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

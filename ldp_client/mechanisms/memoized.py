@@ -12,8 +12,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
-from ldp_client.mechanisms.sue import Sue
-from ldp_client.mechanisms.unary import biased_bits
+from ldp_client.mechanisms.unary import Sue, biased_bits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,13 +1,20 @@
-"""What mechanisms for one bounded number share: its grid, and one signed integer as payload."""
+"""One bounded number on a grid, with Laplace noise (Dwork et al. 2006) or Gaussian noise.
 
-from ldp_client.core.calibration import NOISE_BITS
+Laplace noise gives pure ε; Gaussian noise (ε, δ), calibrated analytically (Balle & Wang 2018, METHODS 1.5).
+"""
+
+from ldp_client.core.calibration import NOISE_BITS, gaussian_radius, laplace_levels
 from ldp_client.core.quantise import grid_index
-from ldp_client.mechanisms.base import Mechanism
+from ldp_client.core.strips import NOISE_REACH, laplace, normal
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.rational import Rational
+from ldp_client.mechanisms.base import Mechanism, Privacy, pack_signed, unpack_signed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Question
 
 
@@ -30,3 +37,50 @@ class NumberMechanism(Mechanism):
     def quantise(self, answer: "Any") -> int:
         """The nearest grid point; beyond the bounds the nearest bound. Raises AnswerError."""
         return grid_index(answer, self._limits, self.levels, self.field)
+
+
+class Laplace(NumberMechanism):
+    """i in 0..levels, released as i + round(scale × Laplace(1)); true epsilon = levels / scale."""
+
+    name = "laplace"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.levels = laplace_levels(question.mechanism.epsilon)
+        if self.levels < 1:
+            raise StudyError(f"{self.where}.epsilon", f"is below 2**-{NOISE_BITS}, the least possible")
+        self.privacy = Privacy(Rational(self.levels, self.scale), Rational(0))
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """Every 32-bit integer is possible, whatever the answer."""
+        return pack_signed([quantised + laplace(1, random)[0]])
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError unless it has four bytes and is not the one integer that is never sent."""
+        super().check(payload)
+        if payload == b"\x80\x00\x00\x00":
+            raise self.impossible("is out of range")
+
+
+class Gaussian(NumberMechanism):
+    """i in 0..levels, released as i + round(scale × N(0, 1)), truncated at 16 sd."""
+
+    name = "gaussian"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        stated = question.mechanism
+        self.levels = gaussian_radius(stated.epsilon, stated.delta, 1)
+        if self.levels < 1:
+            raise StudyError(self.where, "epsilon or delta is too small for a number")
+        self.privacy = Privacy(stated.epsilon, stated.delta)
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """One normal."""
+        return pack_signed([quantised + normal(1, random)[0]])
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError where the number is beyond bounds and noise together."""
+        super().check(payload)
+        if not -NOISE_REACH <= unpack_signed(payload)[0] <= self.levels + NOISE_REACH:
+            raise self.impossible("is out of range")

@@ -1,16 +1,18 @@
-"""What mechanisms that send one bit for each choice share."""
+"""One noisy bit for each choice: optimized (Wang et al. 2017) or symmetric unary encoding (basic RAPPOR)."""
 
 import struct
 
-from ldp_client.core.calibration import CHOICE_BITS
+from ldp_client.core.calibration import CHOICE_BITS, unary_threshold
 from ldp_client.core.randomness import read
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Question
+
 
 # Beyond this a report would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
 MOST_CHOICES = 1 << 16
@@ -75,3 +77,50 @@ def bits_below(threshold: int, parts: "tuple[bytes, ...]") -> int:
             below &= read(fresh, "little")
     # What was read holds the complements of the fractions' digits, so `below` says fraction < threshold.
     return below
+
+
+class Oue(UnaryMechanism):
+    """Bit j is 1 with probability ½ at the true choice and threshold / 2**bits at each other."""
+
+    name = "oue"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.threshold = unary_threshold(question.mechanism.epsilon)
+        whole = 1 << self.bits
+        self._state_odds(whole - self.threshold, self.threshold)
+        self.p = Rational(1, 2)
+        self.q = Rational(self.threshold, whole)
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """The noisy bits, with a fair coin in the true place. The time does not depend on the answer."""
+        parts = read_parts(self.bits + 1, self.payload_size, random)
+        noisy = bytearray(self.pack(bits_below(self.threshold, parts)))
+        # Within one byte: the time of a long integer's arithmetic would tell where its highest bit is.
+        place, own = quantised >> 3, 1 << (quantised & 7)
+        noisy[place] = (noisy[place] & ~own) | (parts[-1][place] & own)
+        return bytes(noisy)
+
+
+class Sue(UnaryMechanism):
+    """The true choice's bit is 1, the others' are 0; each is flipped with probability threshold / 2**bits.
+
+    Two answers differ in two bits, so e^ε = ((2**bits − threshold) / threshold)².
+    """
+
+    name = "sue"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.threshold = unary_threshold(question.mechanism.epsilon * Rational(1, 2))
+        whole = 1 << self.bits
+        kept = whole - self.threshold
+        self._state_odds(kept * kept, self.threshold * self.threshold)
+        self.p = Rational(kept, whole)
+        self.q = Rational(self.threshold, whole)
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """The true choice's bits xor the flips. The time does not depend on the answer."""
+        flips = bytearray(self.pack(biased_bits(self.threshold, self.payload_size, random)))
+        flips[quantised >> 3] ^= 1 << (quantised & 7)
+        return bytes(flips)

@@ -16,7 +16,7 @@ from ldp_client.mechanisms import hadamard, olh
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
-from ldp_client.mechanisms.sue import Sue
+from ldp_client.mechanisms.unary import Sue
 from schemas import Rational, Study
 from tests import studies
 from tests.ldp_client.exact_laws import READS, faults, fraction, law_of, worst_ratio

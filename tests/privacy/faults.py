@@ -15,15 +15,14 @@ from ldp_client.core.calibration import gaussian_radius, log_ratio, truth_thresh
 from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy, pack_signed
-from ldp_client.mechanisms.gaussian import Gaussian
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.laplace import Laplace
 from ldp_client.mechanisms.memoized import MemoizedResponse, MemoizedSue
+from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.olh import Olh
-from ldp_client.mechanisms.oue import Oue
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.unary import Oue
 
 
 class QuietLaplace(Laplace):

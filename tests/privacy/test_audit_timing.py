@@ -10,7 +10,7 @@ from ldp_client.audit.timing import slower, time_checks
 from ldp_client.audit.views import Pair
 from ldp_client.core.randomness import random_bits
 from ldp_client.mechanisms.base import pack_signed
-from ldp_client.mechanisms.laplace import Laplace
+from ldp_client.mechanisms.number import Laplace
 from schemas import Study
 from tests import studies
 

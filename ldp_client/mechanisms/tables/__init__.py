@@ -4,9 +4,8 @@ CPython only: not part of the device core. Reading a large table uses NumPy wher
 """
 
 from ldp_client.mechanisms.tables.base import TableMechanism
-from ldp_client.mechanisms.tables.ddplr import TableStatisticsDdplr
+from ldp_client.mechanisms.tables.gaussian import TableStatistics, TableStatisticsDdplr
 from ldp_client.mechanisms.tables.laplace import TableStatisticsLaplace
-from ldp_client.mechanisms.tables.statistics import TableStatistics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

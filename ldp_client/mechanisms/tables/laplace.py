@@ -12,10 +12,9 @@ from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.strips import laplace
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy
-from ldp_client.mechanisms.tables.ball_distance import Ball
 from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism, part
 from ldp_client.mechanisms.tables.powers import power_distance
-from ldp_client.mechanisms.tables.sensitivities import box_distance
+from ldp_client.mechanisms.tables.sensitivities import Ball, box_distance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
