@@ -22,7 +22,7 @@ from collector.problems import (
 from collector.storage import queries
 from collector.storage.models import StudyRow
 from ldp_client.core.public_keys import PublicKey
-from ldp_client.device.signatures import verify_study
+from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import FORMAT, Signature, SignedStudy
 from schemas import Study

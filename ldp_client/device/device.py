@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
 from ldp_client.device.known_studies import (
+    Publisher,
     forget_consent,
     note_consent,
     note_publisher,
@@ -26,9 +27,7 @@ from ldp_client.device.outbox import (
     refuse_full,
     withdraw_reports,
 )
-from ldp_client.device.policy import Policy
-from ldp_client.device.publishers import Publisher
-from ldp_client.device.signatures import verify_study
+from ldp_client.device.policy import Policy, verify_study
 from ldp_client.device.spending import refuse_others, refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import InputError
@@ -222,7 +221,7 @@ class Device:
         """What leaves the device, as it will leave, and the questions that it answers."""
         due = due_within(self.send_window)
         if terms.study.route is not None:
-            from ldp_client.device.queueing_shares import queued_shares
+            from ldp_client.device.shares import queued_shares
 
             return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)
         report = perturb_answers(terms.study, mechanisms, answers)

@@ -13,7 +13,7 @@ from ldp_client.documents.errors import LedgerError
 
 LAYOUT = 4
 
-# publisher: whose study of that id, as publishers.py has it; "" where it is not known: anybody's.
+# publisher: whose study of that id, as known_studies.py has it; "" where it is not known: anybody's.
 # secret: hexadecimal, "" of a report that was made before there were secrets. version, document, closes:
 # of the study that was answered, its digest and its last day.
 _REPORTS = """

@@ -8,7 +8,7 @@ and kept in the ledger, and `instantaneous(permanent, random) -> payload`, drawn
 import hashlib
 import sqlite3
 
-from ldp_client.device.publishers import OF_PUBLISHER
+from ldp_client.device.known_studies import OF_PUBLISHER
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldp_client.device.publishers import Publisher
+    from ldp_client.device.known_studies import Publisher
     from ldp_client.device.terms import Terms
     from ldp_client.documents.study import Study
 

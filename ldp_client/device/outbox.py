@@ -10,13 +10,13 @@ import os
 import sqlite3
 import time
 
+from ldp_client.device.known_studies import OF_PUBLISHER
 from ldp_client.device.ledger_layout import digest_of
-from ldp_client.device.publishers import OF_PUBLISHER
 from ldp_client.documents.errors import LedgerError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.device.publishers import Publisher
+    from ldp_client.device.known_studies import Publisher
     from ldp_client.documents.report import Report
     from ldp_client.documents.study import Study
 

@@ -1,31 +1,37 @@
-"""Sending what is due, and asking for what is to be deleted."""
+"""Sending what is due, and asking for what is to be deleted, at most so many requests a minute.
 
+Their moments are kept in the ledger's file, for a minute, whichever process of the device makes them. They
+decide no answer, so that the seal leaves them out; a ledger that was made without them gets their table at
+its first request.
+"""
+
+import sqlite3
 import time
 
-from ldp_client.device import outbox, pacing
+from ldp_client.device import outbox
 from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
-from ldp_client.device.refusals import ask_publisher, judged
-from ldp_client.device.sending_shares import delete_shares, put_shares
-from ldp_client.device.upload import Outcome, delete_report, put_report, with_retries
+from ldp_client.device.shares import delete_shares, put_shares
+from ldp_client.device.upload import Outcome, ask_publisher, delete_report, judged, put_report, with_retries
 from ldp_client.documents.errors import LdpkitError, LedgerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from typing import Callable
 
     from ldp_client.device.outbox import Queued
     from ldp_client.device.policy import Policy
-
 
 STILL_WAITS = ("waiting", "kept", "paced")
 # No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
 LONGEST_FLUSH_SECONDS = 300.0
 TOO_LONG = "this flush took too long: the rest is for the next one"
 NO_SECRET = "it was made before reports had secrets: only the collector's operator can delete it now"
-PACED = f"{pacing.MOST_REQUESTS} attempts to send or delete a report a minute are the most"
+MOST_REQUESTS = 15
+PERIOD_SECONDS = 60.0
+_TABLE = "CREATE TABLE IF NOT EXISTS attempts (moment REAL NOT NULL)"
+PACED = f"{MOST_REQUESTS} attempts to send or delete a report a minute are the most"
 
 
 class Flushed:
@@ -157,7 +163,7 @@ class Sender:
             if time.monotonic() > self._until:
                 return Outcome("kept", TOO_LONG)
             with self._ledger.writing() as connection:
-                if not pacing.allows(connection, time.time()):
+                if not allows(connection, time.time()):
                     return Outcome("paced", PACED)
                 if not begin(connection):
                     return Outcome("withdrawn")
@@ -203,3 +209,16 @@ class Sender:
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
+
+
+def allows(connection: sqlite3.Connection, now: float) -> bool:
+    """Whether one more request may be made now (seconds since 1970); if so it is counted.
+
+    A moment that is a minute in the future was noted before the clock was moved: it is forgotten.
+    """
+    connection.execute(_TABLE)
+    connection.execute("DELETE FROM attempts WHERE ABS(? - moment) >= ?", (now, PERIOD_SECONDS))
+    if connection.execute("SELECT COUNT(*) FROM attempts").fetchone()[0] >= MOST_REQUESTS:
+        return False
+    connection.execute("INSERT INTO attempts VALUES (?)", (now,))
+    return True

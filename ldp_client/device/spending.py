@@ -3,14 +3,14 @@
 import sqlite3
 from fractions import Fraction
 
+from ldp_client.device.known_studies import OF_PUBLISHER
 from ldp_client.device.memory import has_permanent, words_of
-from ldp_client.device.publishers import OF_PUBLISHER
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ldp_client.device.known_studies import Publisher
     from ldp_client.device.policy import Limits
-    from ldp_client.device.publishers import Publisher
     from ldp_client.device.terms import Terms
 
 ZERO = Fraction(0)

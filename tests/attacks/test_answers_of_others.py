@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from ldp_client.device import refusals
+from ldp_client.device import upload
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import IDENTITY, Server, consenting, problem
@@ -198,7 +198,7 @@ def test_a_closed_study_is_over_thirty_days_after_its_last_day_by_both_clocks(
         def today(cls):
             return last + timedelta(shift)
 
-    monkeypatch.setattr(refusals, "date", Today)
+    monkeypatch.setattr(upload, "date", Today)
     if collectors_shift is not None:
         from datetime import datetime, timezone
 

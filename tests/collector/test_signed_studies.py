@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ldp_client.device.signatures import load_public_key, verify_study
+from ldp_client.device.policy import load_public_key, verify_study
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import ED25519, MOST_SIGNATURES, RSA, Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study

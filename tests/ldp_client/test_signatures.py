@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from ldp_client import cli
 from ldp_client.core.public_keys import RSA_EXPONENT, PublicKey, encoded, is_signed_by_rsa
-from ldp_client.device.signatures import load_public_key, verify_study
+from ldp_client.device.policy import load_public_key, verify_study
 from ldp_client.documents.errors import InputError, RefusedError, StudyError
 from ldp_client.documents.signed import ED25519, RSA, Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study

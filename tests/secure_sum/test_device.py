@@ -118,7 +118,7 @@ def test_a_share_that_left_is_deleted_though_another_node_refused_its_own(networ
         # Who it is, and that it has published the study, it says itself.
         if environment["REQUEST_METHOD"] == "GET":
             return None
-        identity = dict(network.nodes[1].app.extensions["ldpkit"].headers)["LDPKit-Collector"]
+        identity = network.nodes[1].app.extensions["ldpkit"].identity.hex()
         headers = {"LDPKit-Collector": identity, "Content-Type": "application/problem+json"}
         return Response(invalid, 422, headers)
 

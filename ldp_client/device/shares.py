@@ -1,18 +1,35 @@
-"""Sending the shares of a report to their nodes, and asking the nodes to delete them."""
+"""The shares of a secure sum: how the outbox keeps them, and their way to the nodes and back."""
 
 import json
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 
+from ldp_client.device.outbox import Queued
 from ldp_client.device.upload import Outcome, delete_report, put_share
-from ldp_client.secure_sum.messages import node_invitation, share_path
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.secure_sum.messages import node_invitation, share_messages, share_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-    from ldp_client.device.outbox import Queued
+    from ldp_client.device.terms import Terms
+    from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
     Judge = Callable[[str, Outcome], Outcome]
+
+
+def queued_shares(
+    terms: "Terms", answers: "dict[str, Any]", trusted: "TrustedNodes", invitation: str, due: int
+) -> Queued:
+    """The sealed shares of one device's answers; `collector` names their nodes.
+
+    Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are kept nowhere.
+    """
+    report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
+    body = canonical_json([b2a_base64(message.body).decode().strip() for message in messages])
+    nodes = " ".join([message.node for message in messages])
+    return Queued.of(terms.study, report, nodes, body, due, invitation)
 
 
 def put_shares(queued: "Queued", judge: "Judge") -> Outcome:
