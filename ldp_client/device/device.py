@@ -96,9 +96,18 @@ class Device:
         self.ledger = Ledger(os.fspath(folder))
 
     def fetch(self, study_id: str) -> "Study":
-        """The study as the collector has it now, accepted by this device's policy.
+        """Fetch the study as the collector has it now, and accept it by this device's policy.
 
-        Raises TransferError, StudyError, and RefusedError as `accept` does.
+        Args:
+            study_id: the study's id.
+
+        Returns:
+            The study, which `consent` and `answer` take.
+
+        Raises:
+            TransferError: the collector cannot be reached, or does not have it.
+            StudyError: what came is no study.
+            RefusedError: as `accept` does.
         """
         from ldp_client.device.fetch import fetch_document, fetch_signed
 
@@ -113,8 +122,15 @@ class Device:
     def accept(self, study: "Study | SignedStudy") -> "Study":
         """Check a study that came from elsewhere, and remember its version and who signed it.
 
-        Raises RefusedError for a version below one seen before and, where keys are pinned, for a bad or
-        missing signature.
+        Args:
+            study: the study; with its signatures where keys are pinned.
+
+        Returns:
+            The study without signatures.
+
+        Raises:
+            RefusedError: its publisher had a higher version or another document of this one; its digest is
+                not a published one; or, where keys are pinned, a signature is wrong or missing.
         """
         plain, key_id = (study.study, "") if isinstance(study, SignedStudy) else (study, "")
         if isinstance(study, SignedStudy) and self.policy.keys:
