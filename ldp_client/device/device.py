@@ -261,10 +261,18 @@ class Device:
         """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.
 
         The study is that of this device's collector, or of who signs with the pinned keys; another
-        publisher's of the same id stays as it is. Raises RefusedError where only such a one was answered.
-        Returns how many reports the collector is asked to delete, at every flush until it says that
-        they are gone. The budget is not refunded, and no question is answered again.
-        Raises InputError for a study that this device does not know.
+        publisher's of the same id stays as it is. The budget is not refunded, and no question is answered
+        again.
+
+        Args:
+            study_id: the study's id.
+
+        Returns:
+            How many reports the collector is asked to delete, at every flush until they are gone.
+
+        Raises:
+            InputError: the device does not know the study.
+            RefusedError: only another publisher's study of that id was answered.
         """
         with self.ledger.writing() as connection:
             publisher = self._publishers_here(connection, study_id)
