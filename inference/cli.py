@@ -70,15 +70,13 @@ def run_fit(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from inference.fitting import fit
     from inference.results.folder import save_report, whole_folder
-    from summaries.reading import ReportFiles, load_evidence
+    from summaries.reading import load_evidence
 
     with whole_folder(Path(arguments.out)) as folder:
         evidence = load_evidence(study, arguments.reports)
         posteriors = fit(
             study, evidence, arguments.seed, tell, method=arguments.method, draws=arguments.draws
         )
-        if isinstance(evidence, ReportFiles):
-            posteriors = {name: found.noted(evidence.notes()) for name, found in posteriors.items()}
         save_report(study, posteriors, folder)
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")

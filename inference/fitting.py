@@ -29,8 +29,8 @@ from ldp_client import Mechanism, mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Report, Study
-from summaries import QuestionSummary, Summary, check_study, only_reports, summarize
-from summaries.reading import ReportFiles
+from summaries import QuestionSummary, Summary, check_study
+from summaries.reducing import CheckedReports, good_reports, reduce_reports
 
 Progress = Callable[[str], None]
 
@@ -47,12 +47,13 @@ def fit(
 ) -> dict[str, Posterior]:
     """The posterior of every question: {question id: Posterior}.
 
-    reports: reports, or a Summary of them. seed: the same seed, machine and versions give the same
-    draws. progress: told what is being fitted. method: "nuts", or "laplace" for a fast Gaussian
-    approximation that says when it is poor; for data holders' tables also a name of inference.published,
-    "marginal" being what "nuts" does for them. priors: {question id: {parameter: distribution}}, in the shape
-    of a study, in place of those that the study states. draws: that each of four chains keeps, a multiple of
-    100 from 100 to 20,000; NUTS goes on, up to four times as many, while they do not mix.
+    reports: reports, each of which counts once, or a Summary of them. seed: the same seed, machine and
+    versions give the same draws. progress: told what is being fitted. method: "nuts", or "laplace" for a fast
+    Gaussian approximation that says when it is poor; for data holders' tables also a name of
+    inference.published, "marginal" being what "nuts" does for them. priors: {question id: {parameter:
+    distribution}}, in the shape of a study, in place of those that the study states. draws: that each of four
+    chains keeps, a multiple of 100 from 100 to 20,000; NUTS goes on, up to four times as many, while they do
+    not mix.
 
     Every question's model is built before the first is fitted.
 
@@ -68,9 +69,11 @@ def fit(
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few = SmallSamples(study)
-    checked = isinstance(reports, ReportFiles) and reports.checks(study)
-    watched = reports if isinstance(reports, Summary) else few.watch(only_reports(reports))
-    summary = watched if isinstance(watched, Summary) else summarize(study, watched, checked)
+    summary = (
+        reports
+        if isinstance(reports, Summary)
+        else reduce_reports(study, few.watch(good_reports(study, reports)))
+    )
     check_evidence(study, summary)
     models = {
         question.id: model_for(question, summary.questions[question.id], few.rows(question.id))
@@ -87,6 +90,8 @@ def fit(
             continue
         found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws)
         posteriors[question.id] = _held_against_noise(found, mechanisms[question.id], part)
+    if isinstance(reports, CheckedReports):
+        return {name: found.noted(reports.notes()) for name, found in posteriors.items()}
     return posteriors
 
 

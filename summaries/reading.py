@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -12,29 +13,44 @@ from typing import Any
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.documents.export_end import is_end_line
+from ldp_client.documents.export_end import end_line, is_end_line
+from ldp_client.documents.fields import printable
+from ldp_client.words.text import counted
 from schemas import Report, Study
 from summaries import Summary, check_report, check_study, summarize
+from summaries.reducing import CheckedReports, Seen
 
 SHOWN = 3
+NO_TEXT = {
+    BOM_UTF16_LE: "UTF-16 text: save it as UTF-8",
+    BOM_UTF16_BE: "UTF-16 text: save it as UTF-8",
+    b"\x1f\x8b": "compressed with gzip: decompress it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it first",
+    b"PK\x03\x04": "a ZIP archive: unpack it first",
+    b"PAR1": "a Parquet file: give it a name that ends in .parquet",
+}
 
 
 def summarize_files(study: Study, paths: Iterable[str]) -> Summary:
     """One summary of all reports in the files, each report id counted once.
 
     Raises InputError that counts and shows the reports that are impossible under the study, or
-    that share an id but not their content; nothing is dropped in silence.
+    that share an id but not their content, and where there is none; nothing is dropped in silence.
     """
     check_study(study)
     if isinstance(paths, str | PathLike):
         raise InputError("paths must be a list of paths, not one path")
-    return summarize(study, ReportFiles(study, [checked_path(path) for path in paths]), checked=True)
+    names = [checked_path(path) for path in paths]
+    summary = summarize(study, ReportFiles(study, names))
+    if not any(part.n for part in summary.questions.values()):
+        raise InputError(f"there are no reports in {', '.join(names)}")
+    return summary
 
 
 def load_summary(study: Study, path: str) -> Summary:
     """A summary from a summary file, or from a file of reports. Raises InputError, SummaryError."""
     found = load_evidence(study, path)
-    return found if isinstance(found, Summary) else summarize(study, found, checked=True)
+    return found if isinstance(found, Summary) else summarize(study, found)
 
 
 def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFiles:
@@ -44,8 +60,8 @@ def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFi
     """
     path = checked_path(path)
     check_study(study)
-    if not path.endswith(".parquet") and '"ldpkit.summary/' in _read_head(path):
-        return Summary.from_json(Path(path).read_bytes(), study)
+    if not _is_parquet(path) and '"ldpkit.summary/' in _read_head(path):
+        return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
     return ReportFiles(study, [path])
 
 
@@ -56,6 +72,10 @@ def checked_path(path: object) -> str:
     return str(path)
 
 
+def _is_parquet(path: str) -> bool:
+    return path.lower().endswith(".parquet")
+
+
 def _read_head(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -64,7 +84,7 @@ def _read_head(path: str) -> str:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-class ReportFiles:
+class ReportFiles(CheckedReports):
     """All good reports on one document in files, once each.
 
     Raises InputError at the end if any was bad, or if there were reports but none on this document. Then
@@ -73,11 +93,8 @@ class ReportFiles:
 
     def __init__(self, study: Study, paths: Iterable[str]) -> None:
         self.left_out: Counter[tuple[int, str]] = Counter()
+        self.digest = study.digest
         self._study, self._paths = study, paths
-
-    def checks(self, study: Study) -> bool:
-        """Whether each report that comes out has passed `check_report` for this study."""
-        return study.digest == self._study.digest
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the result must know of the reports that were left out."""
@@ -94,9 +111,9 @@ class ReportFiles:
 
     def __iter__(self) -> Iterator[Report]:
         mechanisms = mechanisms_of(self._study)
-        seen: dict[bytes, int] = {}
+        seen = Seen()
         problems: list[str] = []
-        good = repeated = 0
+        good = 0
         others = Others(self._study)
         for where, read in _all_reports(self._paths):
             try:
@@ -104,22 +121,21 @@ class ReportFiles:
                 if others.hold(report, where):
                     continue
                 check_report(self._study, mechanisms, report)
-                if _is_repeat(report, seen):
-                    repeated += 1
+                if seen.holds(report):
                     continue
             except ReportError as error:
                 problems.append(f"{where}: {error}")
                 continue
             good += 1
             yield report
-        others.refuse_all(good + repeated + len(problems))
+        others.refuse_all(good + seen.repeated + len(problems))
         problems += others.foreign
         if problems:
             shown = "; ".join(problems[:SHOWN])
-            count = good + repeated + len(problems) + others.versions.total()
+            count = good + seen.repeated + len(problems) + others.versions.total()
             raise InputError(f"{len(problems)} of {count} reports cannot belong to this study: {shown}")
         self.left_out = others.versions
-        _tell(repeated, "reports stood more than once and were counted once")
+        seen.tell()
         for line in self.notes():
             print(line, file=sys.stderr)
 
@@ -162,37 +178,42 @@ class Others:
         )
 
 
-def _tell(count: int, what: str) -> None:
-    if count:
-        print(f"{count} {what}", file=sys.stderr)
-
-
-def _is_repeat(report: Report, seen: dict[bytes, int]) -> bool:
-    """Whether the same report was seen before. Raises ReportError if its id came with other content."""
-    key = bytes.fromhex(report.id)
-    content = hash(tuple(sorted(report.payloads.items())))
-    if key not in seen:
-        seen[key] = content
-        return False
-    if seen[key] != content:
-        raise ReportError("id", f"{report.id} stands twice with different content")
-    return True
-
-
 def _all_reports(paths: Iterable[str]) -> Iterator[tuple[str, Callable[[], Report]]]:
     """Where each report stands, and how to parse it."""
     for path in paths:
         try:
-            yield from _parquet_rows(path) if path.endswith(".parquet") else _ndjson_lines(path)
+            yield from _parquet_rows(path) if _is_parquet(path) else _ndjson_lines(path)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _ndjson_lines(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
+    count = 0
     with open(path, "rb") as file:
+        begin = file.read(4)
+        for magic, what in NO_TEXT.items():
+            if begin.startswith(magic):
+                raise InputError(f"{path} is {what}")
+        file.seek(len(BOM_UTF8) if begin.startswith(BOM_UTF8) else 0)
         for number, line in enumerate(file, 1):
-            if line.strip() and not is_end_line(line):
-                yield f"{Path(path).name}, line {number}", partial(Report.from_json, line)
+            where = f"{Path(path).name}, line {number}"
+            if is_end_line(line):
+                _check_end(line, count, where)
+                count = 0
+            elif line.strip():
+                count += 1
+                yield where, partial(Report.from_json, line)
+
+
+def _check_end(line: bytes, count: int, where: str) -> None:
+    """Raises InputError unless the end line of an export speaks of as many reports as stand before it."""
+    if line.strip() == end_line(count).strip().encode():
+        return
+    said = printable(line.decode(errors="replace").strip(), 200)
+    raise InputError(
+        f"{where}: {counted(count, 'report')} before the end of an export that says {said}: export it again "
+        "(files that were joined `ldpkit summarize` takes one by one)"
+    )
 
 
 def _parquet_rows(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:

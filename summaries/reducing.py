@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from os import PathLike
@@ -16,33 +17,92 @@ from summaries.summary import QuestionSummary, Summary
 CHUNK = 8192
 
 
-def summarize(study: Study, reports: Iterable[Report], checked: bool = False) -> Summary:
-    """Reduce reports to a summary, in one pass and bounded memory.
+def summarize(study: Study, reports: Iterable[Report]) -> Summary:
+    """Reduce reports to a summary, in one pass; beside it, only their ids are kept.
 
     Args:
         study: the document that the reports answer.
-        reports: any series of them, read once.
-        checked: whether each has passed `check_report` for this study, as those of
-            `summaries.reading.ReportFiles` have; they are not checked again.
+        reports: any series of them, read once. One that stands more than once counts once, which is said on
+            standard error.
 
     Returns:
         The summary, equal whatever the order of the reports.
 
     Raises:
         InputError: the study is no Study, or the reports are no series of Report.
-        ReportError: a report answers another study document, has other questions, or is one that no
-            device could have sent.
+        ReportError: a report answers another study document, has other questions, is one that no device
+            could have sent, or has the id of another one.
     """
     check_study(study)
+    return reduce_reports(study, good_reports(study, reports))
+
+
+def reduce_reports(study: Study, reports: Iterator[Report]) -> Summary:
+    """The summary of reports that are good (see good_reports), in bounded memory."""
     mechanisms = mechanisms_of(study)
     summary = Summary.empty(study)
-    stream = only_reports(reports)
-    while chunk := list(islice(stream, CHUNK)):
-        if not checked:
-            for report in chunk:
-                check_report(study, mechanisms, report)
+    while chunk := list(islice(reports, CHUNK)):
         summary = summary.merge(_summarize_chunk(study, mechanisms, chunk))
     return summary
+
+
+class CheckedReports:
+    """Reports on one document of which each is possible and stands once: their reader saw to that."""
+
+    digest: str
+
+    def __iter__(self) -> Iterator[Report]:
+        raise NotImplementedError
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result must know, once all were read."""
+        raise NotImplementedError
+
+
+def good_reports(study: Study, reports: Iterable[Report]) -> Iterator[Report]:
+    """The reports, each once. Raises InputError when it is called, and what `summarize` raises later."""
+    stream = only_reports(reports)
+    if isinstance(reports, CheckedReports) and reports.digest == study.digest:
+        return stream
+    return _checked(study, stream)
+
+
+def _checked(study: Study, reports: Iterator[Report]) -> Iterator[Report]:
+    mechanisms = mechanisms_of(study)
+    seen = Seen()
+    for report in reports:
+        check_report(study, mechanisms, report)
+        if not seen.holds(report):
+            yield report
+    seen.tell()
+
+
+class Seen:
+    """The ids of reports that came, and what came with them. repeated: how many came again."""
+
+    def __init__(self) -> None:
+        self.repeated = 0
+        self._contents: dict[bytes, int] = {}
+
+    def holds(self, report: Report) -> bool:
+        """Whether the same report came before. Raises ReportError if its id came with other content."""
+        try:
+            key = bytes.fromhex(report.id)
+        except (TypeError, ValueError):
+            raise ReportError("id", "must be 32 hexadecimal digits") from None
+        content = hash(tuple(sorted(report.payloads.items())))
+        if key not in self._contents:
+            self._contents[key] = content
+            return False
+        if self._contents[key] != content:
+            raise ReportError("id", f"{report.id} stands twice with different content")
+        self.repeated += 1
+        return True
+
+    def tell(self) -> None:
+        """Say on standard error how many came again."""
+        if self.repeated:
+            print(f"{self.repeated} reports stood more than once and were counted once", file=sys.stderr)
 
 
 def check_study(study: object) -> None:

@@ -78,7 +78,11 @@ class Summary:
         return cls(study.id, study.version, study.digest, questions)
 
     def merge(self, other: Summary) -> Summary:
-        """The summary of both sets of reports; associative and commutative. Raises SummaryError."""
+        """The summary of both sets of reports; associative and commutative. Raises SummaryError.
+
+        A summary has no ids: what is in both counts twice, and nothing can tell. Merge summaries of sets that
+        share no report; `summarize` counts repeated reports once.
+        """
         if self.digest != other.digest:
             raise SummaryError("digest", "summaries of different study documents cannot be merged")
         merged = {name: self.questions[name].merge(other.questions[name]) for name in self.questions}

@@ -23,8 +23,8 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
 
     Raises InputError when the file cannot be written. Parquet needs pyarrow.
     """
-    if path.suffix in _TABLES:
-        return _write_table(reports, path, _TABLES[path.suffix])
+    if path.suffix.lower() in _TABLES:
+        return _write_table(reports, path, _TABLES[path.suffix.lower()])
     with replacing(str(path)) as file:
         return sum(1 for _ in _written(reports, file))
 

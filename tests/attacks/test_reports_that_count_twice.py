@@ -1,0 +1,113 @@
+"""Tries to have reports count twice, or an export that was cut off, or is no text, count as a whole one."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from collector.remote.tables import write_reports
+from inference import fit, summarize
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError, ReportError
+from ldp_client.documents.export_end import end_line
+from schemas import Report, Study
+from summaries.reading import load_evidence, load_summary, summarize_files
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO))
+MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
+REPORTS = [perturb_answers(STUDY, MECHANISMS, {"ever": i % 3 == 0}) for i in range(200)]
+LINES = [report.to_json() + "\n" for report in REPORTS]
+WHOLE = summarize(STUDY, REPORTS).to_json()
+
+
+def write(path, *parts):
+    path.write_text("".join(parts))
+    return str(path)
+
+
+def test_a_list_of_reports_twice(capsys):
+    assert summarize(STUDY, REPORTS + REPORTS).to_json() == WHOLE
+    assert "200 reports stood more than once and were counted once" in capsys.readouterr().err
+    assert fit(STUDY, iter(REPORTS + REPORTS), method="laplace")["ever"].n == 200
+
+
+def test_an_id_with_two_contents():
+    first = REPORTS[0]
+    other = Report(first.id, first.study, 1, first.digest, {"ever": bytes([1 - first.payloads["ever"][0]])})
+    for job in (summarize, fit):
+        with pytest.raises(ReportError, match="twice with different content"):
+            job(STUDY, [*REPORTS, other])
+
+
+@pytest.mark.parametrize("wrong", [None, "x", 7])
+def test_an_id_that_is_none(wrong):
+    with pytest.raises(ReportError, match="32 hexadecimal digits"):
+        summarize(STUDY, [Report(wrong, "survey", 1, STUDY.digest, REPORTS[0].payloads)])
+
+
+@pytest.mark.parametrize(
+    ("parts", "line"),
+    [
+        ((*LINES[:90], end_line(200)), "line 91: 90 reports"),
+        ((*LINES[:1], end_line(200)), "line 2: 1 report "),
+        ((end_line(200),), "line 1: 0 reports"),
+        ((*LINES[:90], end_line(90), *LINES[90:120], end_line(110)), "line 122: 30 reports"),
+        ((*LINES, end_line(90)), "line 201: 200 reports"),
+        ((*LINES, end_line(200)[:-10]), "line 201: 200 reports"),
+    ],
+)
+def test_an_end_line_that_says_otherwise(tmp_path, parts, line):
+    path = write(tmp_path / "r.ndjson", *parts)
+    for job in (lambda: summarize_files(STUDY, [path]), lambda: fit(STUDY, load_evidence(STUDY, path))):
+        with pytest.raises(InputError, match=line):
+            job()
+
+
+def test_whole_exports_one_behind_another(tmp_path):
+    """What must go on working: exports that were joined, with an empty one, and no end line at all."""
+    joined = (*LINES[:90], end_line(90), end_line(0), *LINES[90:], end_line(110))
+    assert summarize_files(STUDY, [write(tmp_path / "a", *joined)]).to_json() == WHOLE
+    assert summarize_files(STUDY, [write(tmp_path / "b", *LINES)]).to_json() == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("".join(LINES).encode("utf-16"), "UTF-16 text: save it as UTF-8"),
+        (gzip.compress("".join(LINES).encode()), "compressed with gzip"),
+        (b"PAR1", r"name that ends in \.parquet"),
+        (b"", "there are no reports"),
+    ],
+)
+def test_files_that_are_no_lines_of_text(tmp_path, content, says):
+    (tmp_path / "r.ndjson").write_bytes(content)
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    with pytest.raises(InputError, match=says):
+        summarize_files(STUDY, [str(tmp_path / "r.ndjson")])
+    command = ["summarize", str(tmp_path / "study.json"), str(tmp_path / "r.ndjson")]
+    assert main([*command, "--out", str(tmp_path / "s.json")]) == 2
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_a_byte_order_mark_is_no_part_of_a_report(tmp_path):
+    for name, text in (("r.ndjson", "".join(LINES)), ("s.json", WHOLE)):
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+        assert load_summary(STUDY, str(tmp_path / name)).to_json() == WHOLE
+
+
+def test_capitals_in_the_name_of_a_parquet_file(tmp_path):
+    write_reports(REPORTS, tmp_path / "r.PARQUET")
+    assert (tmp_path / "r.PARQUET").read_bytes().startswith(b"PAR1")
+    assert load_summary(STUDY, str(tmp_path / "r.PARQUET")).to_json() == WHOLE
+
+
+def test_reports_on_other_versions_are_noted_in_python_too(tmp_path):
+    newer = Study(studies.document(studies.YES_NO, version=2))
+    late = perturb_answers(newer, MECHANISMS, {"ever": True})
+    evidence = load_evidence(STUDY, write(tmp_path / "r", *LINES, late.to_json() + "\n"))
+    notes = fit(STUDY, evidence, method="laplace")["ever"].diagnostics.notes
+    assert any("1 report answers other versions" in note for note in notes)
