@@ -59,9 +59,16 @@ _built: "dict[str, dict[str, Mechanism]]" = {}
 
 
 def mechanism_for(question: "Question") -> Mechanism:
-    """The mechanism that a study's question names, with the integers that follow from its ε and δ.
+    """Build the mechanism that a question names, with the integers that follow from its ε and δ.
 
-    Raises StudyError where ε or δ is too small for the question.
+    Args:
+        question: one question of a study.
+
+    Returns:
+        The mechanism; it holds no answer and no state, so that it may be shared.
+
+    Raises:
+        StudyError: ε or δ is too small for the question.
     """
     if question.route is not None:
         return summed_gaussian(question)
@@ -69,11 +76,16 @@ def mechanism_for(question: "Question") -> Mechanism:
 
 
 def mechanisms_of(study: "Study") -> "dict[str, Mechanism]":
-    """The mechanism of every question, by the question's id, in the study's order.
+    """Build the mechanism of every question, once in a process for each study, as calibration takes time.
 
-    They are built once in a process for each study (calibration takes milliseconds) and are shared; the
-    dictionary is the caller's own.
-    Raises StudyError where ε or δ is too small for a question.
+    Args:
+        study: the study; equal documents share their mechanisms.
+
+    Returns:
+        {question id: mechanism} in the study's order. The dictionary is the caller's own.
+
+    Raises:
+        StudyError: ε or δ is too small for a question.
     """
     built = _built.get(study.digest)
     if built is None:

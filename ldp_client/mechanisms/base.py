@@ -23,7 +23,9 @@ LARGEST_SIGNED = (1 << 31) - 1
 class Privacy:
     """The privacy loss that a mechanism's integers really give, replace-one neighbours.
 
-    epsilon: nats; exact, or (a logarithm) at most 2**-100 above the exact value. delta: probability.
+    Args:
+        epsilon: nats; exact, or (a logarithm) at most 2**-100 above the exact value.
+        delta: a probability.
     """
 
     def __init__(self, epsilon: Rational, delta: Rational) -> None:
@@ -51,14 +53,33 @@ class Mechanism:
         self.where = f"{question.path}.mechanism"
 
     def perturb(self, answer: "Any", random: "Source" = urandom) -> bytes:
-        """One noisy payload for one answer. Raises AnswerError, without the answer, if it does not fit."""
+        """Draw one noisy payload for one answer.
+
+        Args:
+            answer: a number, a choice, a yes or no, or a record, as the question asks.
+            random: gives secret random bytes; the operating system's unless another is passed in.
+
+        Returns:
+            `payload_size` bytes.
+
+        Raises:
+            AnswerError: the answer does not fit; the error does not repeat it.
+        """
         return self.randomise(self.quantise(answer), random)
 
     def perturb_many(self, answers: "Any", random: "Source" = urandom) -> "NDArray[uint8]":
-        """One noisy payload for each of many answers: a NumPy array of n rows of payload_size bytes.
+        """Draw one noisy payload for each of many answers, by the law of `perturb`. Needs NumPy.
 
-        answers: an array of numbers, booleans, labels or numbered choices; for a record
-        {field: array}; or a sequence of answers. Needs NumPy. Same law as `perturb`. Raises AnswerError.
+        Args:
+            answers: an array of numbers, booleans, labels or numbered choices; for a record
+                {field: array}; or a sequence of answers.
+            random: as in `perturb`.
+
+        Returns:
+            An array of n rows of `payload_size` bytes.
+
+        Raises:
+            AnswerError: an answer does not fit.
         """
         # By its name: the floor above, which only somebody with NumPy stands on.
         bulk = __import__("ldp_client.bulk", fromlist=["perturb_many"])
