@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.client import HTTPException, HTTPResponse
 from urllib.parse import quote, urlsplit
 
-from collector.remote.refusals import refusal
-from ldp_client.device.exchange import MOST_CHARACTERS, opener_for
+from collector.remote.client import PassingError, Patience, opened
 from ldp_client.documents.errors import DocumentError, InputError, TransferError
 from ldp_client.documents.export_end import FORMAT as END_FORMAT
 from ldp_client.documents.export_end import end_line
-from ldp_client.documents.fields import printable
 from schemas import Report
 
 TIMEOUT_SECONDS = 60.0
-ATTEMPTS = 5
-FIRST_DELAY_SECONDS = 0.5
-
-
-class CutOffError(TransferError):
-    """An export stopped before its end; what came before is good."""
+WHO = "the collector"
 
 
 def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
@@ -35,18 +23,16 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
     """
     _require_http(base_url)
     after = ""
-    attempt = 0
+    patience = Patience()
     while True:
         try:
             for report in _fetch_once(_export_url(base_url, study_id, after), token):
-                attempt, after = 0, report.id
+                patience.renew()
+                after = report.id
                 yield report
             return
-        except CutOffError:
-            attempt += 1
-            if attempt == ATTEMPTS:
-                raise
-        time.sleep(FIRST_DELAY_SECONDS * 2**attempt)
+        except PassingError as error:
+            patience.wait(error)
 
 
 def fetch_summary(base_url: str, study_id: str, token: str) -> str:
@@ -55,7 +41,7 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or is away.
     """
     _require_http(base_url)
-    with _opened(f"{_study_url(base_url, study_id)}/summary", token) as response:
+    with opened(f"{_study_url(base_url, study_id)}/summary", token, WHO, TIMEOUT_SECONDS) as response:
         text: str = response.read().decode()
     return text
 
@@ -75,28 +61,12 @@ def _require_http(url: str) -> None:
 
 
 def _fetch_once(url: str, token: str) -> Iterator[Report]:
-    with _opened(url, token) as response:
+    with opened(url, token, WHO, TIMEOUT_SECONDS) as response:
         yield from _whole_export(response)
 
 
-@contextmanager
-def _opened(url: str, token: str) -> Iterator[HTTPResponse]:
-    """The answer to a GET. Raises TransferError, and CutOffError where it may work another time."""
-    request = urllib.request.Request(url)
-    # Unredirected: a redirect must not carry the token elsewhere.
-    request.add_unredirected_header("Authorization", f"Bearer {token}")
-    try:
-        with opener_for(url).open(request, timeout=TIMEOUT_SECONDS) as response:
-            yield response
-    except urllib.error.HTTPError as error:
-        raise refusal(error, "the collector", CutOffError) from None
-    except (OSError, HTTPException) as error:
-        reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
-        raise CutOffError(f"cannot reach {url}: {reason}") from error
-
-
 def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:
-    """The reports before the end line. Raises CutOffError when there is no end line or it disagrees."""
+    """The reports before the end line. Raises PassingError when there is no end line or it disagrees."""
     count = 0
     for line in lines:
         if not line.endswith(b"\n"):
@@ -107,7 +77,7 @@ def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:
             raise TransferError(f"the export ends after {count} reports, but its last line says otherwise")
         yield _parse_report(line)
         count += 1
-    raise CutOffError(f"the export was cut off after {count} reports")
+    raise PassingError(f"the export was cut off after {count} reports")
 
 
 def _parse_report(line: bytes) -> Report:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-import urllib.error
-import urllib.request
-from http.client import HTTPException
 from typing import Any
 
-from collector.remote.refusals import refusal
-from ldp_client.device.exchange import MOST_CHARACTERS, opener_for
+from collector.remote.client import opened, patiently
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import DocumentError, TransferError
-from ldp_client.documents.fields import printable
 
 # A node expands 100,000 shares of 10,000 numbers in well under a minute.
 TIMEOUT_SECONDS = 600.0
-ATTEMPTS = 5
-FIRST_DELAY_SECONDS = 0.5
 # The sum of ten million numbers.
 MAX_ANSWER_BYTES = 1 << 27
 JSON = "application/json"
@@ -78,31 +70,9 @@ class NodeClient:
             raise TransferError(f"node {self.url} sent what is not valid: {error}") from None
 
     def _call(self, path: str, body: bytes | None = None, media_type: str = "") -> bytes:
-        for attempt in range(ATTEMPTS):
-            try:
-                return self._call_once(path, body, media_type)
-            except _PassingError as error:
-                trouble = error
-            if attempt + 1 < ATTEMPTS:
-                time.sleep(FIRST_DELAY_SECONDS * 2**attempt)
-        raise TransferError(str(trouble))
+        return patiently(lambda: self._call_once(path, body, media_type))
 
     def _call_once(self, path: str, body: bytes | None, media_type: str) -> bytes:
-        request = urllib.request.Request(self._base + path, body)
-        # Unredirected: a redirect must not carry the key elsewhere.
-        request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        if body is not None:
-            request.add_header("Content-Type", media_type)
-        try:
-            with opener_for(self.url).open(request, timeout=TIMEOUT_SECONDS) as response:
-                answer: bytes = response.read()
-                return answer
-        except urllib.error.HTTPError as error:
-            raise refusal(error, f"node {self.url}", _PassingError) from None
-        except (OSError, HTTPException) as error:
-            reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
-            raise _PassingError(f"node {self.url}: {reason}") from None
-
-
-class _PassingError(TransferError):
-    """Trouble that may be over at the next attempt."""
+        who = f"node {self.url}"
+        with opened(self._base + path, self._token, who, TIMEOUT_SECONDS, body, media_type) as response:
+            return response.read()

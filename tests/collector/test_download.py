@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from collector.cli import add_commands
-from collector.remote import download
+from collector.remote import client
 from collector.remote.download import fetch_reports
 from ldp_client.documents.errors import InputError, TransferError
 from schemas import Report
@@ -38,7 +38,7 @@ def serving(app):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
-    monkeypatch.setattr(download, "FIRST_DELAY_SECONDS", 0)
+    monkeypatch.setattr(client, "FIRST_DELAY_SECONDS", 0)
 
 
 @pytest.fixture

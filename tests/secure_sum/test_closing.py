@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.remote import nodes as node_client
+from collector.remote import client
 from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
 from collector.storage.keys import Role, add_key
@@ -26,7 +26,7 @@ TOKENS = [TOKEN]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(node_client, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(client, "FIRST_DELAY_SECONDS", 0.01)
 
 
 def close(network):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.remote import nodes as node_client
+from collector.remote import client
 from collector.secure_sum.statements import Statement
 from ldp_client import Device
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
@@ -25,7 +25,7 @@ BINARY = "application/octet-stream"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(node_client, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(client, "FIRST_DELAY_SECONDS", 0.01)
 
 
 def close(network):
