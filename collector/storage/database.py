@@ -154,8 +154,8 @@ class Looks:
 
 
 @contextmanager
-def left_whole(url: str) -> Iterator[None]:
-    """When the block is left by this process, SQLite's log goes into its file, which then is all there is.
+def folding_wal(url: str) -> Iterator[None]:
+    """Fold SQLite's WAL into the main file on exit, so that copying one file loses nothing.
 
     Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
     """
