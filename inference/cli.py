@@ -10,6 +10,7 @@ from inference.design import cli as design_cli
 from inference.design.cli import SAME_NUMBERS, tell
 from inference.projection.cli import add_project
 from inference.published import NAMES
+from inference.samplers import SAMPLERS
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
 from ldp_client.files.studies import load_study
 from ldp_client.words.text import visible
@@ -39,7 +40,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
     fit.add_argument(
         "--method",
-        choices=["nuts", "laplace", *NAMES],
+        choices=list(dict.fromkeys([*SAMPLERS, *NAMES])),
         metavar="NAME",
         default="nuts",
         help="nuts (default), or laplace: a fast Gaussian approximation that says when it is poor; for data "

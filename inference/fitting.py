@@ -10,9 +10,9 @@ import numpy as np
 
 from inference.compile_cache import use_compile_cache
 from inference.judging import Drawing, judged, seed_of
-from inference.limits import SAMPLERS, check_draws, check_seed
+from inference.limits import check_draws, check_seed
 from inference.models import model_for, priors_of
-from inference.models.base import Draws, Model
+from inference.models.base import Model
 from inference.models.false_reports import false_report_notes, false_report_reasons
 from inference.models.from_reports import holder_statistics
 from inference.models.holder_regression import holder_regression
@@ -21,13 +21,13 @@ from inference.predicting import predict
 from inference.priors import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published
-from inference.results.diagnostics import Mixing, mixing
 from inference.results.posterior import Posterior
-from inference.sampling import CHAINS, KEPT, PriorDraws, Sampled, sample
-from inference.sampling.laplace import approximate
+from inference.samplers import SAMPLERS
+from inference.sampling import KEPT, PriorDraws
 from ldp_client import Mechanism, mechanism_for, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
+from ldp_client.words.text import counted
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, check_study
 from summaries.reducing import CheckedReports, good_reports, reduce_reports
@@ -84,7 +84,7 @@ def fit(
     for question in questions:
         part = summary.questions[question.id]
         if progress:
-            progress(f"fitting {question.id}: {question.model.name} from {part.n} reports")
+            progress(f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}")
         if question.ask == "table":
             posteriors[question.id] = fit_table(study, question, part, seed, method, draws)
             continue
@@ -125,10 +125,11 @@ def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> l
 
 def check_method(method: str, study: Study) -> None:
     """Raises InputError for a method that is not known, or not for this study."""
-    if method in METHODS:
+    known = [name for name, sampler in SAMPLERS.items() if not sampler.tables_alone]
+    if method in known:
         return
     if method not in NAMES:
-        known = [*sorted(METHODS), *(NAMES if study.unit == "holder" else ())]
+        known = [*sorted(known), *(NAMES if study.unit == "holder" else ())]
         raise InputError(f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are")
     if study.unit != "holder":
         raise InputError(f"the method {method!r} is for data holders' tables: use nuts or laplace")
@@ -141,9 +142,8 @@ def fit_table(
     statistics = holder_statistics(question, cast(TableMechanism, mechanism_for(question)), part)
     if method in SAMPLERS:
         model = holder_regression(question, statistics)
-        sampler = "nuts" if method == "marginal" else method
         n = int(np.asarray(model.data["n"]))
-        found = draw_posterior(study, question, model, n, seed, sampler, draws)
+        found = draw_posterior(study, question, model, n, seed, method, draws)
     else:
         found = draw_published(study, question, statistics, seed, method)
     return replace(found, method=method, holders=part.n)
@@ -161,7 +161,7 @@ def draw_posterior(
     """Draw from one model's posterior and judge the draws."""
     own_seed = seed_of(question, seed)
     prior = PriorDraws(model, own_seed)
-    drawn = METHODS[method](model, own_seed, draws)
+    drawn = SAMPLERS[method].draw(model, own_seed, draws)
     prior_sites = prior.sites()
     drawing = Drawing(
         drawn,
@@ -176,22 +176,3 @@ def draw_posterior(
         return found
     diagnostics = found.diagnostics.with_model(predictive.reasons(), predictive.notes())
     return replace(found, predictive=predictive, diagnostics=diagnostics)
-
-
-def _sample_well(model: Model, seed: int, draws: int) -> Sampled:
-    measured: list[Mixing] = []
-
-    def enough(sites: Draws) -> bool:
-        measured.append(mixing(model.parameters(sites)))
-        return not measured[-1].reasons()
-
-    drawn = sample(model, seed, kept=draws, enough=enough)
-    return replace(drawn, mixing=measured[-1])
-
-
-def _approximate(model: Model, seed: int, draws: int) -> Sampled:
-    # From fewer the weights could not be judged.
-    return approximate(model, seed, CHAINS * max(draws, KEPT))
-
-
-METHODS: dict[str, Callable[[Model, int, int], Sampled]] = {"nuts": _sample_well, "laplace": _approximate}

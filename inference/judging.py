@@ -9,10 +9,11 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.diagnostics import REMEDY, diagnose
+from inference.results.diagnostics import diagnose
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import contradictions, knowledge, prior_notes
 from inference.results.verdict import Part
+from inference.samplers import OTHER_REMEDY, SAMPLERS
 from inference.sampling import Sampled
 from schemas import Question, Study
 
@@ -54,7 +55,7 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
             (*drawing.notes, *prior_notes(drawing.parameters, drawing.prior_draws)),
             drawing.drawn.reasons,
             drawing.drawn.mixing,
-            REMEDY if method == "nuts" else "use marginal, or try another seed",
+            SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
             drawing.drawn.chained,
             Part.of(contradictions(drawing.parameters, drawing.prior_draws)),
             knowledge(drawing.parameters, drawing.prior_draws),

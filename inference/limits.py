@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, LENGTH
 from ldp_client.documents.errors import InputError
 
 # Of each chain. Beyond it, thousands of shares do not fit into memory.
 MOST_DRAWS = 20_000
-# Methods that draw by a sampler of this package; those of data holders' papers have lengths of their own.
-SAMPLERS = ("nuts", "laplace", "marginal")
 # A minute or so for one simulated study.
 MOST_DEVICES = 100_000_000
 FEWEST_STUDIES, MOST_STUDIES = 20, 10_000
@@ -25,7 +24,8 @@ def check_draws(draws: int, method: str) -> None:
     if type(draws) is not int or draws % LENGTH or not LENGTH <= draws <= MOST_DRAWS:
         raise InputError(f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}")
     if draws != KEPT and method not in SAMPLERS:
-        known = f"{', '.join(SAMPLERS[:-1])} and {SAMPLERS[-1]}"
+        *others, last = SAMPLERS
+        known = f"{', '.join(others)} and {last}"
         raise InputError(f"{method!r} has a number of draws of its own: draws are for {known}")
 
 

@@ -10,13 +10,14 @@ from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
 
 from inference.results.verdict import BAD, UNTOUCHED, Part, Verdict
+from inference.samplers import KEEP_MORE
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0
 TAILS = (0.05, 0.95)
-# Of ten thousand choices a reader needs no list.
+# Of ten thousand choices a reader needs no list.from inference.samplers import KEEP_MORE
+
 MOST_NAMED = 8
-REMEDY = "keep more draws (--draws, or draws= in Python) or try another seed"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Mixing:
     ess_bulk: Mapping[str, float]
     ess_tail: Mapping[str, float]
 
-    def reasons(self, remedy: str = REMEDY) -> list[str]:
+    def reasons(self, remedy: str = KEEP_MORE) -> list[str]:
         """One line for each of the three that is not good for all parameters; none when the chains mix."""
         few = f"below {MIN_ESS:.0f}"
         found = [
@@ -87,7 +88,7 @@ def diagnose(
     notes: tuple[str, ...] = (),
     reasons: Sequence[str] = (),
     found: Mixing | None = None,
-    remedy: str = REMEDY,
+    remedy: str = KEEP_MORE,
     chained: bool = True,
     model: Part = UNTOUCHED,
     knowledge: Part = UNTOUCHED,

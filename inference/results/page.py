@@ -14,15 +14,11 @@ from inference.results.chain_plots import chains_in_words
 from inference.results.pictures import Pictures, pictures_of
 from inference.results.plots import Draws
 from inference.results.posterior import Posterior
+from inference.samplers import SAMPLERS
 from ldp_client import mechanism_for
 from ldp_client.words.studies import odds_of, prior_lines
 from schemas import Study
 
-METHODS = {
-    "nuts": "NUTS",
-    "marginal": "NUTS",
-    "laplace": "Gaussian approximation at the mode, importance-resampled",
-}
 PART_QUESTIONS = {
     "chains": "Do the draws represent the posterior?",
     "model": "Do the reports fit the model?",
@@ -86,7 +82,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         "densities": pictures.densities,
         "chains": base64.b64encode(pictures.chains_png).decode(),
         "chains_words": chains_in_words(posterior),
-        "method": METHODS.get(posterior.method, posterior.method),
+        "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
         "priors": prior_lines(dict(posterior.prior)),
         "expected": pictures.expected,
         "expected_words": posterior.predictive.in_words() if posterior.predictive else "",

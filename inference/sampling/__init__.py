@@ -1,4 +1,4 @@
-"""Drawing from a model: its posterior with NUTS (nuts.py) or nearly (laplace.py), its prior (prior.py)."""
+"""Draw from a model: its posterior with NUTS, or nearly with a Gaussian approximation; its prior."""
 
 from __future__ import annotations
 

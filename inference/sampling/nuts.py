@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.models.base import Draws, Model
-from inference.results.diagnostics import Mixing
+from inference.results.diagnostics import Mixing, mixing
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, settled, starts
 from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
@@ -114,3 +114,15 @@ def _sites_of(space: Space) -> Callable[[Array, Arrays], dict[str, Array]]:
 def _joined(rounds: list[Sampled]) -> Sampled:
     sites = {name: np.concatenate([part.sites[name] for part in rounds], axis=1) for name in rounds[0].sites}
     return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
+
+
+def draw(model: Model, seed: int, draws: int) -> Sampled:
+    """Draw until the chains mix, at most four times as long."""
+    measured: list[Mixing] = []
+
+    def enough(sites: Draws) -> bool:
+        measured.append(mixing(model.parameters(sites)))
+        return not measured[-1].reasons()
+
+    drawn = sample(model, seed, kept=draws, enough=enough)
+    return replace(drawn, mixing=measured[-1])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from inference import fit, summarize
-from inference.results.diagnostics import REMEDY, diagnose
-from inference.sampling import laplace
+from inference.results.diagnostics import diagnose
+from inference.samplers import KEEP_MORE
+from inference.sampling import gaussian_approximation as laplace
 from inference.sampling.importance import Worth
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -48,7 +49,7 @@ def test_a_published_method_has_a_length_of_its_own():
 def test_options_that_reasons_name_exist():
     found = diagnose({"x": np.random.default_rng(1).normal(size=(4, 30))}, np.zeros((4, 30), bool))
     named = {option for line in found.reasons for option in re.findall(r"--[a-z]+", line)}
-    assert named == set(re.findall(r"--[a-z]+", REMEDY)) == {"--draws"}
+    assert named == set(re.findall(r"--[a-z]+", KEEP_MORE)) == {"--draws"}
     command = ["fit", "study.json", "reports.ndjson", "--out", "result", "--draws", "4000"]
     assert build_parser().parse_args(command).draws == 4000
 

@@ -63,3 +63,8 @@ def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dic
         lambda rows, data: jax.lax.map(lambda row: one(row, data), rows, batch_size=DRAWS_AT_ONCE)
     )(vectors, data)
     return np.asarray(potentials), {name: np.asarray(value, np.float64) for name, value in sites.items()}
+
+
+def draw(model: Model, seed: int, draws: int) -> Sampled:
+    """Approximate from as many draws as NUTS keeps by default, or more: fewer weights could not be judged."""
+    return approximate(model, seed, CHAINS * max(draws, KEPT))
