@@ -73,7 +73,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     from inference.results.folder import save_report, whole_folder
     from summaries.reading import load_evidence
 
-    with whole_folder(Path(arguments.out)) as folder:
+    with whole_folder(Path(arguments.out), study=study) as folder:
         evidence = load_evidence(study, arguments.reports)
         posteriors = fit(
             study, evidence, arguments.seed, tell, method=arguments.method, draws=arguments.draws

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Sampler(NamedTuple):
     """One sampler.
 
-    name: as `fit(…, method=…)` and `--method` take it. label: on the report page. remedy: what to do about poor
-    draws. home: the module whose `draw` it is. tables_alone: whether it is for data holders' tables.
+    name: as `fit(…, method=…)` and `--method` take it. label: on the report page. remedy: what to do about
+    poor draws. home: the module whose `draw` it is. tables_alone: whether it is for data holders' tables.
     """
 
     name: str

@@ -66,16 +66,18 @@ def save_report(
 
 
 @contextmanager
-def whole_folder(target: Path, own: OwnFiles = FIT_FILES) -> Iterator[Path]:
+def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Study | None = None) -> Iterator[Path]:
     """A temporary folder that becomes `target` only when all was written.
 
     An older result of the same command is replaced, an empty folder too. Any other is refused, when it begins
-    and again before it is replaced. Raises InputError, also when the disk is full.
+    and again before it is replaced; so is, where the study is given, a result of another one. Raises
+    InputError, also when the disk is full.
     """
     target = target.resolve()
     temporary = None
     try:
-        _files_of(target, own)
+        if _files_of(target, own) and study is not None:
+            _refuse_other_study(target / own.mark, study)
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".ldpkit-", dir=target.parent))
         temporary.chmod(0o755)
@@ -104,6 +106,12 @@ def _files_of(target: Path, own: OwnFiles) -> list[str]:
             f"{target} holds {foreign[0]}, which is no result of this command: choose another folder"
         )
     return [one.name for one in found]
+
+
+def _refuse_other_study(result: Path, study: Study) -> None:
+    digest = json.loads(result.read_text(encoding="utf-8"))["study"]
+    if digest != study.digest:
+        raise InputError(f"{result.parent} holds a result of another study ({digest}): choose another folder")
 
 
 def _swap(temporary: Path, target: Path, own: OwnFiles) -> None:

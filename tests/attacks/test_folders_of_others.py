@@ -110,3 +110,15 @@ def test_saving_a_posterior_writes_over_no_draws_of_others(tmp_path):
     with pytest.raises(InputError, match=r"holds ever\.nc"):
         posterior.save(tmp_path)
     assert files_in(tmp_path) == {"ever.nc": b"years of data"}
+
+
+def test_a_fit_does_not_replace_that_of_another_study(tmp_path):
+    mine, other = Study(studies.document()), Study(studies.document(version=2))
+    folder = tmp_path / "posterior"
+    folder.mkdir()
+    (folder / "posterior.json").write_text(json.dumps({"study": other.digest, "questions": {}}))
+    with pytest.raises(InputError, match=other.digest), whole_folder(folder, study=mine):
+        pass
+    with whole_folder(folder, study=other) as written:
+        (written / "posterior.json").write_text("{}")
+    assert (folder / "posterior.json").read_text() == "{}"
