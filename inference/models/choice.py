@@ -21,6 +21,7 @@ from inference.models.shares import Shares, answers_log_prob
 from inference.models.totals import approximation_notes, total_of
 from inference.priors.laws import state
 from ldp_client import Mechanism
+from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
@@ -86,7 +87,10 @@ class Multinomial(Family):
     """p[choice] are the shares of the choices."""
 
     name = "multinomial"
-    reads = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard", "memoized")
+    # All have the law of supports, a new one too; a sum over devices has another.
+    reads = tuple(
+        name for name in MECHANISMS if "choice" in MECHANISMS[name].asks and name != "summed_gaussian"
+    )
 
     def priors(self, question: Question) -> Priors:
         del question
