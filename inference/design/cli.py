@@ -122,7 +122,8 @@ def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[
         return lines
     for epsilon, widths in found.half_widths.items():
         needed = rounded_up(devices_for(width, found.devices, widths[:, place]))
-        lines.append(f"  ± {width:g} at epsilon {epsilon}: about {needed:,} devices")
+        how = "at most" if needed <= found.devices[0] else "about"
+        lines.append(f"  ± {width:g} at epsilon {epsilon}: {how} {needed:,} devices")
     return lines
 
 
@@ -132,10 +133,15 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     from inference.compile_cache import use_compile_cache
     from inference.design.calibration import DEVICES, STUDIES, calibrate, check_simulation
     from inference.design.calibration_folder import OWN_FILES, save_calibrations
+    from inference.design.plan import answers_of
     from inference.results.folder import whole_folder
 
     studies = STUDIES if arguments.studies is None else arguments.studies
     devices = DEVICES if arguments.n is None else arguments.n
+    if study.ask_one:
+        told = f"each device answers one of {len(study.questions)} questions"
+        devices, whole = answers_of(study, devices), devices
+        tell(f"{told}: {whole:,} devices are simulated as {devices:,} answers to each")
     asked = _asked(study, arguments.question)
     for name in asked:
         check_simulation(study.question(name), studies, devices, arguments.seed)

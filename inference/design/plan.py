@@ -85,6 +85,7 @@ def plan(
     """
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     chosen = tuple(sorted(set(devices)))
+    answers = [answers_of(study, n) for n in chosen]
     own_seed = crc32(f"{seed} {question_id}".encode())
     truths = [
         with_truth(questions[0], one, truth or {}) for one in prior_truths(questions[0], REPEATS, own_seed)
@@ -100,7 +101,7 @@ def plan(
             f"{question_id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
         )
         widths = _half_widths if question.route is None else _summed_half_widths
-        names, half_widths[epsilon] = widths(question, truths, chosen, own_seed)
+        names, half_widths[epsilon] = widths(question, truths, answers, own_seed)
     return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths)
 
 
@@ -118,12 +119,27 @@ def questions_to_plan(
         raise InputError("epsilons must be a list of decimals, such as ['0.5', '1']")
     for n in devices:
         check_devices(n)
+        answers_of(study, n)
     questions = [
         _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
     ]
     for question in questions:
         empty_model(for_clients(question, min(devices)))
     return questions
+
+
+def answers_of(study: Study, devices: int) -> int:
+    """How many answers each question gets from so many devices: fewer where the study asks each for one.
+
+    Raises InputError where there would be none.
+    """
+    if not study.ask_one:
+        return devices
+    if devices < len(study.questions):
+        raise InputError(
+            f"each device answers one of {len(study.questions)} questions: {devices} are too few for that"
+        )
+    return devices // len(study.questions)
 
 
 def _around(study: Study, question_id: str) -> list[str]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inference.design.cli import plan_lines
+from inference.design.plan import Plan, plan
 from inference.design.truth import parse_truth, with_truth
 from inference.design.widths import devices_for, rounded_up
 from inference.models.base import Truth
@@ -146,3 +148,19 @@ def test_the_guides_commands_are_understood():
     assert len(commands) == 4
     for command in commands:
         build_parser().parse_args(command.split())
+
+
+def test_a_study_that_asks_one_question_has_fewer_answers_to_each():
+    """Four times the devices that one question needs, where each device answers one of four."""
+    questions = [{**studies.YES_NO, "id": f"q{i}"} for i in range(4)]
+    one, alone = Study(studies.document(*questions, ask_one=True)), Study(studies.document(*questions[:1]))
+    found = plan(one, "q0", [4000], ["1"], {"p": 0.3}).half_widths["1"]
+    assert found == pytest.approx(plan(alone, "q0", [1000], ["1"], {"p": 0.3}).half_widths["1"])
+    with pytest.raises(InputError, match="one of 4 questions: 3 are too few"):
+        plan(one, "q0", [3], ["1"])
+
+
+def test_a_width_that_the_fewest_devices_have_is_at_most_theirs():
+    found = Plan("ever", "bernoulli", 0, (1000, 9000), ("p",), {}, {"1": np.asarray([[0.3], [0.1]])})
+    assert plan_lines(found, 0.5, None)[-1].endswith("at most 1,000 devices")
+    assert plan_lines(found, 0.2, None)[-1].split(": ")[1].startswith("about ")
