@@ -97,7 +97,9 @@ class Chains:
             datas, factors = parts_of(data), list(factor)
         found = [self.slope(vector, one) for vector, one in zip(vectors, datas, strict=True)]
         potentials = np.asarray([float(potential) for potential, _ in found])
-        white = [_back(np.asarray(slope), one) for (_, slope), one in zip(found, factors, strict=True)]
+        white = [
+            _whiten_gradient(np.asarray(slope), one) for (_, slope), one in zip(found, factors, strict=True)
+        ]
         return _resting(np.asarray(vectors), potentials, np.asarray(white), keys)
 
     def run(
@@ -158,16 +160,18 @@ class Chains:
         key, own_key = jax.random.split(state.key)
         vector = self.space.redraw(state.vector, own_key, data)
         potential, slope = self.slope(vector, data)
-        return state._replace(vector=vector, potential=potential, gradient=_back(slope, factor), key=key)
+        return state._replace(
+            vector=vector, potential=potential, gradient=_whiten_gradient(slope, factor), key=key
+        )
 
     def _leapfrog(self, factor: Array, data: Arrays) -> Callable[..., IntegratorState]:
         def step(size: Array, _: Array, state: IntegratorState) -> IntegratorState:
             vector, momentum, _, gradient = state
             momentum = momentum - size / 2 * gradient
-            vector = vector + size * _forth(momentum, factor)
+            vector = vector + size * _unwhiten(momentum, factor)
             # Compiled on its own, so that loops inside loops trace it once.
             potential, slope = self.slope(vector, data)
-            gradient = _back(slope, factor)
+            gradient = _whiten_gradient(slope, factor)
             return IntegratorState(vector, momentum - size / 2 * gradient, potential, gradient)
 
         return step
@@ -197,11 +201,11 @@ def starts(slope: Slope, shape: Shape, random: np.random.Generator, chains: int)
     return shape.centre + shape.stretch(white)
 
 
-def _forth(white: Array, factor: Any) -> Any:
+def _unwhiten(white: Array, factor: Any) -> Any:
     return factor @ white if factor.ndim == 2 else factor * white
 
 
-def _back(gradient: Any, factor: Any) -> Any:
+def _whiten_gradient(gradient: Any, factor: Any) -> Any:
     return gradient @ factor if factor.ndim == 2 else gradient * factor
 
 
