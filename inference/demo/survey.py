@@ -44,8 +44,6 @@ def study_for(epsilon: str) -> Study:
 
 def _questions(epsilon: str) -> list[dict[str, Any]]:
     pure = {"epsilon": epsilon}
-    record = {"ask": "record", "features": FEATURES, "norm": NORM}
-    statistics = {"name": "gaussian_statistics", "epsilon": epsilon, "delta": DELTA}
     return [
         {
             "id": "affair",
@@ -78,6 +76,14 @@ def _questions(epsilon: str) -> list[dict[str, Any]]:
             "mechanism": {"name": "laplace", **pure},
             "model": {"name": "exponential"},
         },
+        *_regressions(epsilon),
+    ]
+
+
+def _regressions(epsilon: str) -> list[dict[str, Any]]:
+    record = {"ask": "record", "features": FEATURES, "norm": NORM}
+    statistics = {"name": "gaussian_statistics", "epsilon": epsilon, "delta": DELTA}
+    return [
         {
             "id": "rating-model",
             **record,
