@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -138,10 +137,12 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
 
 def _with_token(settings: Settings) -> Settings:
     """With a token where nobody could operate otherwise: each one that is made stands in a log."""
+    from collector.storage.keys import new_word
+
     if _has_keys(settings):
         print("no token is set: see `ldpkit admin keys list` for the keys that are", file=sys.stderr)
         return settings
-    made = replace(settings, token=secrets.token_urlsafe(TOKEN_BYTES))
+    made = replace(settings, token=new_word(TOKEN_BYTES))
     print(f"operator's token: {made.token}", file=sys.stderr, flush=True)
     return made
 

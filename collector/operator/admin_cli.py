@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import date
@@ -20,7 +19,10 @@ if TYPE_CHECKING:
     from collector.storage.database import Database
 
 ROLES = ("publish", "read", "operate")
-NO_KEY = "no invitation_key is set: the database's log tells which invitation sent which of today's reports"
+NO_KEY = (
+    "no invitation_key is set, and the database's log would tell which invitation sent which report: start"
+    " in the folder that has ldpkit.toml, or set LDPKIT_INVITATION_KEY to what this database's servers have"
+)
 
 
 def add_admin(parser: argparse.ArgumentParser) -> None:
@@ -173,14 +175,14 @@ def run_invite(arguments: argparse.Namespace) -> int:
     secret = settings_with().invitation_secret
     invitations: list[str] = []
     with _opened(arguments) as database, database.write() as session:
+        if not (secret or arguments.lift):
+            raise InputError(NO_KEY)
         if arguments.lift:
             lift(session, arguments.study)
         elif arguments.file:
             invitations = [take_list(session, arguments.study, text, secret)]
         else:
             invitations = invite(session, arguments.study, arguments.count, secret)
-    if invitations and not secret:
-        print(NO_KEY, file=sys.stderr)
     for invitation in invitations:
         print(invitation)
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import secrets
 import sys
 from pathlib import Path
 
@@ -55,8 +54,10 @@ def run_init(arguments: argparse.Namespace) -> int:
     folder.mkdir(mode=0o700, exist_ok=True)
     database = arguments.database or f"sqlite:///{folder / DATABASE_NAME}"
     shown = make_database(Settings(database=database))
-    values = {"database": _from_inside(database, folder), "token": secrets.token_urlsafe(TOKEN_BYTES)}
-    values["invitation_key"] = secrets.token_urlsafe(TOKEN_BYTES)
+    from collector.storage.keys import new_word
+
+    values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
+    values["invitation_key"] = new_word(TOKEN_BYTES)
     write_new(
         settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
     )

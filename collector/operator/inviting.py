@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
 from collector.storage import queries
 from collector.storage.invitations import add_invitations, add_list, lift_invitations
-from collector.storage.keys import hash_key
+from collector.storage.keys import hash_key, new_word
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import printable
 from ldp_client.files.writing import write_new
@@ -43,7 +42,7 @@ def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[s
             f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "
             "`ldpkit secure-sum invite`, and each node's operator takes them with --file"
         )
-    invitations = [secrets.token_urlsafe(INVITATION_BYTES) for _ in range(count)]
+    invitations = [new_word(INVITATION_BYTES) for _ in range(count)]
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret)
     return invitations
 
@@ -115,7 +114,7 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
         os.mkdir(folder, 0o700)
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}") from None
-    words = [secrets.token_urlsafe(INVITATION_BYTES) for _ in range(count)]
+    words = [new_word(INVITATION_BYTES) for _ in range(count)]
     write_new(os.path.join(folder, "invitations.txt"), "\n".join(words) + "\n", 0o600)
     places = []
     for index, node in enumerate(study.route.nodes):

@@ -27,6 +27,8 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
     while True:
         try:
             for report in _fetch_once(_export_url(base_url, study_id, after), token):
+                if report.id <= after:
+                    raise TransferError(f"report {report.id} came again: is the query lost on the way?")
                 patience.renew()
                 after = report.id
                 yield report

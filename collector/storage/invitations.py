@@ -27,7 +27,10 @@ LISTS = cast(Table, InvitationListRow.__table__)
 # Fewer used invitations wait for others: together they are deleted.
 FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
-WRONG_KEY = "setting invitation_key: not the one that this study's invitations are used with"
+WRONG_KEY = (
+    "setting invitation_key: not the one that this study's invitations are used with; where that is lost, "
+    "`ldpkit admin invite STUDY_ID --lift` forgets them, and new ones can be made"
+)
 
 
 class Spending(NamedTuple):

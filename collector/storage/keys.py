@@ -31,7 +31,14 @@ class Role(Enum):
 
 def new_key() -> str:
     """A key that cannot be guessed."""
-    return secrets.token_urlsafe(KEY_BYTES)
+    return new_word(KEY_BYTES)
+
+
+def new_word(size: int) -> str:
+    """So many random bytes as text that can stand behind an option: with a - in front it would be one."""
+    while (word := secrets.token_urlsafe(size)).startswith("-"):
+        pass
+    return word
 
 
 def hash_key(key: str) -> bytes:

@@ -32,6 +32,7 @@ from schemas import Report, Study
 from tests.collector.postgresql import Postgresql
 
 TOKEN = "token-of-the-operator"
+INVITATION_KEY = "invitation key"
 TODAY = date(2026, 6, 15)
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
@@ -175,6 +176,7 @@ class Server:
                     **os.environ,
                     "PYTHONPATH": str(REPOSITORY),
                     "LDPKIT_TOKEN": TOKEN,
+                    "LDPKIT_INVITATION_KEY": INVITATION_KEY,
                     **(environment or {}),
                 },
                 stdout=log,

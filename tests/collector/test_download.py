@@ -75,6 +75,16 @@ def test_ndjson(filled, tmp_path, capsys, token):
     assert not list(tmp_path.glob(".*"))
 
 
+def test_a_proxy_that_drops_the_query_doubles_nothing(filled, tmp_path, token):
+    """The export is cut, and what goes on with it begins at the first report again."""
+    out = tmp_path / "reports.ndjson"
+    cut = cutting(filled.app, iter([4000]))
+    app = serving(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
+    with app as url, pytest.raises(TransferError, match="came again"):
+        run_export(url, out, "--token", token)
+    assert not out.exists()
+
+
 def test_parquet(filled, make_study, make_report, tmp_path, monkeypatch, token):
     later = make_study(
         version=2, questions=filled.client.get("/v1/studies/habits").get_json()["questions"][:1]

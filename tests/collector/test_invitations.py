@@ -13,6 +13,7 @@ from sqlalchemy import inspect, text
 from collector.operator.inviting import invite
 from collector.operator.retention import delete_study
 from collector.reports.writer import Upload
+from collector.storage import keys
 from collector.storage.keys import hash_key
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import build_report, build_study, count_invitations
@@ -194,7 +195,25 @@ def test_the_fast_layer_reads_the_header_too(make_harness, study):
         assert answer[0].startswith(status)
 
 
-def test_the_command(either, study, capsys):
+def test_no_study_is_bound_to_a_missing_key(either, study, monkeypatch):
+    """Servers that have the key would refuse every report, and nobody could invite again."""
+    monkeypatch.delenv("LDPKIT_INVITATION_KEY", raising=False)
+    with pytest.raises(InputError, match=r"no invitation_key is set.*ldpkit\.toml"):
+        run("admin", "invite", "habits", "--count", "3", "--database", either.url)
+    assert put(either, build_report(study)).status_code == 201
+
+
+def test_no_word_looks_like_an_option(monkeypatch):
+    words = iter(["-a", "-b", "c-"])
+    monkeypatch.setattr(keys.secrets, "token_urlsafe", lambda _size: next(words))
+    assert keys.new_key() == "c-"
+
+
+def test_the_command(make_harness, database_url, study, capsys, monkeypatch):
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "its own")
+    either = make_harness(database=database_url, busy_timeout=10, invitation_key="its own")
+    either.url = database_url
+    either.publish(study)
     run("admin", "invite", "habits", "--count", "3", "--database", either.url)
     invitations = capsys.readouterr().out.split()
     assert len(set(invitations)) == 3

@@ -6,12 +6,13 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.cli import main
-from tests.collector.conftest import ANSWERS, build_study
+from tests.collector.conftest import ANSWERS, INVITATION_KEY, build_study
 
 
 @pytest.fixture
-def invited(start_server, capsys):
+def invited(start_server, capsys, monkeypatch):
     """A server with an invited study; two invitations."""
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
     server = start_server()
     study = build_study()
     assert server.request("POST", "/v1/studies", study.document) == 201

@@ -10,6 +10,7 @@ from ldp_client.cli import main
 from ldp_client.words.studies import odds
 from schemas import Report
 from tests import studies
+from tests.collector.conftest import INVITATION_KEY
 from tests.portable import chromium
 from tests.portable.participant import ANSWERS, Participant
 
@@ -137,11 +138,12 @@ def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
 
 
 @pytest.fixture
-def invitations(server, capsys):
+def invitations(server, capsys, monkeypatch):
     """A function study id, count → so many new invitations, without which it takes no more reports."""
 
     def invite(study_id, count):
         database = f"sqlite:///{server.database}"
+        monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
         capsys.readouterr()
         assert main(["admin", "invite", study_id, "--count", str(count), "--database", database]) == 0
         return capsys.readouterr().out.split()

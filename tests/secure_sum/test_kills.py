@@ -13,7 +13,7 @@ from collector.secure_sum.node_keys import NodeKeys
 from ldp_client.cli import main
 from ldp_client.device.upload import put_share
 from ldp_client.documents.errors import TransferError
-from tests.collector.conftest import TOKEN, Server
+from tests.collector.conftest import INVITATION_KEY, TOKEN, Server
 from tests.secure_sum.conftest import build_study, close_study, shares_of
 
 DEVICES = 40
@@ -92,7 +92,8 @@ def close_until_done(study):
             assert time.monotonic() < deadline
 
 
-def test_nodes_that_are_killed_lose_and_repeat_nothing(processes):
+def test_nodes_that_are_killed_lose_and_repeat_nothing(processes, monkeypatch):
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
     study = build_study("ever", nodes=[one.address for one in processes], clients=DEVICES, tolerate=1)
     for one in processes:
         assert one.server.request("POST", "/v1/studies", study.document) == 201
