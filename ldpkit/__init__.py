@@ -96,5 +96,5 @@ def _load(module: str, name: str, extra: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the names that are loaded on first use, too."""
-    return sorted({*globals(), *__all__})
+    """List the public names, also those that are loaded on first use."""
+    return sorted(__all__)

@@ -14,6 +14,7 @@ from collector.storage.keys import Role
 from collector.storage.queries import StudyOverview
 from collector.views.auth import require_role
 from ldp_client.words.studies import odds_of
+from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
 
 page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
@@ -90,7 +91,7 @@ def _questions(rules: Rules, fitted: Fitted | None, reports: int) -> list[dict[s
             "id": question.id,
             "text": question.text or ASKS[question.ask].format(len(question.choices)),
             "words": rules.mechanisms[question.id].in_words(),
-            "epsilon": f"{float(rules.mechanisms[question.id].privacy.epsilon):.6g}",
+            "epsilon": rounded_up(float(rules.mechanisms[question.id].privacy.epsilon)),
             "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE),
             "posterior": _posterior_view(fitted, question.id, reports),
         }

@@ -13,6 +13,7 @@ from ldp_client.audit.findings import Check
 from ldp_client.audit.stages import Again, is_unary
 from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.words.text import rounded_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def stated_check(stage: "Stage", question: "Question") -> Check:
     return Check(
         "within the study's epsilon and delta",
         good,
-        f"{float(given.epsilon):.12g} of {float(stage.epsilon):.12g}",
+        f"{rounded_up(float(given.epsilon), 12)} of {rounded_up(float(stage.epsilon), 12)}",
     )
 
 

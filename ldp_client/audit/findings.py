@@ -2,6 +2,8 @@
 
 from math import inf, sqrt
 
+from ldp_client.words.text import rounded_up
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -85,10 +87,16 @@ def table(audits: "list[Audit]") -> "list[str]":
     """One line for each question, then one for each of its checks."""
     rows = [("question", "mechanism", "stated ε", "found ε ≥", "verdict")]
     for audit in audits:
-        delta = f", δ {audit.delta:g}" if audit.delta else ""
+        delta = f", δ {rounded_up(audit.delta)}" if audit.delta else ""
         verdict = "passed" if audit.passed else "FAILED"
         rows.append(
-            (audit.question, audit.mechanism, f"{audit.epsilon:.6g}{delta}", f"{audit.bound:.4g}", verdict)
+            (
+                audit.question,
+                audit.mechanism,
+                f"{rounded_up(audit.epsilon)}{delta}",
+                f"{audit.bound:.4g}",
+                verdict,
+            )
         )
     widths = [max([len(row[column]) for row in rows]) for column in range(len(rows[0]))]
     lines = []
