@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -45,22 +45,30 @@ def fit(
     priors: Mapping[str, Mapping[str, Any]] | None = None,
     draws: int = KEPT,
 ) -> dict[str, Posterior]:
-    """The posterior of every question: {question id: Posterior}.
-
-    reports: reports, each of which counts once, or a Summary of them. seed: the same seed, machine and
-    versions give the same draws. progress: told what is being fitted. method: "nuts", or "laplace" for a fast
-    Gaussian approximation that says when it is poor; for data holders' tables also a name of
-    inference.published, "marginal" being what "nuts" does for them. priors: {question id: {parameter:
-    distribution}}, in the shape of a study, in place of those that the study states. draws: that each of four
-    chains keeps, a multiple of 100 from 100 to 20,000; NUTS goes on, up to four times as many, while they do
-    not mix.
+    """Fit every question of a study and judge each posterior.
 
     Every question's model is built before the first is fitted.
 
-    Raises ReportError or SummaryError when the reports do not belong to the study, StudyError for a prior
-    that does not fit, InputError for a seed that is not a whole number from 0 to 2**32 − 1, for a number of
-    draws that cannot be, an unknown method, or one that is not for these statistics or priors, for what is no
-    Study, no reports and no priors, and where there is no report at all.
+    Args:
+        study: the study that was answered.
+        reports: reports, each of which counts once, or a Summary of them.
+        seed: the same seed, machine and versions give the same draws; a whole number from 0 to 2**32 − 1.
+        progress: told what is being fitted.
+        method: "nuts", or "laplace" for a fast Gaussian approximation that says when it is poor; for data
+            holders' tables also a name of inference.published, "marginal" being what "nuts" does for them.
+        priors: {question id: {parameter: distribution}}, in the shape of a study, in place of stated ones.
+        draws: that each of four chains keeps, a multiple of 100 from 100 to 20,000; NUTS goes on, up to
+            four times as many, while they do not mix.
+
+    Returns:
+        {question id: Posterior}, in the order of the study.
+
+    Raises:
+        ReportError: a report does not belong to the study.
+        SummaryError: neither does the summary.
+        StudyError: a prior does not fit.
+        InputError: an argument is none of the above, the method is not for these statistics or priors, or
+            there is no report at all.
     """
     check_study(study)
     check_seed(seed)
@@ -69,30 +77,48 @@ def fit(
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few = SmallSamples(study)
-    summary = (
-        reports
-        if isinstance(reports, Summary)
-        else reduce_reports(study, few.watch(good_reports(study, reports)))
-    )
+    summary = _summary_of(study, reports, few)
+    posteriors = dict(_fit_each(study, questions, summary, few, seed, method, draws, progress))
+    if isinstance(reports, CheckedReports):
+        return {name: found.noted(reports.notes()) for name, found in posteriors.items()}
+    return posteriors
+
+
+def _summary_of(study: Study, reports: Iterable[Report] | Summary, few: SmallSamples) -> Summary:
+    """What is fitted; `few` keeps reports that are few enough to be taken one by one."""
+    if isinstance(reports, Summary):
+        summary = reports
+    else:
+        summary = reduce_reports(study, few.watch(good_reports(study, reports)))
     check_evidence(study, summary)
+    return summary
+
+
+def _fit_each(
+    study: Study,
+    questions: Sequence[Question],
+    summary: Summary,
+    few: SmallSamples,
+    seed: int,
+    method: str,
+    draws: int,
+    progress: Progress | None,
+) -> Iterator[tuple[str, Posterior]]:
     models = {
         question.id: model_for(question, summary.questions[question.id], few.rows(question.id))
         for question in questions
         if question.ask != "table"
     }
-    posteriors, mechanisms = {}, mechanisms_of(study)
+    mechanisms = mechanisms_of(study)
     for question in questions:
         part = summary.questions[question.id]
         if progress:
             progress(f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}")
         if question.ask == "table":
-            posteriors[question.id] = fit_table(study, question, part, seed, method, draws)
+            yield question.id, fit_table(study, question, part, seed, method, draws)
             continue
         found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws)
-        posteriors[question.id] = _held_against_noise(found, mechanisms[question.id], part)
-    if isinstance(reports, CheckedReports):
-        return {name: found.noted(reports.notes()) for name, found in posteriors.items()}
-    return posteriors
+        yield question.id, _held_against_noise(found, mechanisms[question.id], part)
 
 
 def _held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from urllib.parse import quote, urlsplit
 
@@ -12,6 +13,8 @@ from ldp_client.documents.export_end import end_line
 from schemas import Report
 
 TIMEOUT_SECONDS = 60.0
+# A summary of a million choices has some ten.
+MOST_SUMMARY_BYTES = 256 << 20
 WHO = "the collector"
 
 
@@ -40,11 +43,18 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
 def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     """The summary of the current version's reports, as JSON text.
 
-    Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or is away.
+    Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or is away, and
+    for an answer that is no summary: a page in between, or a proxy's.
     """
     _require_http(base_url)
     with opened(f"{_study_url(base_url, study_id)}/summary", token, WHO, TIMEOUT_SECONDS) as response:
-        text: str = response.read().decode()
+        body = response.read(MOST_SUMMARY_BYTES + 1)
+    try:
+        text: str = body.decode()
+        if len(body) > MOST_SUMMARY_BYTES or not json.loads(text)["format"].startswith("ldpkit.summary/"):
+            raise ValueError
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise TransferError(f"what came from {base_url} is no summary: is that a collector?") from None
     return text
 
 

@@ -175,11 +175,20 @@ def test_nothing_for_this_machine_goes_through_a_proxy(tmp_path, monkeypatch):
         assert len(server.requests) == 2
 
 
+SUMMARY = b'{"format":"ldpkit.summary/1"}'
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"<html>Sign in</html>", b'{"format":1}', b"[]", b"\xff"])
+def test_what_is_no_summary_is_not_kept_as_one(body):
+    with Server(body) as server, pytest.raises(TransferError, match="is no summary"):
+        fetch_summary(server.url, "survey", "key")
+
+
 def test_no_key_of_an_operator_goes_through_a_proxy_to_this_machine(monkeypatch):
-    with Server() as proxy, Server(b"{}") as server:
+    with Server() as proxy, Server(SUMMARY) as server:
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, proxy.url)
-        assert fetch_summary(server.url, "survey", "key") == "{}"
+        assert fetch_summary(server.url, "survey", "key") == SUMMARY.decode()
         NodeClient(server.url, "survey", "key").document()
         assert (proxy.requests, len(server.requests)) == ([], 2)
 
