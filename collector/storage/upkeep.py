@@ -99,7 +99,7 @@ def _take_day(session: Session, today: date) -> date | None:
     last = session.execute(select(UpkeepRow.day).with_for_update()).scalar()
     if last is None:
         # Of several processes one comes first.
-        return date.min if session.connection().execute(new).rowcount else None
+        return None if session.execute(new.returning(UpkeepRow.day)).scalar() is None else date.min
     # Another machine's clock may be ahead of midnight.
     if today <= last <= today + A_DAY:
         return None

@@ -73,18 +73,20 @@ def test_a_memoized_question_that_was_never_drawn_is_asked_in_a_later_version(tm
     assert len(drawn) == 2
 
 
-def test_one_question_drawn_costs_the_dearest_and_bodies_have_one_size(tmp_path):
+def test_the_question_drawn_is_charged_and_bodies_have_one_size(tmp_path):
     study = Study(studies.document(*studies.NEWER, studies.NUMBER, ask_one=True))
     answers = {**studies.NEWER_ANSWERS, "hours": 3}
     sizes, asked = set(), set()
     for number in range(40):
         device = device_in(tmp_path / str(number), "2")
         device.answer(study, answers)
-        assert device.epsilon_left == 0
         (body,) = bodies(device)
+        (drawn,) = Report.from_json(body).payloads
+        # A memoized question costs its own ε, which is 2; one that is asked once the largest of those, 1.
+        assert device.epsilon_left == (0 if drawn in ("habit", "brand") else 1)
         sizes.add(len(body))
-        asked.update(Report.from_json(body).payloads)
+        asked.add(drawn)
     assert len(sizes) == 1
     assert len(asked) > 5
     with pytest.raises(BudgetError):
-        device_in(tmp_path / "poor", "1.99").answer(study, answers)
+        device_in(tmp_path / "poor", "0.99").answer(study, answers)

@@ -114,12 +114,12 @@ def ask_one(version):
     return wave(version, studies.YES_NO, OTHER, ask_one=True)
 
 
-def test_one_question_of_many_costs_the_dearest_and_the_draw_is_not_repeated(tmp_path, drawing):
+def test_one_question_of_many_costs_its_own_epsilon_and_the_draw_is_not_repeated(tmp_path, drawing):
     answers = {"ever": True, "other": "worker"}
     drawing[:] = ["ever"]
     device = consenting(tmp_path, "2")
     device.answer(ask_one(1), answers)
-    assert device.epsilon_left == 0
+    assert device.epsilon_left == 1
     drawing[:] = ["other"]
     with pytest.raises(AlreadyAnsweredError):
         device.answer(ask_one(1), answers)
