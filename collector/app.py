@@ -25,10 +25,17 @@ from collector.views.studies import studies
 def create_app(
     config: Settings | Mapping[str, object] | None = None, *, today: Callable[[], date] = utc_today
 ) -> Flask:
-    """A collector as a WSGI application, on a database that `ldpkit init` made.
+    """Build a collector as a WSGI application, on a database that `ldpkit init` made.
 
-    config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
-    today: the clock, for tests. Raises InputError for wrong settings or an unusable database.
+    Args:
+        config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
+        today: the clock, which gives the day in UTC; for tests.
+
+    Returns:
+        The Flask application.
+
+    Raises:
+        InputError: a setting is wrong, or the database cannot be used.
     """
     settings = _settings(config)
     app = Flask("collector", static_folder=None, template_folder="templates")

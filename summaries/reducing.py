@@ -108,6 +108,9 @@ class Seen:
 def check_study(study: object) -> None:
     """Refuse what is no Study, and say how to get one.
 
+    Args:
+        study: what was given as a study.
+
     Raises:
         InputError: it is something else, such as a document's text or a path.
     """
@@ -120,6 +123,9 @@ def check_study(study: object) -> None:
 
 def only_reports(reports: object) -> Iterator[Report]:
     """Pass a series of reports on, and refuse anything else at once.
+
+    Args:
+        reports: what was given as reports.
 
     Returns:
         The same reports, one at a time.

@@ -25,10 +25,13 @@ NEEDS_REPORTS = "no summary of fixed size is exact for it: fit the reports thems
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """n reports of one question, reduced to integers (see summaries.reductions).
+    """The reports of one question, reduced to integers (see summaries.reductions).
 
-    reports: their payloads, shape (n, bytes), where a posterior needs them; then there are no values.
-    tails: how many lie far out (summaries.noise_tails); None without such noise, or where nobody counted.
+    Attributes:
+        n: how many reports.
+        values: integers, of the reduction's own length; empty where the reports are kept.
+        reports: their payloads, shape (n, bytes), where a posterior needs them; then there are no values.
+        tails: how many lie far out (summaries.noise_tails); None without such noise, or where nobody counted.
     """
 
     n: int
@@ -38,20 +41,35 @@ class QuestionSummary:
 
     @classmethod
     def of(cls, mechanism: Mechanism, payloads: NDArray[np.uint8]) -> QuestionSummary:
-        """The summary of n possible payloads, shape (n, bytes)."""
+        """Reduce payloads to their summary.
+
+        Args:
+            mechanism: the question's.
+            payloads: n possible ones, shape (n, bytes), uint8.
+
+        Returns:
+            The summary of these n reports.
+        """
         reduction = REDUCTIONS[mechanism.name]
         kept = payloads.copy() if reduction.keeps_reports(mechanism) else None
         return cls(len(payloads), reduction.reduce(mechanism, payloads), kept, tails(mechanism, payloads))
 
     def merge(self, other: QuestionSummary) -> QuestionSummary:
-        """The summary of both sets of reports."""
+        """Add up two summaries of the same question.
+
+        Args:
+            other: the summary of reports that are not in this one.
+
+        Returns:
+            The summary of both sets of reports.
+        """
         kept = [part.reports for part in (self, other) if part.reports is not None]
         reports = np.concatenate(kept) if kept else None
         far = None if self.tails is None or other.tails is None else self.tails + other.tails
         return QuestionSummary(self.n + other.n, self.values + other.values, reports, far)
 
     def to_document(self) -> dict[str, Any]:
-        """This question's entry in a summary document."""
+        """Return this question's entry in a summary document."""
         counted = {} if self.tails is None else {"tails": [int(value) for value in self.tails]}
         return {"n": self.n, "values": [int(value) for value in self.values], **counted}
 
@@ -60,7 +78,11 @@ class QuestionSummary:
 class Summary:
     """What a set of reports says about each question of one study.
 
-    study, version, digest: the document that was answered. questions: {question id: QuestionSummary}.
+    Attributes:
+        study: id of the study whose document was answered.
+        version: its version.
+        digest: its digest, 64 hexadecimal digits.
+        questions: {question id: QuestionSummary}.
     """
 
     study: str
@@ -70,7 +92,14 @@ class Summary:
 
     @classmethod
     def empty(cls, study: Study) -> Summary:
-        """The summary of no reports."""
+        """Build the summary of no reports.
+
+        Args:
+            study: the study.
+
+        Returns:
+            A summary with n = 0 for each question; merging it changes nothing.
+        """
         questions = {}
         for name, mechanism in mechanisms_of(study).items():
             none = np.zeros((0, mechanism.payload_size), dtype=np.uint8)
@@ -78,10 +107,19 @@ class Summary:
         return cls(study.id, study.version, study.digest, questions)
 
     def merge(self, other: Summary) -> Summary:
-        """The summary of both sets of reports; associative and commutative. Raises SummaryError.
+        """Add up two summaries; associative and commutative.
 
         A summary has no ids: what is in both counts twice, and nothing can tell. Merge summaries of sets that
         share no report; `summarize` counts repeated reports once.
+
+        Args:
+            other: a summary of the same study document.
+
+        Returns:
+            The summary of both sets of reports.
+
+        Raises:
+            SummaryError: the other is of another study document.
         """
         if self.digest != other.digest:
             raise SummaryError("digest", "summaries of different study documents cannot be merged")
@@ -89,7 +127,11 @@ class Summary:
         return Summary(self.study, self.version, self.digest, merged)
 
     def to_json(self) -> str:
-        """The canonical JSON text. Raises SummaryError where a question's reports are needed whole."""
+        """Return the canonical JSON text.
+
+        Raises:
+            SummaryError: a question's reports are needed whole, which no summary document has.
+        """
         for name, part in self.questions.items():
             if part.reports is not None:
                 raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
@@ -99,7 +141,19 @@ class Summary:
 
     @classmethod
     def from_json(cls, text: str | bytes, study: Study) -> Summary:
-        """Parse a summary of this study. Raises SummaryError."""
+        """Parse a summary of a study, and refuse what its reports cannot have given.
+
+        Args:
+            text: JSON, at most 256 MiB, as text or UTF-8 bytes.
+            study: the document that the summary is of.
+
+        Returns:
+            The summary.
+
+        Raises:
+            SummaryError: the text is no summary, is of another study document, has other questions, or values
+                that so many reports cannot have.
+        """
         parsed = _SHAPE.read(parse_json(text, SummaryError, MAX_BYTES), "", SummaryError)
         if parsed["digest"] != study.digest:
             raise SummaryError(

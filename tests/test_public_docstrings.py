@@ -31,27 +31,6 @@ def exported() -> dict[str, Any]:
 
 
 EXPORTED = exported()
-# In prose still. Take a name out of here once its docstring has sections.
-IN_PROSE = {
-    "Device",
-    "Mechanism",
-    "Posterior",
-    "Privacy",
-    "Question",
-    "QuestionSummary",
-    "Rational",
-    "Report",
-    "Study",
-    "Summary",
-    "check_report",
-    "check_study",
-    "create_app",
-    "fit",
-    "mechanism_for",
-    "mechanisms_of",
-    "only_reports",
-    "summarize",
-}
 
 
 @cache
@@ -112,9 +91,7 @@ def gaps_of(thing: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_what_is_exported_is_explained(name, request):
-    if EXPORTED[name].__name__ in IN_PROSE:
-        request.applymarker(pytest.mark.xfail(reason="in prose"))
+def test_what_is_exported_is_explained(name):
     assert style_of(EXPORTED[name]) + gaps_of(EXPORTED[name]) == []
 
 

@@ -40,11 +40,20 @@ class Rows(dict[str, dict[str, float]]):
 class Posterior:
     """The posterior of one question.
 
-    draws: {parameter: (chains, draws)} in the question's own units. n: reports used, or records of tables'
-    holders. prior_sd: {parameter: sd before the data, inf without a prior}. study: digest of the study
-    document. seed: of the sampler. method: "nuts", "laplace" or a name of inference.published. prior: as a
-    study states it, with numbers for decimals. prior_draws: {parameter: (draws,)}, of those with a prior.
-    predictive: simulated reports beside the observed ones. holders: how many, None where people answered.
+    Attributes:
+        question: its id.
+        model: its model's name.
+        n: reports used, or records of tables' holders.
+        draws: {parameter: array of shape (chains, draws)}, in the question's own units.
+        prior_sd: {parameter: sd before the data, inf without a prior}.
+        diagnostics: what the chains, the model check and the data say; `verdict` sums it up.
+        study: digest of the study document.
+        seed: of the sampler.
+        method: "nuts", "laplace" or a name of inference.published.
+        prior: as a study states it, with numbers for decimals.
+        prior_draws: {parameter: array of shape (draws,)}, of those with a prior.
+        predictive: simulated reports beside the observed ones; None where none were simulated.
+        holders: how many, None where people answered.
     """
 
     question: str
@@ -67,9 +76,11 @@ class Posterior:
         return self.diagnostics.verdict
 
     def summary(self) -> Rows:
-        """{parameter: mean, sd, sd over the prior's, 5 %, 50 % and 95 % quantiles, R-hat, both ESS}.
+        """Summarise the draws of each parameter.
 
-        `summary().verdict` says what they are worth.
+        Returns:
+            {parameter: mean, sd, sd over the prior's, 5 %, 50 % and 95 % quantiles, R-hat, both ESS}, in the
+            question's own units; its `verdict` says what they are worth.
         """
         return Rows({name: self._row(name, draws) for name, draws in self.draws.items()}, self.verdict)
 
@@ -86,12 +97,13 @@ class Posterior:
         return row
 
     def devices_to_halve(self) -> dict[str, float]:
-        """{parameter: about how many devices, or holders like these, would halve its interval}.
-
-        inf where reports taught nothing, or where nothing is left to narrow.
+        """Estimate how many devices, or holders like these, would halve each parameter's interval.
 
         Information adds up: 1/sd² = 1/prior_sd² + n·i, so half the sd needs n(1 + 3 share⁻¹) devices,
         where share is the part of 1/sd² that came from the reports.
+
+        Returns:
+            {parameter: about how many}; inf where reports taught nothing, or where nothing is left to narrow.
         """
         needed = {}
         for name, draws in self.draws.items():
@@ -104,20 +116,29 @@ class Posterior:
         return needed
 
     def noted(self, notes: tuple[str, ...]) -> Posterior:
-        """The same posterior with more notes."""
+        """Add notes to the diagnostics.
+
+        Args:
+            notes: sentences for who reads the result.
+
+        Returns:
+            The same posterior with these notes behind its own.
+        """
         diagnostics = replace(self.diagnostics, notes=(*self.diagnostics.notes, *notes))
         return replace(self, diagnostics=diagnostics)
 
     def size_in_words(self) -> str:
-        """How much was used: reports, or records of holders."""
+        """Say how much was used: reports, or records of holders."""
         if self.holders is None:
             return counted(self.n, "report")
         return f"{counted(self.n, 'record')} of {counted(self.holders, 'holder')}"
 
     def to_arviz(self) -> DataTree:
-        """Draws as ArviZ reads them: a tree whose attributes are study digest, question, model and seed.
+        """Return the draws as ArviZ reads them.
 
-        Each parameter is a variable; of more than 200, name[x], name[y] … are one, x, y … along `name_of`.
+        Returns:
+            A tree whose attributes are study digest, question, model and seed. Each parameter is a variable;
+            of more than 200, name[x], name[y] … are one, x, y … along `name_of`.
         """
         attributes = {"study": self.study, "question": self.question, "model": self.model, "seed": self.seed}
         draws = dict(self.draws)
@@ -134,7 +155,7 @@ class Posterior:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """This question's entry in posterior.json; draws: of each chain."""
+        """Return this question's entry in posterior.json, where `draws` counts those of each chain."""
         found = self.diagnostics
         return {
             "model": self.model,
@@ -151,10 +172,17 @@ class Posterior:
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder, made when missing.
+        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder.
 
-        Other questions of the same study and seed that posterior.json holds already are kept. Raises
-        InputError where it holds another study's, or others under another seed: nothing is written then.
+        Other questions of the same study and seed that posterior.json holds already are kept.
+
+        Args:
+            folder: a path; made when missing.
+
+        Raises:
+            InputError: the folder is no path or no folder, posterior.json there holds another study's result
+                or others under another seed, or a file of draws is no result of a fit: nothing is written
+                then.
         """
         if not isinstance(folder, str | Path):
             raise InputError(f"the folder must be a path, not a {type(folder).__name__}")

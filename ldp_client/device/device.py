@@ -46,22 +46,36 @@ if TYPE_CHECKING:
 
 
 class Device:
-    """One person's device.
+    """One person's device. Decimals are strings.
 
-    folder: where ledger and outbox live. Decimals are strings.
-    max_epsilon: the privacy budget for the device's life, over all studies; max_epsilon_per_study: the
-    same for each study (None: no further limit); max_delta: the sum of delta over all studies.
-    collector: base URL, needed to fetch and to flush; https, or http on this machine.
-    allowed_hosts: the only hosts to talk to (None: any). signing_keys: PEM texts or files of public
-    keys; where there are any, a study must be signed by one of them.
-    require_consent: False only where consent was obtained and is recorded elsewhere.
-    send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
-    nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a study
-    names it, https://host#KEYS. All nodes of a study must be among them; without any, none is answered.
-    known_digests: digests of studies that were published where all can see them; any other study is refused,
-    as it may have been made for this person alone (None: any).
-    Raises LedgerError if the ledger cannot be used, InputError for a bad argument, RefusedError for a
-    collector that is not allowed.
+    Args:
+        folder: where ledger and outbox live.
+        max_epsilon: the privacy budget for the device's life, over all studies, in nats.
+        collector: base URL, needed to fetch and to flush; https, or http on this machine.
+        max_epsilon_per_study: the same for each study (None: no further limit).
+        max_delta: the largest sum of delta over all studies.
+        allowed_hosts: the only hosts to talk to (None: any).
+        signing_keys: PEM texts or files of public keys; where there are any, a study must be signed by one of
+            them.
+        require_consent: False only where consent was obtained and is recorded elsewhere.
+        send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
+        nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a
+            study names it, https://host#KEYS. All nodes of a study must be among them; without any, none is
+            answered.
+        known_digests: digests of studies that were published where all can see them; any other study is
+            refused, as it may have been made for this person alone (None: any).
+
+    Attributes:
+        policy: what the owner allows, from these arguments.
+        collector: its base URL, "" for none.
+        require_consent: as given.
+        send_window: as given.
+        ledger: what was answered, spent and not yet sent.
+
+    Raises:
+        InputError: an argument is wrong.
+        RefusedError: the collector is not allowed.
+        LedgerError: the ledger cannot be used.
     """
 
     def __init__(
@@ -146,18 +160,39 @@ class Device:
 
         Show its digest to who wants to compare it with others': a document of its own for each person would
         tell whose report is whose.
+
+        Args:
+            study: the study that the person was shown.
+
+        Raises:
+            RefusedError: where keys are pinned, the study was not accepted under one of them.
+            LedgerError: the ledger cannot be used.
         """
         with self.ledger.writing() as connection:
             publisher = self._publisher_of(connection, study)
             note_consent(connection, study, publisher, date.today())
 
     def answer(self, study: "Study", answers: "dict[str, Any]", invitation: str = "") -> str:
-        """Perturb every answer once, write spend and report durably, queue the report; returns its id.
+        """Perturb every answer once, write spend and report durably, and queue the report.
 
-        answers: {question id: answer}, one for each question of the study. invitation: what the operator
-        of an invited study handed out; it travels beside the report, not in it. A secure sum needs one.
-        Raises AnswerError before any noise is drawn, AlreadyAnsweredError, BudgetError, or RefusedError
-        where the policy, the study's days or a missing consent forbid it. The true answers are not kept.
+        The true answers are not kept.
+
+        Args:
+            study: the study, as `fetch` or `accept` returned it.
+            answers: {question id: answer}, one for each question of the study.
+            invitation: what the operator of an invited study handed out; it travels beside the report, not in
+                it. A secure sum needs one.
+
+        Returns:
+            The report's id.
+
+        Raises:
+            AnswerError: an answer does not fit; no noise was drawn.
+            AlreadyAnsweredError: the device has answered a question before.
+            BudgetError: the answers would exceed the budget.
+            RefusedError: the policy, the study's days or a missing consent forbid it.
+            InputError: the invitation is no text.
+            LedgerError: the ledger cannot be used; nothing was answered.
         """
         _refuse_no_text(invitation)
         terms = terms_of(study)
@@ -170,15 +205,22 @@ class Device:
     def invite(self, study_id: str, invitation: str) -> None:
         """Give what waits to be sent to a study another invitation: the first one was not taken.
 
-        Raises InputError for a study that this device does not know.
+        Args:
+            study_id: the study's id.
+            invitation: the new one; "" for none.
+
+        Raises:
+            InputError: the device does not know the study, or the invitation is no text.
+            RefusedError: only another publisher's study of that id was answered.
         """
         _refuse_no_text(invitation)
         with self.ledger.writing() as connection:
             invite(connection, study_id, self._publishers_here(connection, study_id), invitation)
 
     def _publisher(self, key_id: str) -> Publisher:
-        """Who signed with that key, else this device's collector. All pinned keys are one publisher's: keys
-        change. Before one was pinned, rows named the collector.
+        """Who signed with that key, else this device's collector.
+
+        All pinned keys are one publisher's: keys change. Before one was pinned, rows named the collector.
         """
         return Publisher(key_id or self.collector, [self.collector, *self._pinned()])
 
@@ -245,11 +287,21 @@ class Device:
         return queued, set(report.payloads)
 
     def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
-        """Send what is due to this device's collector, byte for byte as it was written, and ask for the
-        deletion of what was withdrawn.
+        """Send what is due to this device's collector, and ask it to delete what was withdrawn.
 
-        now: send also what waits for its time. What cannot be sent stays queued, and so does what
+        A report leaves byte for byte as it was written. What cannot be sent stays queued, and so does what
         belongs to another collector, or goes to nodes that are not allowed: it is counted, with the reason.
+
+        Args:
+            attempts: how often each request is tried.
+            now: whether to send also what waits for its time.
+
+        Returns:
+            How many reports were sent, wait or were refused, and how many withdrawn ones were deleted.
+
+        Raises:
+            InputError: the device has no collector.
+            LedgerError: the ledger cannot be used.
         """
         # Loaded when there is something to send: answering needs no network.
         from ldp_client.device.sending import Sender
@@ -282,7 +334,7 @@ class Device:
 
     @property
     def epsilon_left(self) -> Fraction:
-        """What is left of the budget, exactly."""
+        """What is left of the budget, exactly, in nats."""
         spent = sum((spend.epsilon for spend in self.ledger.spent()), Fraction(0))
         return self.policy.limits.epsilon - spent
 

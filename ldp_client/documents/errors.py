@@ -19,14 +19,20 @@ LdpkitError
 
 
 class LdpkitError(Exception):
-    """Base of all errors of ldpkit; `str(error)` is one clear line."""
+    """Base of all errors that ldpkit raises on purpose; `str(error)` is one line, without any true answer."""
 
 
 class DocumentError(LdpkitError):
     """A document breaks its format.
 
-    field: dotted path of the offending part, "" for the whole document.
-    problem: what is wrong with it, in words.
+    Args:
+        field: dotted path of the offending part, such as "questions[0].mechanism"; "" for the whole document.
+        problem: what is wrong with it, in words.
+
+    Attributes:
+        kind: what the document is, in one word; the message begins with it.
+        field: as given.
+        problem: as given.
     """
 
     kind = "document"
@@ -62,7 +68,16 @@ class StatementError(DocumentError):
 
 
 class AnswerError(LdpkitError):
-    """An answer does not fit its question; raised before any noise is spent."""
+    """An answer does not fit its question; raised before any noise is spent.
+
+    Args:
+        field: the question, and the part of its answer if only one is wrong; "" for all answers together.
+        problem: what is wrong, in words that do not repeat the answer.
+
+    Attributes:
+        field: as given.
+        problem: as given.
+    """
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"answer: {field}: {problem}" if field else f"answer: {problem}")
@@ -71,11 +86,11 @@ class AnswerError(LdpkitError):
 
 
 class RefusedError(LdpkitError):
-    """The device refuses to answer."""
+    """The device refuses to answer: its policy, its ledger or the study's days forbid it."""
 
 
 class BudgetError(RefusedError):
-    """Answering would exceed the device's privacy budget."""
+    """Answering would exceed the device's privacy budget, for its life or for one study."""
 
 
 class AlreadyAnsweredError(RefusedError):
@@ -95,11 +110,19 @@ class RandomnessError(LdpkitError):
 
 
 class InputError(LdpkitError):
-    """A file, option or setting is wrong."""
+    """A file, option, argument or setting that a person gave is wrong."""
 
 
 class MissingExtraError(LdpkitError):
-    """A part of ldpkit needs packages that are not installed."""
+    """A part of ldpkit needs packages that are not installed; the message is the command that installs them.
+
+    Args:
+        extra: the extra of ldpkit that brings them, such as "inference".
+        module: the module that was not found.
+
+    Attributes:
+        extra: as given.
+    """
 
     def __init__(self, extra: str, module: str) -> None:
         super().__init__(f"this needs the package {module}: pip install 'ldpkit[{extra}]'")

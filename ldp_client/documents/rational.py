@@ -25,6 +25,17 @@ class Rational:
 
     A small stand-in for fractions.Fraction, which microcontrollers do not have; it has the same
     `numerator` and `denominator`, so Fraction(r.numerator, r.denominator) converts it.
+
+    Args:
+        numerator: any integer.
+        denominator: any integer but zero.
+
+    Attributes:
+        numerator: in lowest terms; it carries the sign.
+        denominator: in lowest terms, at least 1.
+
+    Raises:
+        ZeroDivisionError: the denominator is zero.
     """
 
     def __init__(self, numerator: int, denominator: int = 1) -> None:
@@ -38,7 +49,17 @@ class Rational:
 
     @classmethod
     def parse(cls, text: str) -> "Rational":
-        """Read a decimal such as "-0.5" or "1e-6". Raises ValueError for anything else."""
+        """Read a decimal exactly, such as "-0.5" or "1e-6".
+
+        Args:
+            text: at most 40 characters; an exponent lies within ±60.
+
+        Returns:
+            The fraction that it writes.
+
+        Raises:
+            ValueError: the text is anything else.
+        """
         if not isinstance(text, str) or len(text) > MAX_DECIMAL_LENGTH:
             raise ValueError("not a decimal number")
         mantissa, mark, exponent = text.replace("E", "e").partition("e")
@@ -57,14 +78,21 @@ class Rational:
         return cls(value * 10**power) if power >= 0 else cls(value, 10**-power)
 
     def floor_scaled(self, scale: int) -> int:
-        """The largest integer not above self × scale."""
+        """Scale the fraction by an integer and round down.
+
+        Args:
+            scale: the integer.
+
+        Returns:
+            The largest integer not above self × scale.
+        """
         return self.numerator * scale // self.denominator
 
     def __float__(self) -> float:
         return self.numerator / self.denominator
 
     def __str__(self) -> str:
-        """The exact decimal if there is one of at most 40 digits, else numerator/denominator."""
+        """Write the exact decimal if there is one of at most 40 digits, else numerator/denominator."""
         for places in range(41):
             scaled = self.numerator * 10**places
             if scaled % self.denominator == 0:

@@ -74,10 +74,18 @@ REPORT = Record(
 class Report:
     """One device's noisy answers. `from_json` and `from_document` validate; the constructor does not.
 
-    id: 32 hexadecimal digits, `report_id_of` the device's secret. study, version, digest: which document
-    was answered. payloads: {question id: the mechanism's bytes}. padding: spaces behind its text when it
-    leaves the device; whoever reads it drops them. secret: what proves that the report may be deleted;
-    the device keeps it beside the report, no document has it (b"" for one that was read).
+    Args:
+        id: 32 hexadecimal digits, `report_id_of` the device's secret.
+        study: id of the study whose document was answered.
+        version: its version.
+        digest: its digest, 64 hexadecimal digits.
+        payloads: {question id: the mechanism's bytes}.
+        padding: spaces behind its text when it leaves the device; whoever reads it drops them.
+        secret: what proves that the report may be deleted; the device keeps it beside the report, no document
+            has it (b"" for one that was read).
+
+    Attributes:
+        id: as given, and so are all the others.
     """
 
     def __init__(
@@ -100,17 +108,37 @@ class Report:
 
     @classmethod
     def from_document(cls, document: "Any") -> "Report":
-        """Validate a plain JSON value. Raises ReportError."""
+        """Validate a plain JSON value and build the report that it states.
+
+        Args:
+            document: what JSON makes of a report: a dictionary.
+
+        Returns:
+            The report, without secret and padding.
+
+        Raises:
+            ReportError: the value is no report; the error names the field that is wrong.
+        """
         parsed = REPORT.read(document, "", ReportError)
         return cls(parsed["id"], parsed["study"], parsed["version"], parsed["digest"], parsed["payloads"])
 
     @classmethod
     def from_json(cls, text: "str | bytes") -> "Report":
-        """Parse and validate a report. Raises ReportError."""
+        """Parse and validate a report.
+
+        Args:
+            text: JSON, at most 8 MiB, as text or UTF-8 bytes; it need not be canonical.
+
+        Returns:
+            The report, without secret and padding.
+
+        Raises:
+            ReportError: the text is no report; the error names the field that is wrong.
+        """
         return cls.from_document(parse_json(text, ReportError, MAX_BYTES))
 
     def to_document(self) -> "dict[str, Any]":
-        """The plain JSON value."""
+        """Return the report as a plain JSON value, payloads in base64."""
         return {
             "format": FORMAT,
             "id": self.id,
@@ -121,7 +149,7 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """The canonical JSON text, and the padding."""
+        """Return the canonical JSON text, and the padding behind it."""
         return canonical_json(self.to_document()) + " " * self.padding
 
     def __eq__(self, other: object) -> bool:

@@ -61,10 +61,27 @@ class ModelSpec:
 class Question:
     """One question of a study. Fields that its kind does not have are None or empty.
 
-    ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes), "record" (features,
-    norm, response) or "table" (the same, of a data holder's many records). choices: labels, or
-    range(count) where they are `numbered`.
-    path: where it stands in the document, such as "questions[0]". route: the study's, if it has one.
+    Args:
+        parsed: the question's part of a study document, as STUDY reads it.
+        path: where it stands in the document, such as "questions[0]".
+        route: the study's, if it has one.
+
+    Attributes:
+        path: as given.
+        id: its name within the study.
+        route: as given.
+        ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes), "record" (features,
+            norm, response) or "table" (the same, of a data holder's many records).
+        text: what people are asked; "" where the document does not say.
+        bounds: the lowest and highest number, in the question's own unit.
+        choices: labels, or range(count) where they are `numbered`.
+        numbered: whether choices are numbers without labels.
+        features: the fields of a record, with their bounds.
+        norm: the largest Euclidean norm of a record's features.
+        response: the field of a record that a regression explains.
+        mechanism: the mechanism's name and stated parameters.
+        model: the model that the analyst will fit, with the priors that are stated.
+        repeats: whether each version of the study may ask it again.
     """
 
     def __init__(self, parsed: "dict[str, Any]", path: str, route: "Optional[Route]" = None) -> None:
@@ -90,10 +107,28 @@ class Question:
 class Study:
     """A valid study document. Equal documents have equal canonical bytes and digests.
 
-    ask_one: whether each device answers one question only, drawn by itself. unit: who answers, a
-    "person", or a data "holder" with a table of many records (then ε is for each record).
-    Build it with `Study.from_json(text)` or `Study(document)`; both raise StudyError, which names
-    the field that is wrong.
+    Build it with `Study.from_json(text)` or `Study(document)`.
+
+    Args:
+        document: the plain JSON value.
+
+    Attributes:
+        document: as given.
+        id: the study's name.
+        version: counts from 1.
+        title: for people.
+        purpose: for people; "" where the document does not say.
+        opens: the first day, YYYY-MM-DD, or None.
+        closes: the last day, or None.
+        route: the nodes of a secure sum, or None.
+        ask_one: whether each device answers one question only, drawn by itself.
+        unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for each
+            record).
+        questions: in the document's order.
+        digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
+
+    Raises:
+        StudyError: the document is no study; the error names the field that is wrong.
     """
 
     def __init__(self, document: "dict[str, Any]") -> None:
@@ -123,19 +158,39 @@ class Study:
 
     @classmethod
     def from_json(cls, text: "str | bytes") -> "Study":
-        """Parse and validate a study document. Raises StudyError."""
+        """Parse and validate a study document.
+
+        Args:
+            text: JSON, at most 1 MiB, as text or UTF-8 bytes; it need not be canonical.
+
+        Returns:
+            The study.
+
+        Raises:
+            StudyError: the text is no study; the error names the field that is wrong.
+        """
         return cls(parse_json(text, StudyError, MAX_BYTES))
 
     def to_json(self) -> str:
-        """The canonical JSON text."""
+        """Return the canonical JSON text."""
         return self._canonical
 
     def canonical(self) -> bytes:
-        """The canonical bytes: what is digested and signed."""
+        """Return the canonical bytes: what is digested and signed."""
         return self._canonical.encode("utf-8")
 
     def question(self, question_id: str) -> Question:
-        """The question with that id. Raises KeyError."""
+        """Find a question by its id.
+
+        Args:
+            question_id: the id.
+
+        Returns:
+            The question.
+
+        Raises:
+            KeyError: the study has no such question.
+        """
         for question in self.questions:
             if question.id == question_id:
                 return question
@@ -143,18 +198,17 @@ class Study:
 
     @property
     def epsilon(self) -> Rational:
-        """What these questions cost a device, in all versions together, in nats: the sum of their stated
-        epsilon (basic composition).
+        """What these questions cost a device, in all versions together, in nats.
 
-        If ask_one, a device answers one of those that are asked once, and costs the largest of them. But
-        every version draws anew among those that are memoized, and a device may come to answer all: they
-        count in full.
+        It is the sum of their stated epsilon (basic composition). If ask_one, a device answers one of those
+        that are asked once, and costs the largest of them. But every version draws anew among those that are
+        memoized, and a device may come to answer all: they count in full.
         """
         return self._together([question.mechanism.epsilon for question in self.questions])
 
     @property
     def delta(self) -> Rational:
-        """The same of their stated delta."""
+        """What these questions cost a device of delta, a probability: added up as epsilon is."""
         return self._together([question.mechanism.delta for question in self.questions])
 
     def _together(self, costs: "list[Rational]") -> Rational:
@@ -167,9 +221,15 @@ class Study:
         return total + largest
 
     def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
-        """(question, problem) if a report with payloads for these questions does not answer this study.
+        """Find out whether a report with payloads for these questions answers this study.
 
         A report answers every question; exactly one, any of them, if ask_one.
+
+        Args:
+            names: ids of the questions that the report has payloads for.
+
+        Returns:
+            (question, problem) of the first payload that is wrong, None where the report answers the study.
         """
         given = sorted(names)
         asked = [question.id for question in self.questions]

@@ -39,9 +39,18 @@ class Privacy:
 class Mechanism:
     """One way to answer one question with noise.
 
-    field: the question's id. where: where the study document states the mechanism.
-    A subclass sets `privacy` and `payload_size` (bytes, the same for every answer) and implements
-    `quantise` and `randomise`; what it does to an answer is a sentence in ldp_client/words/en.json.
+    A subclass sets `privacy` and `payload_size` and implements `quantise` and `randomise`; what it does to an
+    answer is a sentence in ldp_client/words/en.json.
+
+    Args:
+        question: the question that it answers.
+
+    Attributes:
+        name: as studies write it.
+        field: the question's id.
+        where: where the study document states the mechanism.
+        privacy: the loss that its integers really give.
+        payload_size: bytes, the same for every answer.
     """
 
     name = ""
@@ -86,11 +95,29 @@ class Mechanism:
         return bulk.perturb_many(self, answers, random)  # type: ignore[no-any-return]
 
     def quantise(self, answer: "Any") -> "Any":
-        """The answer as integers within the mechanism's domain. Raises AnswerError."""
+        """Turn an answer into integers within the mechanism's domain; a subclass does it.
+
+        Args:
+            answer: as in `perturb`.
+
+        Returns:
+            What `randomise` takes.
+
+        Raises:
+            AnswerError: the answer does not fit; the error does not repeat it.
+        """
         raise NotImplementedError(self.name)
 
     def randomise(self, quantised: "Any", random: "Source") -> bytes:
-        """The noisy payload of a quantised answer."""
+        """Draw the noisy payload of a quantised answer; a subclass does it.
+
+        Args:
+            quantised: what `quantise` returns.
+            random: gives secret random bytes.
+
+        Returns:
+            `payload_size` bytes.
+        """
         raise NotImplementedError(self.name)
 
     def in_words(self) -> str:
@@ -100,16 +127,37 @@ class Mechanism:
         return words.in_words(self)  # type: ignore[no-any-return]
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError for a payload that no device could have sent."""
+        """Refuse a payload that no device could have sent.
+
+        Args:
+            payload: a report's bytes for this question.
+
+        Raises:
+            ReportError: the size is wrong or, in subclasses, so is what the bytes say.
+        """
         if len(payload) != self.payload_size:
             raise self.impossible(f"must have {self.payload_size} bytes, has {len(payload)}")
 
     def words(self, payload: bytes) -> "list[int]":
-        """The integers with noise that a payload consists of; bytes that are left over stay out."""
+        """Read the integers with noise that a payload consists of.
+
+        Args:
+            payload: signed 32-bit big-endian integers; bytes that are left over stay out.
+
+        Returns:
+            The integers.
+        """
         return unpack_signed(payload[: len(payload) - len(payload) % 4])
 
     def impossible(self, problem: str) -> ReportError:
-        """The error for an impossible payload of this question."""
+        """Make the error for an impossible payload of this question; the caller raises it.
+
+        Args:
+            problem: what is wrong, in words.
+
+        Returns:
+            The error, which names the question.
+        """
         return ReportError(f"payloads.{self.field}", problem)
 
 
