@@ -98,12 +98,24 @@ def calibrate(
     clip: bool = False,
     progress: Progress = lambda _message: None,
 ) -> Calibration:
-    """Simulation-based calibration of one question with n devices.
+    """Calibrate one question's posterior by simulation: rank each truth among the draws of its own fit.
 
-    clip: whether simulated records are clipped as devices do, which the regression models do not know of.
     A secure sum is simulated for n clients, all of whom answer.
-    Raises InputError for a seed, for numbers of studies or devices that cannot be, and for a question that
-    cannot be simulated.
+
+    Args:
+        question: a question that people answer.
+        studies: how many studies are simulated and fitted, each with a truth from the prior.
+        n: devices in each.
+        seed: of everything that is drawn.
+        clip: whether simulated records are clipped as devices do, which the regression models do not know of.
+        progress: is told in words what was done.
+
+    Returns:
+        The ranks by parameter, the band that ranks of a sound fit stay in, and which parameters leave it.
+
+    Raises:
+        InputError: a seed or a number of studies or devices that cannot be, or a question that cannot be
+            simulated.
     """
     check_simulation(question, studies, n, seed)
     own_seed = crc32(f"{seed} {question.id}".encode())

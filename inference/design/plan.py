@@ -75,13 +75,25 @@ def plan(
     *,
     parameter: str | None = None,
 ) -> Plan:
-    """Expected posterior widths of one question.
+    """Expect the posterior widths of one question, for numbers of devices and budgets.
 
-    epsilons: decimals; by default half, once and twice the study's. parameter: one that the plan must have.
+    Args:
+        study: the study.
+        question_id: which of its questions.
+        devices: numbers of devices to compare.
+        epsilons: decimals, in nats; by default half, once and twice the study's.
+        truth: {parameter: value} in the question's own units; what is not given is drawn from the prior.
+        seed: of everything that is drawn.
+        progress: is told in words what is being done.
+        parameter: one that the plan must have.
 
-    Raises InputError for a seed and for numbers of devices that cannot be, for a question that cannot be
-    simulated, for an unknown parameter and for a truth that cannot be, StudyError for an epsilon that the
-    mechanism cannot have.
+    Returns:
+        Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
+
+    Raises:
+        InputError: a seed or numbers of devices that cannot be, a question that cannot be simulated, an
+            unknown parameter, or a truth that cannot be.
+        StudyError: an epsilon that the mechanism cannot have.
     """
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     chosen = tuple(sorted(set(devices)))

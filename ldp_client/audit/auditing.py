@@ -55,7 +55,19 @@ def audit_mechanism(
 def audit_study(
     study: "Study", questions: "Sequence[Question]", samples: int = SAMPLES, clock: "Clock | None" = None
 ) -> "Iterator[Audit]":
-    """Each of these questions, JavaScript's port of it too; then, of all questions, whole reports."""
+    """Audit these questions one by one, JavaScript's port of each too; then, if they are all, whole reports.
+
+    Args:
+        study: the study.
+        questions: those of its questions to audit. Whole reports are audited where they are all of them and
+            people answer.
+        samples: noisy reports drawn of each answer that is tried; more find smaller faults.
+        clock: gives the time in nanoseconds, such as time.process_time_ns; without one, no check is of time.
+
+    Returns:
+        An iterator over what was found of each question, in this order, each audited when its turn comes;
+        what was found of whole reports comes last, as "(whole reports)".
+    """
     mechanisms = mechanisms_of(study)
     for question in questions:
         mechanism = mechanisms[question.id]

@@ -44,11 +44,23 @@ RANDOMISERS: "dict[str, Randomise]" = {
 
 
 def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source" = urandom) -> "Payloads":
-    """One noisy payload for each answer: rows of payload_size bytes. Raises AnswerError.
+    """Draw one noisy payload for each of many answers, by the law of the mechanism's `perturb`.
 
-    All answers are checked before any noise is drawn, in the forms that quantise_many takes. Memoized
-    questions are refused (InputError). How many answers were clipped goes to the logger "ldpkit", as a
-    warning: one line on standard error where logging is not set up.
+    All answers are checked before any noise is drawn. How many answers were clipped goes to the logger
+    "ldpkit", as a warning: one line on standard error where logging is not set up.
+
+    Args:
+        mechanism: the question's; memoized ones are refused.
+        answers: in the forms that quantise_many takes: an array of numbers, of booleans for a yes/no, of
+            labels or of numbered choices; for a record {field: array}; or a sequence of answers.
+        random: gives secret random bytes; the operating system's unless another is passed in.
+
+    Returns:
+        An array of uint8, one row of `payload_size` bytes for each answer.
+
+    Raises:
+        AnswerError: an answer does not fit or is missing; the error names its row.
+        InputError: the question is memoized.
     """
     refuse_forgetful({mechanism.field: mechanism})
     quantised = quantise_many(mechanism, answers)
