@@ -15,11 +15,20 @@ from inference.likelihoods.common import CellCounts
 
 
 class RandomizedResponseCounts(CellCounts):
-    """Counts of k-ary randomized response: p is the probability of the truth, q of each other answer.
+    """Counts of k-ary randomized response; exact.
 
-    `probs` (..., k) is the law of the true choice; values are integer vectors (..., k) that sum to
-    `total_count`. Counts are sufficient: multinomial with cells q + (p - q) probs (METHODS 3.3). Yes/no is
-    k = 2. Raises ValueError unless p + (k - 1) q = 1.
+    Counts are sufficient: multinomial with cells q + (p - q) probs (METHODS 3.3). Values are integer vectors
+    (..., k) that sum to `total_count`. Yes/no is k = 2.
+
+    Args:
+        probs: law of the true choice, shape (..., k).
+        p: probability of the truth, shape (...).
+        q: probability of each other answer, shape (...).
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
+
+    Raises:
+        ValueError: p + (k - 1) q is not 1.
     """
 
     arg_constraints = {**CellCounts.arg_constraints, "probs": constraints.simplex}  # noqa: RUF012
@@ -53,11 +62,22 @@ class RandomizedResponseCounts(CellCounts):
 class HadamardCounts(CellCounts):
     """Counts of the columns that Hadamard response reports, blocks of `width` columns side by side.
 
-    `probs` (..., k); values are integer vectors (..., blocks * width) that sum to `total_count`. Choice x is
-    row x mod (width - 1) + 1 of block x div (width - 1); a report lies in a column of the choice's block
-    where that row of Sylvester's matrix is 1 with probability p, and in each of the 2 blocks - 1 other
-    halves of blocks with probability (1 - p) / (2 blocks - 1). One fast Walsh-Hadamard transform gives
-    all cells: O(blocks width log width). Raises ValueError where the choices do not fit.
+    Choice x is row x mod (width - 1) + 1 of block x div (width - 1); a report lies in a column of the
+    choice's block where that row of Sylvester's matrix is 1 with probability p, and in each of the 2 blocks -
+    1 other halves of blocks with probability (1 - p) / (2 blocks - 1). One fast Walsh-Hadamard transform
+    gives all cells: O(blocks width log width). Values are integer vectors (..., blocks * width) that sum to
+    `total_count`.
+
+    Args:
+        probs: law of the true choice, shape (..., k).
+        p: probability of the choice's own half of its block, shape (...).
+        blocks: how many blocks.
+        width: columns of a block, a power of two.
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
+
+    Raises:
+        ValueError: the choices do not fit.
     """
 
     arg_constraints = {**CellCounts.arg_constraints, "probs": constraints.simplex}  # noqa: RUF012

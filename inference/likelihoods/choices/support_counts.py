@@ -75,9 +75,17 @@ class SupportCounts(Distribution):
 class UnaryEncodingColumnSums(SupportCounts):
     """Column sums of independent bits, 1 with probability p for the true choice, else q: OUE and SUE.
 
-    Covariance of one report D - w w' with w = (p - q) probs and D = diag(m (1 - m) + w^2) (METHODS 3.2).
-    It is the law of local hashing too, q = 1 / hashes, where the hashes of any three choices are
-    independent: then two others than the true choice are supported independently of each other.
+    Covariance of one report D - w w' with w = (p - q) probs and D = diag(m (1 - m) + w^2) (METHODS 3.2). It
+    is the law of local hashing too, q = 1 / hashes, where the hashes of any three choices are independent:
+    then two others than the true choice are supported independently of each other. Values are real vectors
+    (..., k), taken as normal.
+
+    Args:
+        probs: law of the true choice, shape (..., k).
+        p: probability that a report supports the true choice, shape (...).
+        q: probability that it supports another, shape (...).
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     @property
@@ -86,7 +94,7 @@ class UnaryEncodingColumnSums(SupportCounts):
 
     @property
     def _diagonal(self) -> Array:
-        """m (1 - m) + w^2, whose squares of probs cancel."""
+        """The diagonal m (1 - m) + w^2, whose squares of probs cancel."""
         p, q = self.p[..., None], self.q[..., None]
         return q * (1 - q) + (p - q) * (1 - 2 * q) * self.probs
 
@@ -118,13 +126,24 @@ class UnaryEncodingColumnSums(SupportCounts):
 
 
 class SubsetCounts(SupportCounts):
-    """How often each choice was in the sets of subset selection: `size` of k choices, 2 <= size < k.
+    """How often each choice was in the sets of subset selection, taken as normal.
 
     The true choice is in the set with probability p, the others fill it uniformly: q = (size - p) / (k - 1),
     and the counts sum to size * total_count. The density is on that plane; a value's part off it is
     ignored. With P(i, j in S) = either + b (probs_i + probs_j), the covariance of one report is
     diag(d) + c 1 1' + e (1 probs' + probs 1') - (p - q)^2 probs probs', c < 0; on the plane a multiple of
-    1 1' changes nothing, and -c makes the matrix positive definite. Checked by enumeration.
+    1 1' changes nothing, and -c makes the matrix positive definite. Checked by enumeration. Values are real
+    vectors (..., k).
+
+    Args:
+        probs: law of the true choice, shape (..., k).
+        p: probability that the set has the true choice, shape (...).
+        size: choices in a set, 2 <= size < k.
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
+
+    Raises:
+        ValueError: the size is not within these limits.
     """
 
     pytree_aux_fields = ("size",)
@@ -151,7 +170,7 @@ class SubsetCounts(SupportCounts):
 
     @property
     def _pairs(self) -> tuple[Array, Array]:
-        """c and e of the covariance."""
+        """The numbers c and e of the covariance."""
         s, k, p, q = self.size, self.event_shape[0], self.p, self.q
         with_true = p * (s - 1) / (k - 1)
         either = (p * (s - 1) * (s - 2) + (1 - p) * s * (s - 1)) / ((k - 1) * (k - 2))
@@ -177,7 +196,15 @@ class SubsetCounts(SupportCounts):
         return self.total_count[..., None] * m * (1 - m)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        """O(k): the covariance is a diagonal and a rank of two, and so is a root of it, scaled."""
+        """Draw counts in O(k): the covariance is a diagonal and a rank of two, and so is its root, scaled.
+
+        Args:
+            key: JAX's random key.
+            sample_shape: shape of the sample; the batch's and the event's follow it.
+
+        Returns:
+            Real vectors (sample_shape..., ..., k).
+        """
         assert key is not None
         white: Array = jax.random.normal(key, self.shape(sample_shape), self.probs.dtype)
         spread = jnp.sqrt(self._diagonal)
@@ -196,7 +223,7 @@ class SubsetCounts(SupportCounts):
 
     @property
     def covariance_matrix(self) -> Array:
-        """Of the counts, (..., k, k); singular along the vector of ones."""
+        """Covariance of the counts, (..., k, k); singular along the vector of ones."""
         constant, slope = (x[..., None, None] for x in self._pairs)
         rise, sums = self._root, self.probs[..., :, None] + self.probs[..., None, :]
         dense = constant + slope * sums - rise[..., :, None] * rise[..., None, :]

@@ -23,10 +23,17 @@ from inference.likelihoods.common import multinomial_log_prob
 class SupportPatterns(Distribution):
     """How many of `total_count` reports stand for each of the listed sets; exact.
 
-    `probs` (..., k), `patterns` (P, k) distinct rows of bits, `log_base` (..., P) the log probability of
-    each set when the true choice is not in it; values are integer vectors (..., P) that sum to at most
-    `total_count`, the remainder being reports of other sets. Cost O(P k), independent of `total_count`.
-    A `log_base` that is known up to a constant leaves the posterior as it is when no report is elsewhere.
+    Values are integer vectors (..., P) that sum to at most `total_count`, the remainder being reports of
+    other sets. Cost O(P k), independent of `total_count`. A `log_base` that is known up to a constant leaves
+    the posterior as it is when no report is elsewhere.
+
+    Args:
+        probs: law of the true choice, shape (..., k).
+        log_odds: log of how much likelier a set is when the true choice is in it, shape (...).
+        patterns: distinct rows of bits, shape (P, k).
+        log_base: log probability of each set when the true choice is not in it, shape (..., P).
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -94,8 +101,16 @@ class SupportPatterns(Distribution):
 class UnaryEncodingPatterns(SupportPatterns):
     """Patterns of unary-encoded bits: bit j is 1 with probability p if j is true, else q, independently.
 
-    `probs` (..., k), `patterns` (P, k); see SupportPatterns. It is the law of OUE and SUE, and with
-    q = 1 / hashes that of local hashing under a uniformly random hash function (METHODS 3.1).
+    It is the law of OUE and SUE, and with q = 1 / hashes that of local hashing under a uniformly random hash
+    function (METHODS 3.1). Values are as in SupportPatterns.
+
+    Args:
+        probs: law of the true choice, shape (..., k).
+        p: probability of a 1 for the true choice, shape (...).
+        q: probability of a 1 for another, shape (...).
+        patterns: distinct rows of bits, shape (P, k).
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -127,9 +142,14 @@ class UnaryEncodingPatterns(SupportPatterns):
 class SupportSets(Distribution):
     """One report, as the set of choices that it stands for; relative to its law where no choice is in it.
 
-    `probs` (..., k); values are bits (..., k), 1 where the choice is in the set. The density is
-    1 + (exp(log_odds) - 1) sum of probs over the set, all that the mechanism's law says of the choices; use
-    it in a plate over reports. To simulate reports, use the mechanism: a set's own law is not stated here.
+    Values are bits (..., k), 1 where the choice is in the set. The density is 1 + (exp(log_odds) - 1) sum of
+    probs over the set, all that the mechanism's law says of the choices; use it in a plate over reports. To
+    simulate reports, use the mechanism: a set's own law is not stated here.
+
+    Args:
+        probs: law of the true choice, shape (..., k).
+        log_odds: log of how much likelier a set is when the true choice is in it, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {"probs": constraints.simplex, "log_odds": constraints.positive}  # noqa: RUF012
@@ -154,8 +174,14 @@ class SupportSets(Distribution):
 class PackedSupportSets(Distribution):
     """All reports at once, as packed rows: the joint density of SupportSets, in one pass and bounded memory.
 
-    `probs` (k,), `counts` (blocks, sets) and values (blocks, sets, bytes) as in `PackedSets`. Density and
-    gradient come from the same pass over the rows, on the device that JAX computes on.
+    Density and gradient come from the same pass over the rows, on the device that JAX computes on. Values are
+    (blocks, sets, bytes) as in `PackedSets`.
+
+    Args:
+        probs: law of the true choice, shape (k,).
+        log_odds: log of how much likelier a set is when the true choice is in it.
+        counts: how often each set occurred, shape (blocks, sets), as in `PackedSets`.
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {"probs": constraints.simplex, "log_odds": constraints.positive}  # noqa: RUF012

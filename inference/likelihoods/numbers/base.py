@@ -39,6 +39,10 @@ class ClippedLaw(Distribution):
     A subclass states its `log_atoms`, its `tilted_masses`, its `log_density` and `draw`; any noise that is
     built on exponential kernels follows from the first two. Densities are relative to Lebesgue measure
     inside plus a unit mass at each end. All arguments share one unit of length.
+
+    Attributes:
+        low: lower bound, shape (...).
+        high: upper bound, shape (...).
     """
 
     low: Array
@@ -46,6 +50,7 @@ class ClippedLaw(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
+        """The interval [low, high]."""
         return constraints.interval(self.low, self.high)
 
     @abstractmethod
@@ -54,21 +59,50 @@ class ClippedLaw(Distribution):
 
     @abstractmethod
     def log_density(self, x: Array) -> Array:
-        """Log density of the unclipped law at x."""
+        """Compute the log density of the unclipped law.
+
+        Args:
+            x: where, shape (sample…, batch…).
+
+        Returns:
+            The log density at x, of the same shape.
+        """
 
     @abstractmethod
     def draw(self, key: Array, shape: tuple[int, ...]) -> Array:
-        """Draws from the unclipped law."""
+        """Draw from the unclipped law.
+
+        Args:
+            key: JAX's random key.
+            shape: of the draws, the batch's included.
+
+        Returns:
+            The draws.
+        """
 
     @abstractmethod
     def tilted_masses(self, edges: Array, tilt: Array | float, origin: Array) -> Array:
-        """Integrals of exp(tilt * (x - origin)) dP(x) over the K intervals between `edges`, atoms excluded.
+        """Integrate exp(tilt * (x - origin)) dP(x) over the intervals between edges, atoms excluded.
 
-        `edges` (..., K + 1) increase within [low, high]; `origin` (..., K) keeps the exponent small.
+        Args:
+            edges: increasing within [low, high], shape (..., K + 1).
+            tilt: per unit of length.
+            origin: keeps the exponent small, shape (..., K).
+
+        Returns:
+            The K integrals, shape (..., K).
         """
 
     def log_with_laplace(self, z: Array, scale: Array) -> Array:
-        """Log density of the law plus Laplace noise at z (sample…, batch…); scale (batch…)."""
+        """Compute the log density of the law plus Laplace noise.
+
+        Args:
+            z: reports, shape (sample…, batch…).
+            scale: of the noise, shape (batch…).
+
+        Returns:
+            The log density at each report, shape (sample…, batch…).
+        """
         inside = jnp.clip(z, self.low, self.high)
         origin, tilt = inside[..., None], 1 / scale[..., None]
         low, high = (jnp.broadcast_to(end, z.shape)[..., None] for end in (self.low, self.high))
@@ -80,18 +114,42 @@ class ClippedLaw(Distribution):
         return jnp.log((at_low + at_high + below + above) / (2 * scale)) - jnp.abs(z - inside) / scale
 
     def log_with_gaussian(self, z: Array, scale: Array) -> Array:
-        """Log density of the law plus Gaussian noise at z (sample…, batch…); scale (batch…)."""
+        """Compute the log density of the law plus Gaussian noise.
+
+        Args:
+            z: reports, shape (sample…, batch…).
+            scale: standard deviation of the noise, shape (batch…).
+
+        Returns:
+            The log density at each report, shape (sample…, batch…).
+        """
         log_low, log_high = self.log_atoms()
         at_low, at_high = log_low + log_normal(z, self.low, scale), log_high + log_normal(z, self.high, scale)
         return jnp.logaddexp(jnp.logaddexp(at_low, at_high), self.log_smoothed(z, scale))
 
     def gaussian_cells(self, edges: ArrayLike, scale: ArrayLike) -> Array:
-        """Probabilities (..., K + 2) of law plus Gaussian noise below, in each cell of, and above `edges`."""
+        """Compute the probabilities of the law plus Gaussian noise in cells.
+
+        Args:
+            edges: the K + 1 edges of the cells, increasing.
+            scale: standard deviation of the noise, shape (batch…).
+
+        Returns:
+            Probabilities (..., K + 2) of law plus noise below, in each cell of, and above `edges`.
+        """
         batch = max(len(self.batch_shape), jnp.ndim(scale))
         return density_cells(self.log_with_gaussian, edges, scale, batch)
 
     def log_smoothed(self, z: Array, scale: Array) -> Array:
-        """Log density at z of the part inside the bounds (no atoms) plus Gaussian noise."""
+        """Compute the log density of the part inside the bounds (no atoms) plus Gaussian noise.
+
+        Args:
+            z: reports, shape (sample…, batch…).
+            scale: standard deviation of the noise, shape (batch…).
+
+        Returns:
+            The log density at each report, shape (sample…, batch…).
+        """
         raise NotImplementedError
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
@@ -108,7 +166,15 @@ class ClippedLaw(Distribution):
 
 
 class ClippedNormal(ClippedLaw):
-    """Normal(loc, scale) clipped to [low, high] (METHODS 2.1); parameters in the unit of the bounds."""
+    """Normal(loc, scale) clipped to [low, high] (METHODS 2.1); parameters in the unit of the bounds.
+
+    Args:
+        loc: mean before clipping, shape (...).
+        scale: standard deviation before clipping, shape (...).
+        low: lower bound, shape (...).
+        high: upper bound, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
+    """
 
     arg_constraints = {  # noqa: RUF012
         "loc": constraints.real,
@@ -166,7 +232,12 @@ def _mean_decay(y: Array) -> Array:
 class ClippedExponential(ClippedLaw):
     """Exponential(rate) that begins at `start`, clipped to [low, high] (METHODS 2.2).
 
-    `rate` is per unit of the bounds. With `start` below `low` there is a point mass at `low` too.
+    Args:
+        rate: per unit of the bounds, shape (...).
+        low: lower bound, shape (...).
+        high: upper bound, shape (...).
+        start: where the law begins, shape (...); below `low` there is a point mass at `low` too.
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -212,7 +283,7 @@ class ClippedExponential(ClippedLaw):
         return weight * (right - left) * _mean_decay(jnp.where(grows, growth, -growth))
 
     def points(self) -> tuple[Array, Array]:
-        """Points (Q,) and log masses (..., Q) that stand for the clipped law; for bounds without a batch.
+        """Return points (Q,) and log masses (..., Q) that stand for the law; for bounds without a batch.
 
         Panels double in length from where the law begins: some of them fit any rate up to 2³² per span.
         """

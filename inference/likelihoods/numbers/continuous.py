@@ -46,14 +46,22 @@ class _End(NamedTuple):
 class ClippedContinuous(ClippedLaw):
     """A continuous law clipped to [low, high], by quadrature of its density.
 
-    base: any univariate NumPyro law whose log_prob is smooth inside its support (mixtures too); it may be
-    singular, or end, at the ends of its support. Errors of densities and of cell probabilities stay below
-    1e-8 of the largest where the base's narrowest feature between the bounds has an sd of at least 1/256 of
-    their distance (1/128 under Gaussian noise), and its density, or that of each component of a NumPyro
-    mixture, has at most one peak beyond each bound, however narrow and far. `mass_error` tells how much
-    probability the rule misses; what it finds is taken as all. A density that is singular at an end of its
-    support other than zero should be shifted there: floats near that end are too coarse.
-    Raises ValueError for a law that is discrete or not of one dimension.
+    Errors of densities and of cell probabilities stay below 1e-8 of the largest where the base's narrowest
+    feature between the bounds has an sd of at least 1/256 of their distance (1/128 under Gaussian noise), and
+    its density, or that of each component of a NumPyro mixture, has at most one peak beyond each bound,
+    however narrow and far. `mass_error` tells how much probability the rule misses; what it finds is taken as
+    all. A density that is singular at an end of its support other than zero should be shifted there: floats
+    near that end are too coarse.
+
+    Args:
+        base: any univariate NumPyro law whose log_prob is smooth inside its support (mixtures too); it may be
+            singular, or end, at the ends of its support.
+        low: lower bound, in the unit of the base.
+        high: upper bound.
+        validate_args: whether NumPyro checks arguments and values.
+
+    Raises:
+        ValueError: the law is discrete or not of one dimension.
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
@@ -74,6 +82,7 @@ class ClippedContinuous(ClippedLaw):
 
     @property
     def support(self) -> constraints.Constraint:
+        """The interval [low, high]."""
         return constraints.interval(self.low, self.high)
 
     @property
@@ -107,9 +116,17 @@ class ClippedContinuous(ClippedLaw):
         return total
 
     def log_with_laplace(self, z: Array, scale: Array) -> Array:
-        """Values and slopes at knots are quadratures; a cubic joins them, and decay is exact outside.
+        """Compute the log density of the law plus Laplace noise.
 
-        Of all mass that was found: no law earns anything by a rule that finds too much of it.
+        Values and slopes at knots are quadratures; a cubic joins them, and decay is exact outside. Of all
+        mass that was found: no law earns anything by a rule that finds too much of it.
+
+        Args:
+            z: reports, shape (sample…, batch…).
+            scale: of the noise, shape (batch…).
+
+        Returns:
+            The log density at each report, shape (sample…, batch…).
         """
         knots = self._knots(scale)
         above, below, cells = laplace_flows(self, knots, scale)
@@ -190,7 +207,7 @@ class ClippedContinuous(ClippedLaw):
         return mirrored._log_masses(end_nodes(1 - end.at, -end.length))
 
     def points(self) -> tuple[Array, Array]:
-        """Points (Q,) and the log masses (..., Q) that stand for the clipped law under a smooth function."""
+        """Return points (Q,) and log masses (..., Q) that stand for the law under a smooth function."""
         with jax.ensure_compile_time_eval():
             edges = jnp.asarray(self._panels(PANELS_UNDER_GAUSSIAN))
             ends = self._end_panels(edges)

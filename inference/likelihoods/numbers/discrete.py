@@ -24,10 +24,19 @@ _NEARLY_ALL = 1 - 1e-6
 class ClippedDiscrete(ClippedLaw):
     """A law on the integers clipped to [low, high]: masses at low, at the integers between, and at high.
 
-    base: Poisson, GeometricProbs or any other NumPyro law on the integers with a lower end; its log_prob is
-    all that is used. low, high: numbers, at most 16,384 integers apart (and above the base's lower end).
     The mass at `high` is one minus the others, or, where that would cancel, the sum over as many integers
-    again beyond it. Raises ValueError.
+    again beyond it.
+
+    Args:
+        base: Poisson, GeometricProbs or any other NumPyro law on the integers with a lower end; its log_prob
+            is all that is used.
+        low: lower bound, a number.
+        high: upper bound, a number at most 16,384 integers above `low` (and above the base's lower end).
+        validate_args: whether NumPyro checks arguments and values.
+
+    Raises:
+        ValueError: the law has no lowest integer or is not of one number, or there are more integers than
+            that.
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
@@ -55,6 +64,7 @@ class ClippedDiscrete(ClippedLaw):
 
     @property
     def support(self) -> constraints.Constraint:
+        """The interval [low, high]."""
         return constraints.interval(self.low, self.high)
 
     @property
@@ -82,14 +92,21 @@ class ClippedDiscrete(ClippedLaw):
         return logsumexp(self._log_probs(points), axis=-1)
 
     def points(self) -> tuple[np.ndarray, Array]:
-        """Where the clipped value can lie (Q,), and the log probabilities (..., Q)."""
+        """Return where the clipped value can lie (Q,), and the log probabilities (..., Q)."""
         log_low, log_high = self.log_atoms()
         inside = [self._log_probs(self._inner)] if len(self._inner) else []
         log_probs = jnp.concatenate([log_low[..., None], *inside, log_high[..., None]], axis=-1)
         return np.concatenate([[self.low], self._inner, [self.high]]), log_probs
 
     def log_density(self, x: Array) -> Array:
-        """Log probability of x."""
+        """Compute the log probability of an integer under the unclipped law.
+
+        Args:
+            x: the integers, shape (sample…, batch…).
+
+        Returns:
+            The log probability of each, of the same shape.
+        """
         return self.base.log_prob(x)
 
     def draw(self, key: Array, shape: tuple[int, ...]) -> Array:

@@ -20,10 +20,20 @@ from inference.likelihoods.numbers.noise import LaplaceNoise, Noise
 
 
 def clipped(base: Distribution, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> ClippedLaw:
-    """The law of one answer with law `base` that is clipped to [low, high].
+    """Build the law of one answer that is clipped to bounds.
 
     In closed form for Normal and Exponential, a finite sum for laws on the integers, else quadrature.
-    Raises ValueError for what is not a law of one number.
+
+    Args:
+        base: law of the answer before it is clipped; a ClippedLaw is returned as it is, with its own bounds.
+        low: lower bound, in the unit of the law.
+        high: upper bound.
+
+    Returns:
+        The law on [low, high].
+
+    Raises:
+        ValueError: the base is not a law of one number.
     """
     if isinstance(base, ClippedLaw):
         return base
@@ -39,11 +49,22 @@ def clipped(base: Distribution, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> 
 class Perturbed(Distribution):
     """One clipped and perturbed number: each report z = clip(x, low, high) + noise, x ~ base.
 
-    base: any NumPyro law of one number, or a ClippedLaw (whose own bounds hold then). clip: (low, high).
-    noise: LaplaceNoise or GaussianNoise. base, clip, noise and reports share one unit. Batch shapes
-    broadcast: a noise of shape (n,) gives each report its own scale. Cost O(reports); for many reports
-    of one noise a histogram (BinnedPerturbed) costs less. Raises ValueError when Laplace noise is so weak
-    that its exponentials overflow. Source: METHODS 2.1 to 2.4, LDPBI 3.2.1.
+    Base, clip, noise and reports share one unit. Batch shapes broadcast: a noise of shape (n,) gives each
+    report its own scale. Cost O(reports); for many reports of one noise a histogram (BinnedPerturbed) costs
+    less.
+
+    Args:
+        base: any NumPyro law of one number, or a ClippedLaw (whose own bounds hold then).
+        clip: (low, high).
+        noise: LaplaceNoise or GaussianNoise.
+        validate_args: whether NumPyro checks arguments and values.
+
+    Raises:
+        ValueError: Laplace noise is so weak that its exponentials overflow, or the base is not a law of one
+            number.
+
+    Source:
+        METHODS 2.1 to 2.4, LDPBI 3.2.1.
     """
 
     support = constraints.real
@@ -97,13 +118,25 @@ def _require_range(noise: Noise, edges: ArrayLike) -> None:
 class BinnedPerturbed(CellCounts):
     """Histogram of `total_count` clipped and perturbed numbers over the cells of `edges`.
 
-    `edges` (K + 1,) increase and cover the base law's [low, high]; a value is an integer vector (..., K + 2):
-    reports below the first edge, in [edge k, edge k+1), and above the last edge. With Laplace noise the
-    shape of a report's law outside the bounds does not depend on the parameters, so the two outer cells lose
-    nothing. Reports on a grid of step g have the edges low - g/2, ..., high + g/2. Base, noise and edges
-    share one unit; (high - low) near 1 suits float32. Cost O(K), independent of `total_count`.
-    Raises ValueError when the edges do not cover the bounds, or span more than 79 noise scales in float32
-    (638 in float64), where no randomness is left to speak of. Source: METHODS 2.5.
+    A value is an integer vector (..., K + 2): reports below the first edge, in [edge k, edge k+1), and above
+    the last edge. With Laplace noise the shape of a report's law outside the bounds does not depend on the
+    parameters, so the two outer cells lose nothing. Reports on a grid of step g have the edges low - g/2,
+    ..., high + g/2. Base, noise and edges share one unit; (high - low) near 1 suits float32. Cost O(K),
+    independent of `total_count`.
+
+    Args:
+        base: law of the answer before noise.
+        noise: LaplaceNoise or GaussianNoise.
+        edges: increasing, shape (K + 1,); they cover the base law's [low, high].
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
+
+    Raises:
+        ValueError: the edges do not cover the bounds, or span more than 79 noise scales in float32 (638 in
+            float64), where no randomness is left to speak of.
+
+    Source:
+        METHODS 2.5.
     """
 
     arg_constraints = {**CellCounts.arg_constraints, "edges": constraints.ordered_vector}  # noqa: RUF012
@@ -132,7 +165,10 @@ class BinnedPerturbed(CellCounts):
 
     @property
     def log_cell_probs(self) -> Array:
-        """Normalised: a quadrature that finds a thousandth too much must not earn that of each report."""
+        """Log probability of each cell, (..., K + 2).
+
+        Normalised: a quadrature that finds a thousandth too much must not earn that of each report.
+        """
         probs = self.noise.cell_probs(self.base, self.edges)
         probs = jnp.maximum(probs, np.finfo(probs.dtype).tiny)
         return jnp.log(probs) - jnp.log(probs.sum(-1, keepdims=True))

@@ -24,10 +24,20 @@ class PerturbedLinearRecords(Distribution):
     """Second moments of perturbed records of a linear regression, in O(d^3) for any number (METHODS 5.1).
 
     x ~ N(feature_mean, feature_covariance), y | x ~ N(intercept + coefficients' x, sd^2); a report is
-    z = (x, y) plus independent normal noise. Shapes: coefficients, feature_mean (..., d), feature_covariance
-    (..., d, d), the others (...). A value is the sum over `total_count` reports of (1, z)(1, z)', shape
-    (..., d + 2, d + 2): it is sufficient, and the density is that of the reports. Groups with different
+    z = (x, y) plus independent normal noise. A value is the sum over `total_count` reports of (1, z)(1, z)',
+    shape (..., d + 2, d + 2): it is sufficient, and the density is that of the reports. Groups with different
     noise are a batch.
+
+    Args:
+        coefficients: slopes, shape (..., d).
+        intercept: shape (...).
+        sd: of the response around its mean, shape (...).
+        feature_mean: shape (..., d).
+        feature_covariance: shape (..., d, d).
+        feature_noise_sd: of the noise in each feature, shape (...).
+        response_noise_sd: of the noise in the response, shape (...).
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -86,7 +96,18 @@ class PerturbedLinearRecords(Distribution):
         return whole_mean, jnp.concatenate([top, bottom], -2)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        """Needs a total_count that is one known number: it draws that many reports."""
+        """Draw `total_count` reports and sum their second moments.
+
+        Args:
+            key: JAX's random key.
+            sample_shape: shape of the sample; the batch's and the event's follow it.
+
+        Returns:
+            Sums of shape (sample_shape..., ..., d + 2, d + 2).
+
+        Raises:
+            ValueError: total_count is not one known number.
+        """
         assert key is not None
         if not not_jax_tracer(self.total_count) or jnp.ndim(self.total_count):
             raise ValueError("sampling needs total_count to be one known number")
@@ -115,14 +136,21 @@ class PerturbedLogisticRecords(Distribution):
     """One perturbed record of a logistic regression (METHODS 5.2).
 
     x ~ N(feature_mean, feature_covariance), P(y = 1 | x) = sigmoid(intercept + coefficients' x). A report is
-    (x + normal noise, 1 or 0): the response is 1 with probability p where y is 1, q where it is not.
-
-    Shapes: coefficients, feature_mean (..., d), feature_covariance (..., d, d), the others (...); a value
+    (x + normal noise, 1 or 0): the response is 1 with probability p where y is 1, q where it is not. A value
     (..., d + 1) ends with the response. With a feature_noise_sd, p or q of shape (n,) each report has its own
-    budget.
+    budget. There is no statistic of fixed size: the cost is O(n d).
 
-    rule: (loc, variance) -> E sigmoid(N(loc, variance)). By default it is exact to 1e-8; from a table where
-    all reports share one variance. There is no statistic of fixed size: the cost is O(n d).
+    Args:
+        coefficients: slopes, shape (..., d).
+        intercept: shape (...).
+        feature_mean: shape (..., d).
+        feature_covariance: shape (..., d, d).
+        feature_noise_sd: of the noise in each feature, shape (...).
+        p: probability that a 1 is reported as 1, shape (...).
+        q: probability that a 0 is reported as 1, shape (...).
+        rule: (loc, variance) -> E sigmoid(N(loc, variance)). By default it is exact to 1e-8; from a table
+            where all reports share one variance.
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     arg_constraints = {  # noqa: RUF012

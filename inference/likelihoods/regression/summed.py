@@ -150,9 +150,16 @@ def _joined(shape: tuple[int, ...], constant: ArrayLike, features: Array, respon
 class SummedLinearStatistics(SummedStatistics):
     """Noisy sum of second moments for y | x ~ N(intercept + coefficients' x, sd^2) (METHODS 4.1, 4.2).
 
-    Shapes: coefficients and feature_mean (..., d), feature_covariance (..., d, d), the rest (...), in the
-    units of the records; sd is the response's own, before `response_weight`. The (constant, constant)
-    coordinate is exact. See SummedStatistics.
+    The (constant, constant) coordinate is exact. See SummedStatistics.
+
+    Args:
+        coefficients: slopes in the units of the records, shape (..., d).
+        intercept: shape (...).
+        sd: the response's own, before `response_weight`, shape (...).
+        feature_mean: shape (..., d).
+        feature_covariance: shape (..., d, d).
+        sums: what SummedStatistics takes besides: total_count and noise_variance, and where they are not 1
+            constant_weight and response_weight; each of shape (...).
     """
 
     arg_constraints = {**SummedStatistics.arg_constraints, "sd": constraints.positive}  # noqa: RUF012
@@ -182,9 +189,20 @@ class SummedLinearStatistics(SummedStatistics):
 class SummedLogisticStatistics(SummedStatistics):
     """Noisy sum of second moments for y in {-1, 1}, P(y = 1 | x) = sigmoid(intercept + coefficients' x).
 
-    Shapes as in SummedLinearStatistics. The (constant, constant) and (response, response) coordinates are
-    exact. The moments of (x, y) up to the fourth are exact by Stein's lemma (METHODS 4.3): all third and
-    fourth cumulants lie in the span of u = feature_covariance @ coefficients and the response's axis.
+    The (constant, constant) and (response, response) coordinates are exact. The moments of (x, y) up to the
+    fourth are exact by Stein's lemma (METHODS 4.3): all third and fourth cumulants lie in the span of
+    u = feature_covariance @ coefficients and the response's axis. Values are as in SummedStatistics.
+
+    Args:
+        coefficients: slopes in the units of the records, shape (..., d).
+        intercept: shape (...).
+        feature_mean: shape (..., d).
+        feature_covariance: shape (..., d, d).
+        total_count: how many records, shape (...).
+        noise_variance: of each svec coordinate, over all reports, shape (...).
+        constant_weight: of the constant in a record's vector, shape (...).
+        response_weight: of the response in a record's vector, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
     """
 
     exact = (0, -1)
