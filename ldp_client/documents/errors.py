@@ -71,7 +71,8 @@ class AnswerError(LdpkitError):
     """An answer does not fit its question; raised before any noise is spent.
 
     Args:
-        field: the question, and the part of its answer if only one is wrong; "" for all answers together.
+        field: the question, or the part of its answer that is wrong; "answers" or "" for all of them
+            together.
         problem: what is wrong, in words that do not repeat the answer.
 
     Attributes:
@@ -114,7 +115,7 @@ class InputError(LdpkitError):
 
 
 class MissingExtraError(LdpkitError):
-    """A part of ldpkit needs packages that are not installed; the message is the command that installs them.
+    """A part of ldpkit needs packages that are not installed; the message has the command that installs them.
 
     Args:
         extra: the extra of ldpkit that brings them, such as "inference".
