@@ -5,8 +5,8 @@ import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
 import { add, nearest, parseDecimal } from "./rational.js";
 import { drawIdentity, drawPayloads, reportOf } from "./report.js";
-import { ZERO, costOf, leftOf, recall } from "./spending.js";
-import { pause, put, remove } from "./upload.js";
+import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
+import { findPublisher, pause, put, remove } from "./upload.js";
 
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 
@@ -41,20 +41,24 @@ export async function openDevice({
     const identity = await drawIdentity(random);
     return write((memory) => {
       const recalled = recall(study, memory);
-      const total = costOf(study, recalled, memory.spent, budget);
+      refuseSpending(study, recalled, memory.spent, budget);
       const mechanisms = recalled.map(({ mechanism }) => mechanism);
       const drawn = drawPayloads(study, answers, random, mechanisms);
       const { id, secret, body, answered } = reportOf(study, drawn, identity);
       const origin = { study: study.id, version: study.version, digest: study.digest };
-      recalled.forEach(({ asked, spend, isFresh }) => {
+      const once = recalled.filter(({ asked }) => asked.mechanism.name !== "memoized");
+      recalled.forEach((one) => {
+        let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
         Object.assign(spend, origin);
-        if (!isFresh || !answered.includes(asked.id)) return;
-        const cost = study.ask_one ? total : asked.mechanism;
+        if (!one.isFresh || !answered.includes(asked.id)) return;
+        // Each version may draw another memoized question, and a study states their sum.
+        const paid = study.ask_one && once.includes(one) ? once : [one];
         // Once more where a memoized question came to ask another thing.
-        for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, cost[kind] ?? ZERO);
+        for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
       });
-      const report = { ...origin, closes: study.closes, collector, id, secret, body, state: "held", invitation };
+      const kept = { closes: study.closes, collector, id, secret, body, state: "held", invitation, publisher: "" };
+      const report = { ...origin, ...kept };
       memory.reports.push(report);
       return report;
     });
@@ -91,6 +95,8 @@ export async function openDevice({
   const withdraw = (studyId) =>
     write((memory) => {
       for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
+      // A report that no collector was found for never left. One of an older ledger may have.
+      memory.reports = memory.reports.filter(({ study, publisher }) => study !== studyId || publisher !== "");
       const wiped = { state: "withdrawn", body: "", invitation: "" };
       // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
       const changes = { held: { state: null }, queued: wiped, uninvited: wiped, sent: wiped, refused: wiped };
@@ -121,9 +127,11 @@ export async function openDevice({
     const [report] = await move("id", id, {});
     const send = REQUESTS[report?.state];
     if (!send) return true;
-    const { changes, again } = await send(`${collector}/v1/studies/${report.study}/reports/${id}`, report);
+    const step = report.publisher ? send : findPublisher;
+    const { changes, again } = await step(`${collector}/v1/studies/${report.study}`, report);
     await move("id", id, { [report.state]: changes });
-    return !again;
+    // The person may have withdrawn meanwhile.
+    return changes.publisher ? isSettled(id) : !again;
   }
 
   return { answer, status, epsilonLeft, consent, invite, withdraw, flush };

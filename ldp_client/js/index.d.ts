@@ -171,7 +171,10 @@ export interface StoredReport {
   readonly closes?: string;
   /** Why it was not settled at the last attempt; "" once it was. */
   readonly reason?: string;
-  /** Which collector took it, as its header LDPKit-Collector says: the only one whose word deletes it. */
+  /**
+   * Which collector serves the study that was answered, as its header LDPKit-Collector says: the only one whose word
+   * counts. "" until it is asked, before which nothing is sent; reports of an older ledger may have none.
+   */
   readonly publisher?: string | null;
   /** What travels beside the body, "" for none and once it is not needed any more. */
   readonly invitation: string;

@@ -22,21 +22,21 @@ export function recall(study, memory) {
   });
 }
 
-/**
- * Throws "answered" or "budget"; else the epsilon and delta of all fresh questions: their sum, or the largest where
- * one is asked.
- */
-export function costOf(study, recalled, spent, budget) {
+/** Throws "answered" where a question was answered before, and "budget" where they cost more than is left. */
+export function refuseSpending(study, recalled, spent, budget) {
   for (const { asked, problem } of recalled) if (problem) fail("answered", problem, asked.id);
-  const total = {};
   for (const kind in budget) {
-    const costs = recalled.map(({ asked, isFresh }) => (isFresh && asked.mechanism[kind]) || ZERO);
-    const cost = (total[kind] = costs.reduce(study.ask_one ? larger : add));
+    const cost = costOf(study, recalled, kind);
     const left = leftOf(budget, spent, kind);
     if (isBelow(left, cost)) fail("budget", `costs ${kind} ${nearest(cost)}, left is ${nearest(left)}`);
   }
-  return total;
 }
+
+/** The epsilon or delta of those questions that are fresh: their sum, or the largest where one is asked. */
+export const costOf = (study, recalled, kind) =>
+  recalled
+    .map(({ asked, isFresh }) => (isFresh && asked.mechanism[kind]) || ZERO)
+    .reduce(study.ask_one ? larger : add);
 
 const larger = (one, other) => (isBelow(one, other) ? other : one);
 

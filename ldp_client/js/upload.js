@@ -1,6 +1,6 @@
 /**
- * Requests to the collector, and what their answers mean. Only its own receipts and problems settle anything: what
- * a proxy, a captive portal or another collector says leaves a report where it was.
+ * Requests to the collector, and what their answers mean. Only the receipts and problems of the collector that
+ * publishes the study settle anything: what a proxy, a captive portal or another one says leaves a report where it was.
  */
 
 import { sha256 } from "./study.js";
@@ -8,22 +8,30 @@ import { sha256 } from "./study.js";
 const HEADER = "LDPKit-";
 const JSON_TYPE = "application/json";
 
-/** Send a report: {changes, again}, of the report, and whether to send it again soon. */
+/**
+ * Which collector serves exactly the study that was answered, before anything is sent there: {changes, again}, of the
+ * report, and whether to ask again soon. A report of an older ledger may name no study.
+ */
+export async function findPublisher(url, { version, digest }) {
+  const { text, publisher, again, reason } = await request(`${url}?version=${version}`);
+  const isServed = !digest || (await sha256(new TextEncoder().encode(text))) === digest;
+  return { changes: isServed && publisher ? { publisher } : { reason: `the study is not found: ${reason}` }, again };
+}
+
+/** Send a report: {changes, again}, as above. */
 export async function put(url, report) {
   const { body, invitation, digest, closes } = report;
   const headers = { "Content-Type": JSON_TYPE, ...(invitation && { [`${HEADER}Invitation`]: invitation }) };
-  const answer = await request(url, { method: "PUT", body, headers });
-  const { said, problem, publisher, again, reason } = answer;
-  if (isReceipt(answer, report, ["stored", "duplicate"])) {
-    return { changes: { state: "sent", invitation: "", publisher, reason: "" } };
+  const answer = await request(url, { method: "PUT", body, headers }, report);
+  const { said, problem, again, reason } = answer;
+  if (/^(stored|duplicate)$/.test(answer.result)) {
+    return { changes: { state: "sent", invitation: "", reason: "" } };
   }
   if (problem === "invitation-needed") return { changes: { state: "uninvited", reason } };
   const isLast =
     (["report-invalid", "report-conflict", "report-withdrawn"].includes(problem) ||
       (problem === "study-closed" && isOver(closes, answer.date))) &&
-    said.digest === digest &&
-    publisher &&
-    publisher === (await publisherOf(url, report));
+    said.digest === digest;
   return { changes: { state: isLast ? "refused" : "queued", reason }, again };
 }
 
@@ -31,9 +39,9 @@ export async function put(url, report) {
 export async function remove(url, report) {
   // A report of an older ledger has none.
   if (!report.secret) return { changes: { reason: "only the collector's operator can delete it" } };
-  const answer = await request(url, { method: "DELETE", headers: { [`${HEADER}Withdrawal`]: report.secret } });
-  const { again, reason } = answer;
-  return isReceipt(answer, report, ["withdrawn"]) ? { changes: { state: null } } : { changes: { reason }, again };
+  const headers = { [`${HEADER}Withdrawal`]: report.secret };
+  const { result, again, reason } = await request(url, { method: "DELETE", headers }, report);
+  return result === "withdrawn" ? { changes: { state: null } } : { changes: { reason }, again };
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
@@ -44,14 +52,6 @@ export function pause(attempt) {
   return new Promise((resolve) => setTimeout(resolve, longest * Math.random()));
 }
 
-/** Also of the collector that took the report, once one has. */
-const isReceipt = ({ status, type, said, publisher }, report, results) =>
-  (status === 200 || status === 201) &&
-  type === JSON_TYPE &&
-  said.id === report.id &&
-  results.includes(said.result) &&
-  publisher === (report.publisher || publisher);
-
 /** A study may be closed by mistake, and clocks be wrong; the collector's can only make the wait longer. */
 function isOver(closes, date) {
   const dayMs = 864e5;
@@ -60,18 +60,16 @@ function isOver(closes, date) {
   return now >= Date.parse(closes) + (graceDays + 1) * dayMs;
 }
 
-/** Which collector serves exactly the study that was answered; false where none does. */
-async function publisherOf(url, { version, digest }) {
-  const { text, publisher } = await request(url.replace(/\/reports\/\w+$/, `?version=${version}`));
-  return (await sha256(new TextEncoder().encode(text))) === digest && publisher;
-}
-
-/** What came, whole, within one deadline. Nothing that links requests is sent along. */
-async function request(url, options) {
+/**
+ * What came, whole, within one deadline, and what it says where it comes from the report's publisher. Nothing that links requests
+ * is sent along.
+ */
+async function request(url, options, report) {
   const timeoutMs = 20_000;
   try {
-    const response = await fetch(url, {
+    const response = await fetch(report ? `${url}/reports/${report.id}` : url, {
       ...options,
+      cache: "no-store",
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
@@ -80,19 +78,20 @@ async function request(url, options) {
     const { status, headers } = response;
     const text = await response.text();
     const type = (headers.get("Content-Type") ?? "").split(";")[0].slice(0, 64);
-    const said = read(text);
+    const publisher = headers.get(`${HEADER}Collector`);
+    const said = publisher === report?.publisher ? read(text) : {};
     const [, problem] = (type === "application/problem+json" && /^urn:ldpkit:problem:([\w-]+)$/.exec(said.type)) || [];
     return {
-      status,
-      type,
       text,
       said,
+      // Of a receipt for this report.
+      result: /^20[01]$/.test(status) && type === JSON_TYPE && said.id === report?.id && said.result,
       problem,
-      publisher: headers.get(`${HEADER}Collector`),
+      publisher,
       date: headers.get("Date"),
       // Client errors that time can heal: request timeout, too early, too many requests.
       again: status >= 500 || [408, 425, 429].includes(status),
-      reason: `HTTP status ${status}, ${problem ?? `and no answer of a collector: ${type}`}`,
+      reason: `HTTP status ${status}, ${problem ?? "and no answer of the study's collector"}`,
     };
   } catch {
     return { said: {}, text: "", again: true, reason: "the collector cannot be reached" };

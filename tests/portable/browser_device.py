@@ -6,10 +6,12 @@ from typing import Any
 
 from selenium import webdriver
 
+from schemas import Study
 from tests import studies
 from tests.portable.chromium import run
 
 DOCUMENT = studies.document(studies.NUMBER, studies.CHOICE)
+CANONICAL = Study(DOCUMENT).canonical().decode()
 ANSWERS = {"hours": 3.5, "occupation": "worker"}
 OPEN = """
 const [document, answers] = args;

@@ -20,9 +20,9 @@ POLL_SECONDS = 0.02
 class Site:
     """url: where it listens. requests: (method, path, body) that reached the collector, in order.
 
-    statuses: what it answers next; when there is none left, 201. refusals: {status: (media type, text)}, else
-    HTML. study: what it has published, asked: the addresses that asked for it. invitations: of the
-    uploads, None without. secrets: of the deletions.
+    statuses: what uploads and deletions are answered next, then 201. refusals: {status:
+    (media type, text)}, else HTML. study: what it has published, asked: the addresses that asked for it.
+    invitations: of the uploads, None without. secrets: of the deletions.
     """
 
     def __init__(self) -> None:

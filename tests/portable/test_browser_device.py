@@ -182,6 +182,26 @@ def test_one_question_is_drawn_evenly_in_reports_of_one_size(page):
     assert {left for *_, left in found} == {3}
 
 
+def test_a_memoized_question_of_one_drawn_costs_its_own_epsilon(page):
+    """Each version may draw another one, which is paid alone; questions asked once cost their largest."""
+    memoized = {
+        **studies.MEMOIZED_BITS,
+        "mechanism": {
+            **studies.MEMOIZED_BITS["mechanism"],
+            "epsilon": "0.75",
+            "instantaneous_epsilon": "0.5",
+        },
+    }
+    dearer = {**studies.MEMOIZED_BITS, "id": "brands"}
+    costly = studies.with_epsilon(studies.NUMBER, "1.5")
+    document = studies.document(memoized, dearer, costly, studies.CHOICE, ask_one=True)
+    answers = {"brand": "worker", "brands": "worker", **ANSWERS}
+    found = run(page, ASK_ONE, document, answers, 60)
+    spent = {"brand": 0.75, "brands": 2, "hours": 1.5, "occupation": 1.5}
+    assert {drawn: 4 - left for drawn, _, left in found} == spent
+    assert all(4 - left == spent[drawn] for drawn, _, left in found)
+
+
 def test_of_a_study_that_asks_one_question_all_count_as_asked(page):
     answered(page, ONE, ONE_ANSWERS)
     for question in (studies.NUMBER, studies.CHOICE, studies.LINEAR):

@@ -9,6 +9,7 @@ from schemas import Study
 from tests.portable import chromium
 from tests.portable.browser_device import (
     ANSWERS,
+    CANONICAL,
     DOCUMENT,
     OPEN,
     answered,
@@ -61,7 +62,6 @@ def refuse(site, name, status, digest):
     """Have the collector say so in its own words, about the study with that digest."""
     said = {"type": f"urn:ldpkit:problem:{name}", "digest": digest}
     site.refusals[status] = ("application/problem+json", json.dumps(said))
-    site.study = Study(DOCUMENT).canonical().decode()
 
 
 def test_a_report_refused_for_good_is_not_sent_again(page, site):
@@ -83,7 +83,7 @@ def test_a_refused_report_may_be_at_the_collector_and_is_to_be_deleted(page, sit
     assert flush(page, attempts=5)["state"] == "refused"
     assert withdraw(page) == 1
     left = status(page)["report"]
-    assert {**left, "reason": ""} == {**report, "state": "withdrawn", "body": "", "reason": ""}
+    assert {**left, "reason": ""} == {**report, "state": "withdrawn", "body": "", **SETTLED}
     assert flush(page) is None
     assert [(method, path) for method, path, _ in site.requests[2:]] == [("DELETE", path_of(report))]
 
@@ -155,19 +155,94 @@ def test_only_the_studys_own_collector_refuses_for_good(page, site):
     report = answered(page)
     consent(page)
 
-    def state_after(name, digest, publisher, study):
+    def state_after(name, digest, identity=IDENTITY):
         refuse(site, name, 409, digest)
-        site.statuses, site.identity, site.study = [409], publisher, study
+        site.statuses, site.identity = [409], identity
         return flush(page)["state"]
 
-    canonical, digest = Study(DOCUMENT).canonical().decode(), report["digest"]
-    other = Study({**DOCUMENT, "title": "Another"})
-    assert state_after("study-unknown", digest, IDENTITY, canonical) == "queued"
-    assert state_after("report-withdrawn", other.digest, IDENTITY, canonical) == "queued"
-    assert state_after("report-withdrawn", digest, IDENTITY, other.canonical().decode()) == "queued"
-    assert state_after("study-closed", digest, IDENTITY, canonical) == "queued"
-    assert state_after("report-withdrawn", digest, IDENTITY, canonical) == "refused"
-    assert set(site.asked) == {"/v1/studies/survey?version=1"}
+    digest = report["digest"]
+    assert state_after("study-unknown", digest) == "queued"
+    assert state_after("report-withdrawn", Study({**DOCUMENT, "title": "Another"}).digest) == "queued"
+    assert state_after("report-withdrawn", digest, "f" * 32) == "queued"
+    assert state_after("invitation-needed", digest, "f" * 32) == "queued"
+    assert state_after("study-closed", digest) == "queued"
+    assert state_after("report-withdrawn", digest) == "refused"
+    assert len(site.requests) == 6
+    assert site.asked == ["/v1/studies/survey?version=1"]
+
+
+@pytest.mark.parametrize(
+    "served", ["", "<html>", Study({**DOCUMENT, "title": "Another"}).canonical().decode()]
+)
+def test_nothing_leaves_before_the_studys_own_collector_is_known(page, site, served):
+    report = answered(page)
+    assert report["publisher"] == ""
+    consent(page)
+    site.study = served
+    left = flush(page, attempts=5)
+    assert {**left, "reason": ""} == {**report, "state": "queued", "reason": ""}
+    assert "the study is not found" in left["reason"]
+    assert site.requests == []
+    site.study = CANONICAL
+    assert flush(page)["state"] == "sent"
+    assert site.asked == ["/v1/studies/survey?version=1"] * 2
+
+
+def test_another_collector_settles_nothing_though_the_uploads_answer_was_lost(page, site):
+    """It may know of no such report, and would have the secret dropped by its receipts."""
+    report = answered(page)
+    consent(page)
+    site.statuses = [502]
+    left = flush(page)
+    assert (left["state"], left["publisher"]) == ("queued", IDENTITY)
+    site.identity = "f" * 32
+    assert flush(page)["state"] == "queued"
+    assert withdraw(page) == 1
+    left = flush(page)
+    assert (left["state"], left["secret"]) == ("withdrawn", report["secret"])
+    site.identity = IDENTITY
+    assert flush(page) is None
+
+
+def test_the_collector_hears_nothing_of_a_report_that_never_left(page, site):
+    """Consented to, and also tried where no collector of the study was found."""
+    for study in (CANONICAL, ""):
+        document = {**DOCUMENT, "id": f"never-{len(study)}"}
+        site.study = study
+        answered(page, document)
+        consent(page, document)
+        if not study:
+            flush(page, document=document)
+        assert withdraw(page, document) == 0
+        assert flush(page, document=document) is None
+    assert site.requests == []
+
+
+EDIT = """
+await openDevice({ maxEpsilon: "4" });
+const database = await new Promise((resolve) => {
+  const request = indexedDB.open("ldpkit");
+  request.onsuccess = () => resolve(request.result);
+});
+const store = database.transaction("ledger", "readwrite").objectStore("ledger");
+await new Promise((resolve) => {
+  store.get(0).onsuccess = ({ target: { result } }) => {
+    for (const field of args[0]) delete result.reports[0][field];
+    store.put(result, 0).onsuccess = resolve;
+  };
+});
+database.close();
+"""
+
+
+@pytest.mark.parametrize("lacking", [["publisher"], ["publisher", "digest", "version"]])
+def test_a_queued_report_of_an_older_ledger_may_have_left(page, site, lacking):
+    report = answered(page)
+    consent(page)
+    run(page, EDIT, lacking)
+    assert withdraw(page) == 1
+    assert flush(page) is None
+    assert [(method, path) for method, path, _ in site.requests] == [("DELETE", path_of(report))]
 
 
 @pytest.mark.parametrize(("days", "state"), [(29, "queued"), (32, "refused")])
