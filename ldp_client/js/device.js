@@ -96,11 +96,11 @@ export async function openDevice({
     write((memory) => {
       for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
       // A report that no collector was found for never left. One of an older ledger may have.
-      memory.reports = memory.reports.filter(({ study, publisher }) => study !== studyId || publisher !== "");
+      const isLeft = ({ study, state, publisher }) => study !== studyId || (state !== "held" && publisher !== "");
+      memory.reports = memory.reports.filter(isLeft);
       const wiped = { state: "withdrawn", body: "", invitation: "" };
       // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
-      const changes = { held: { state: null }, queued: wiped, uninvited: wiped, sent: wiped, refused: wiped };
-      return change(memory, "study", studyId, changes).length;
+      return change(memory, "study", studyId, { queued: wiped, uninvited: wiped, sent: wiped, refused: wiped }).length;
     });
 
   /**

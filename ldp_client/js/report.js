@@ -41,11 +41,11 @@ export function drawPayloads(
     if (mechanism.permanent) fail("input", "needs a device", ids[index]);
     const quantised = mechanism.quantise(answers[ids[index]]);
     const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);
-    return { id: ids[index], size, draw: () => base64(mechanism.randomise(quantised, random)) };
+    return [ids[index], () => base64(mechanism.randomise(quantised, random)), size];
   });
   const drawn = study.ask_one ? [ready[uniformBelow(ids.length, random)]] : ready;
-  const payloads = Object.fromEntries(drawn.map(({ id, draw }) => [id, draw()]));
-  const spare = study.ask_one ? Math.max(...ready.map(({ size }) => size)) - drawn[0].size : 0;
+  const payloads = Object.fromEntries(drawn.map(([id, draw]) => [id, draw()]));
+  const spare = study.ask_one ? Math.max(...ready.map(([, , size]) => size)) - drawn[0][2] : 0;
   return { payloads, spare };
 }
 

@@ -13,7 +13,7 @@ export const ZERO = [0n, 1n];
 export function recall(study, memory) {
   const rows = memory.spent.filter((row) => row.study === study.id);
   const isPast = rows.some(({ version, digest }) => version >= study.version && digest !== study.digest);
-  const past = isPast && { problem: "is not of a newer version" };
+  const past = isPast && { problem: "is not newer" };
   return study.questions.map((asked) => {
     const mechanism = mechanismFor(asked);
     const spend = rows.find((row) => row.question === asked.id);

@@ -15,7 +15,7 @@ const JSON_TYPE = "application/json";
 export async function findPublisher(url, { version, digest }) {
   const { text, publisher, again, reason } = await request(`${url}?version=${version}`);
   const isServed = !digest || (await sha256(new TextEncoder().encode(text))) === digest;
-  return { changes: isServed && publisher ? { publisher } : { reason: `the study is not found: ${reason}` }, again };
+  return { changes: isServed && publisher ? { publisher } : { reason: `no study: ${reason}` }, again };
 }
 
 /** Send a report: {changes, again}, as above. */
@@ -29,16 +29,16 @@ export async function put(url, report) {
   }
   if (problem === "invitation-needed") return { changes: { state: "uninvited", reason } };
   const isLast =
-    (["report-invalid", "report-conflict", "report-withdrawn"].includes(problem) ||
-      (problem === "study-closed" && isOver(closes, answer.date))) &&
-    said.digest === digest;
+    said.digest === digest &&
+    (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
+      (problem === "study-closed" && isOver(closes, answer.date)));
   return { changes: { state: isLast ? "refused" : "queued", reason }, again };
 }
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
 export async function remove(url, report) {
   // A report of an older ledger has none.
-  if (!report.secret) return { changes: { reason: "only the collector's operator can delete it" } };
+  if (!report.secret) return { changes: { reason: "only its operator can delete it" } };
   const headers = { [`${HEADER}Withdrawal`]: report.secret };
   const { result, again, reason } = await request(url, { method: "DELETE", headers }, report);
   return result === "withdrawn" ? { changes: { state: null } } : { changes: { reason }, again };
@@ -54,15 +54,14 @@ export function pause(attempt) {
 
 /** A study may be closed by mistake, and clocks be wrong; the collector's can only make the wait longer. */
 function isOver(closes, date) {
-  const dayMs = 864e5;
-  const graceDays = 30;
-  const now = Math.min(Date.now(), Date.parse(date) || Infinity);
-  return now >= Date.parse(closes) + (graceDays + 1) * dayMs;
+  // The last day, and 30 more.
+  const graceMs = 31 * 864e5;
+  return Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + graceMs;
 }
 
 /**
- * What came, whole, within one deadline, and what it says where it comes from the report's publisher. Nothing that links requests
- * is sent along.
+ * What came, whole, within one deadline, and what it says where it comes from the report's publisher. Nothing
+ * that links requests is sent along.
  */
 async function request(url, options, report) {
   const timeoutMs = 20_000;
@@ -77,7 +76,7 @@ async function request(url, options, report) {
     });
     const { status, headers } = response;
     const text = await response.text();
-    const type = (headers.get("Content-Type") ?? "").split(";")[0].slice(0, 64);
+    const [type] = /^[^;]*/.exec(headers.get("Content-Type"));
     const publisher = headers.get(`${HEADER}Collector`);
     const said = publisher === report?.publisher ? read(text) : {};
     const [, problem] = (type === "application/problem+json" && /^urn:ldpkit:problem:([\w-]+)$/.exec(said.type)) || [];
@@ -90,11 +89,11 @@ async function request(url, options, report) {
       publisher,
       date: headers.get("Date"),
       // Client errors that time can heal: request timeout, too early, too many requests.
-      again: status >= 500 || [408, 425, 429].includes(status),
-      reason: `HTTP status ${status}, ${problem ?? "and no answer of the study's collector"}`,
+      again: /^(5|408|425|429)/.test(status),
+      reason: `HTTP status ${status}, ${problem ?? "not of the collector"}`,
     };
   } catch {
-    return { said: {}, text: "", again: true, reason: "the collector cannot be reached" };
+    return { said: {}, text: "", again: true, reason: "cannot reach the collector" };
   }
 }
 

@@ -238,7 +238,7 @@ def test_a_report_that_a_proxy_refused_is_deleted_from_a_collector_that_has_it_a
     person.until("report")
     person.browser.execute_script(LOST_ANSWER)
     person.send()
-    person.until_says("HTTP status 404, and no answer of the study's collector")
+    person.until_says("HTTP status 404, not of the collector")
     assert len(person.stored()) == 1
     person.click("#withdraw")
     person.until("gone")

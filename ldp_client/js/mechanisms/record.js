@@ -10,8 +10,6 @@ import {
 const NUMBER_FIELD = object({ id: identifier, bounds });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
 const SIGNS = new Map([["no", -1], [false, -1], ["yes", 1], [true, 1]]);
-const LINEAR = "linear_regression";
-const LOGISTIC = "logistic_regression";
 
 export const record = {
   ask: "record",
@@ -25,7 +23,7 @@ export const record = {
 
 export function checkRecord({ features, response: { id, bounds }, model, path }) {
   check(features.every((feature) => feature.id !== id), `${path}.response.id`);
-  oneOf(bounds ? LINEAR : LOGISTIC)(model.name, `${path}.model.name`);
+  oneOf(`${bounds ? "linear" : "logistic"}_regression`)(model.name, `${path}.model.name`);
 }
 
 /**
