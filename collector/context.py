@@ -24,7 +24,7 @@ from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import TOKEN_VARIABLE, Settings
 from collector.storage import queries
 from collector.storage.database import Bounds, Database
-from collector.storage.keys import hash_key, role_of
+from collector.storage.keys import hash_key, role_of, was_removed
 from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
 from collector.storage.upkeep import Upkeep
@@ -133,6 +133,12 @@ def _check_token(token: str | None, database: Database) -> None:
         return
     with database.read() as session:
         role = role_of(session, token)
+        removed = was_removed(session, token)
+    if removed:
+        raise InputError(
+            "setting token: is a key that was removed (`ldpkit admin keys remove`), and would be for "
+            f"everything: unset {TOKEN_VARIABLE}, or name another token"
+        )
     if role is not None:
         raise InputError(
             f"setting token: is a key for {role.value} (`ldpkit admin keys list`), and would be for "

@@ -133,9 +133,12 @@ class Fitter:
         fits = known is not None and known.summary == digest
         # A fit that failed is tried again by the next run of this program.
         if not fits or (known is not None and known.failure and self._seen.get(study_id) != digest):
+            if known is None:
+                # Whoever deletes reports meanwhile deletes this, and then no posterior of them is kept.
+                self._keep(number, summary.version, Fitted(this_day(), {}))
             fitted = run_fit(self._source.rules.find(study_id, summary.version).study, text)
             kept = replace(fitted, summary=digest)
-            self._source.database.act(lambda session: keep_fitted(session, number, summary.version, kept))
+            self._source.database.act(lambda session: _keep_if_left(session, study_id, summary.version, kept))
         self._seen[study_id] = digest
 
     def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
@@ -146,11 +149,21 @@ class Fitter:
             known = last_fitted(session, number, document.version)
         if known is None or known.failure != failure:
             fitted = Fitted(this_day(), {}, failure)
-            self._source.database.act(lambda session: keep_fitted(session, number, document.version, fitted))
+            self._keep(number, document.version, fitted)
+
+    def _keep(self, number: int, version: int, fitted: Fitted) -> None:
+        self._source.database.act(lambda session: keep_fitted(session, number, version, fitted))
 
     def _known(self, number: int, version: int) -> Fitted | None:
         with self._source.database.read() as session:
             return last_fitted(session, number, version)
+
+
+def _keep_if_left(session: Session, study_id: str, version: int, fitted: Fitted) -> None:
+    """Keep a fit unless reports were deleted since it began: that took away what stood in its place."""
+    row = queries.locked_study(session, study_id)
+    if row is not None and last_fitted(session, row.number, version) is not None:
+        keep_fitted(session, row.number, version, fitted)
 
 
 def run_fit(study: Study, summary: str) -> Fitted:

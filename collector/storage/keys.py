@@ -7,10 +7,10 @@ import hmac
 import secrets
 from enum import Enum
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from collector.storage.models import KeyRow
+from collector.storage.models import KeyRow, RemovedKeyRow
 from ldp_client.documents.errors import DocumentError, InputError
 from ldp_client.documents.fields import Identifier
 
@@ -61,8 +61,16 @@ def add_key(session: Session, name: str, role: Role) -> str:
 
 def remove_key(session: Session, name: str) -> None:
     """Make a key useless from now on. Raises InputError if there is none of that name."""
-    if not session.connection().execute(delete(KeyRow).where(KeyRow.name == name)).rowcount:
+    row = session.get(KeyRow, name)
+    if row is None:
         raise InputError(f"there is no key {name[:64]!r}")
+    session.add(RemovedKeyRow(hash=row.hash))
+    session.delete(row)
+
+
+def was_removed(session: Session, key: str) -> bool:
+    """Whether a key was one until somebody removed it."""
+    return session.get(RemovedKeyRow, hash_key(key)) is not None
 
 
 def list_keys(session: Session) -> list[tuple[str, Role]]:

@@ -78,6 +78,14 @@ class KeyRow(Base):
     hash: Mapped[bytes] = mapped_column(LargeBinary(32))
 
 
+class RemovedKeyRow(Base):
+    """A key that was removed: no server may take it for the operator's token."""
+
+    __tablename__ = "removed_keys"
+
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
 class ReportRow(Base):
     """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py."""
 

@@ -7,7 +7,7 @@ import pytest
 from collector import create_app
 from collector.cli import _serve_settings
 from collector.settings import Settings
-from collector.storage.keys import Role, add_key
+from collector.storage.keys import Role, add_key, remove_key
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from tests.collector.test_settings import parsed
@@ -61,4 +61,8 @@ def test_no_key_is_a_token(make_harness, role):
         key = add_key(session, "ann", role)
     settings = Settings(database=f"sqlite:///{harness.path}", token=key)
     with pytest.raises(InputError, match=f"setting token: is a key for {role.value}"):
+        create_app(settings)
+    with harness.collector.database.write() as session:
+        remove_key(session, "ann")
+    with pytest.raises(InputError, match="setting token: is a key that was removed"):
         create_app(settings)

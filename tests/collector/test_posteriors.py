@@ -145,6 +145,29 @@ def test_no_posterior_outlives_its_reports(habits, study, opened, fits, token, d
     assert "No posterior yet" in page(habits, token)
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_no_posterior_of_reports_that_were_deleted_while_it_was_fitted(
+    habits, study, opened, fits, token, monkeypatch, again
+):
+    """The first fit of a study, or a later one."""
+    habits.put(build_report(study))
+    if again:
+        Fitter(opened).fit_all()
+        habits.put(build_report(study))
+    database, run = habits.collector.database, fitting.run_fit
+
+    def run_and_delete(*arguments):
+        delete_study(database, "habits")
+        return run(*arguments)
+
+    monkeypatch.setattr(fitting, "run_fit", run_and_delete)
+    Fitter(opened).fit_all()
+    assert fits() == 1 + again
+    with database.read() as session:
+        assert last_fitted(session, 1, 1) is None
+    assert "No posterior yet" in page(habits, token)
+
+
 def test_a_posterior_stays_where_nothing_is_deleted_and_comes_back_where_it_went(habits, study, opened, fits):
     """Whether or not what was deleted is part of the summary that was fitted."""
     habits.put(build_report(study))
