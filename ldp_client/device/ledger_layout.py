@@ -57,14 +57,15 @@ _FROM_1 = f"""
 ALTER TABLE spent RENAME TO spent_1;
 {_ANSWERS}{_REPORTS}{_COLLECTORS}{_SEAL}
 INSERT INTO spent SELECT study, '', question, version, '', epsilon, '0' FROM spent_1;
-INSERT INTO reports SELECT report_id, '', collector, place(collector), study, said(body, 'version'),
+INSERT INTO reports SELECT report_id, '', collector, '', study, said(body, 'version'),
   said(body, 'digest'), '', 'trying', 0, sha256(body), body, '' FROM outbox;
 INSERT INTO seen SELECT study, '', MAX(version), '', '' FROM spent_1 GROUP BY study;
 DROP TABLE spent_1;
 DROP TABLE outbox;
 """
 
-# Layouts 2 and 3 did not keep whose study it was.
+# Older layouts did not keep whose study it was: all of it is anybody's, reports too, so that what is
+# withdrawn here is either deleted at their collector or said to wait.
 _OF_ANYBODY = f"""
 ALTER TABLE spent RENAME TO old_spent;
 ALTER TABLE permanent RENAME TO old_permanent;
@@ -84,14 +85,14 @@ DROP TABLE old_consents;
 
 _FROM_2 = f"""
 {_OF_ANYBODY}{_COLLECTORS}
-INSERT INTO reports SELECT id, '', collector, place(collector), study, said(body, 'version'),
+INSERT INTO reports SELECT id, '', collector, '', study, said(body, 'version'),
   said(body, 'digest'), '', state, due, digest, body, invitation FROM old_reports;
 DROP TABLE old_reports;
 """
 
 _FROM_3 = f"""
 {_OF_ANYBODY}
-INSERT INTO reports SELECT id, secret, collector, place(collector), study, version, document, closes,
+INSERT INTO reports SELECT id, secret, collector, '', study, version, document, closes,
   state, due, digest, body, invitation FROM old_reports;
 DROP TABLE old_reports;
 """
@@ -150,7 +151,6 @@ def migrate(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.create_function("sha256", 1, digest_of)
     connection.create_function("said", 2, _said)
-    connection.create_function("place", 1, _place)
     _run(connection, _STEPS[found])
 
 
@@ -173,11 +173,6 @@ def _said(body: str, name: str) -> "str | int":
         return default
     found: "str | int" = document.get(name, default) if isinstance(document, dict) else default
     return found
-
-
-def _place(collector: str) -> str:
-    """Whose study an older report answers: its collector's, if it is one and in the spelling of today."""
-    return collector if " " not in collector and collector == collector.lower().rstrip("/") else ""
 
 
 def digest_of(body: str) -> str:

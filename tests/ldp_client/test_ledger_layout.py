@@ -250,7 +250,7 @@ def test_nothing_of_layout_3_is_lost_and_what_named_no_publisher_is_anybodys(thi
     }
     asked = ("survey", BODY, 7, "word", "5e", 2, "d", "2026-12-31")
     assert [tuple(vars(queued).values()) for queued in device.ledger.queued()] == [
-        ("ab", "https://known.example", *asked, "https://known.example"),
+        ("ab", "https://known.example", *asked, ""),
         ("cd", "https://a https://b", *asked, ""),
         ("ef", "", *asked, ""),
     ]
@@ -258,7 +258,14 @@ def test_nothing_of_layout_3_is_lost_and_what_named_no_publisher_is_anybodys(thi
         device.accept(Study(studies.document(studies.MEMOIZED, version=1)))
     device.answer(NEXT, {"habit": "no"})
     assert device.epsilon_left == 2
-    assert device.withdraw("survey") == 2  # of three: the known collector keeps its own
+    assert device.withdraw("survey") == 3
+
+
+@pytest.mark.parametrize("spelling", ["http://localhost:8000", "https://moved.example"])
+def test_a_withdrawal_by_another_spelling_of_the_address_is_no_deletion(third, spelling):
+    device = Device(third, "4", spelling)
+    assert device.withdraw("survey") == 3
+    assert device.ledger.queued() == []
 
 
 @pytest.mark.parametrize("layout", [0, LAYOUT + 1, 99])
