@@ -13,7 +13,15 @@ from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.shares import delete_shares, put_shares
-from ldp_client.device.upload import Outcome, ask_publisher, delete_report, judged, put_report, with_retries
+from ldp_client.device.upload import (
+    OTHER_COLLECTOR,
+    Outcome,
+    ask_publisher,
+    delete_report,
+    judged,
+    put_report,
+    with_retries,
+)
 from ldp_client.documents.errors import LdpkitError, LedgerError
 
 TYPE_CHECKING = False
@@ -183,8 +191,11 @@ class Sender:
             return outcome
         with self._ledger.reading() as connection:
             publisher = publisher_of(connection, report.document, place)
-        if outcome.state == "refused" and not publisher and report.document:
+        deletion = not report.body
+        if (deletion or outcome.state == "refused") and not publisher and report.document:
             publisher = ask_publisher(place, report)
+            if deletion and not publisher:
+                return Outcome("kept", OTHER_COLLECTOR)
         elif not publisher:
             publisher = outcome.identity
         with self._ledger.writing() as connection:

@@ -167,6 +167,21 @@ def test_who_published_a_study_that_came_otherwise_is_asked(tmp_path, server):
     assert server.asked("GET") == ["/v1/studies/survey?version=1"] * 2
 
 
+def test_a_deletion_is_settled_by_no_collector_that_does_not_serve_the_study(tmp_path, server):
+    """The study came otherwise, and the answer to its upload was lost: nobody is known to have it."""
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, {"ever": True})
+    server.statuses = [502]
+    assert device.flush(attempts=1).waiting == 1
+    assert device.withdraw(STUDY.id) == 1
+    server.identity, server.content = "f" * 32, b"{}"
+    flushed = device.flush(attempts=1)
+    assert (flushed.deleted, flushed.undeleted) == (0, 1)
+    assert "another collector" in flushed.reason
+    server.identity, server.content = IDENTITY, STUDY.canonical()
+    assert device.flush(attempts=1).deleted == 1
+
+
 def test_a_second_collector_with_a_study_of_that_id_takes_nothing_for_itself(tmp_path, server):
     device, _ = answered(tmp_path, server)
     other = Study(studies.document(studies.YES_NO, title="Another"))
