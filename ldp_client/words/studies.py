@@ -117,12 +117,13 @@ def _bounds(asked: "Question | Field", words: Words) -> str:
 
 
 def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each question whose noise hides hardly anything, or for all of them together."""
+    """A line for each question whose noise hides hardly anything, and one for all of them together."""
     lines = []
     for name, mechanism in mechanisms_of(study).items():
         lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
-    whole = words.say("study.all_questions")
-    return lines or _warnings(whole, float(study.epsilon), float(study.delta), words)
+    if len(study.questions) > 1:
+        lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
+    return lines
 
 
 def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
