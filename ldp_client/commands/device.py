@@ -150,7 +150,11 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
     print(
         "\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings_of(study), *notes_of(study)])
     )
-    if input("Send these answers, with this noise? [y/N] ").strip().lower() not in ("y", "yes"):
+    try:
+        said = input("Send these answers, with this noise? [y/N] ")
+    except EOFError:
+        said = ""
+    if said.strip().lower() not in ("y", "yes"):
         raise InputError("no consent: nothing was answered")
 
 

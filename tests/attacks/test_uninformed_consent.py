@@ -7,6 +7,7 @@ import pytest
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.documents.errors import RefusedError
+from ldp_client.words.studies import warnings_of
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
@@ -59,6 +60,25 @@ def test_a_delta_or_a_sum_that_hides_nothing_is_warned_of(tmp_path, capsys, ques
     (tmp_path / "study.json").write_text(json.dumps(studies.document(*questions)))
     assert main(["study", "check", str(tmp_path / "study.json")]) == 0
     assert f"warning: {said} is hardly any privacy" in capsys.readouterr().err
+
+
+def test_a_warning_of_one_question_does_not_hide_that_of_the_whole():
+    study = Study(studies.document(WEAK, studies.with_epsilon(studies.YES_NO, "8")))
+    said = warnings_of(study)
+    assert [line.split(":")[1].strip() for line in said] == ["hours", "all questions together"]
+
+
+def test_an_end_of_input_is_no_consent(tmp_path, monkeypatch, capsys):
+    def end(_):
+        raise EOFError
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", end)
+    with Server(Study(studies.document(studies.NUMBER)).canonical()) as server:
+        given = ["--set", "hours=3", "--folder", str(tmp_path)]
+        assert main(["answer", f"{server.url}/v1/studies/survey", *given]) == 2
+        assert server.asked("PUT") == []
+    assert "no consent: nothing was answered" in capsys.readouterr().err
 
 
 def test_that_a_changed_answer_is_never_seen_is_said(tmp_path, capsys):
