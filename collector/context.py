@@ -134,16 +134,16 @@ def _check_token(token: str | None, database: Database) -> None:
     with database.read() as session:
         role = role_of(session, token)
         removed = was_removed(session, token)
-    if removed:
-        raise InputError(
-            "setting token: is a key that was removed (`ldpkit admin keys remove`), and would be for "
-            f"everything: unset {TOKEN_VARIABLE}, or name another token"
-        )
     if role is not None:
-        raise InputError(
-            f"setting token: is a key for {role.value} (`ldpkit admin keys list`), and would be for "
-            f"everything: unset {TOKEN_VARIABLE}, or name another token"
-        )
+        what = f"for {role.value} (`ldpkit admin keys list`)"
+    elif removed:
+        what = "that was removed (`ldpkit admin keys remove`)"
+    else:
+        return
+    raise InputError(
+        f"setting token: is a key {what}, and would be for everything: "
+        f"unset {TOKEN_VARIABLE}, or name another token"
+    )
 
 
 def _node(settings: Settings, database: Database) -> Node | None:

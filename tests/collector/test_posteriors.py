@@ -168,6 +168,21 @@ def test_no_posterior_of_reports_that_were_deleted_while_it_was_fitted(
     assert "No posterior yet" in page(habits, token)
 
 
+def test_a_killed_first_fit_stops_no_later_one(habits, study, opened, fits, token, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    habits.put(build_report(study))
+    with monkeypatch.context() as patched:
+        patched.setattr(fitting, "run_fit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Fitter(opened).fit_all()
+    assert "No posterior yet" in page(habits, token)
+    Fitter(opened).fit_all()
+    assert fits() == 1
+    assert "No posterior yet" not in page(habits, token)
+
+
 def test_a_posterior_stays_where_nothing_is_deleted_and_comes_back_where_it_went(habits, study, opened, fits):
     """Whether or not what was deleted is part of the summary that was fitted."""
     habits.put(build_report(study))
