@@ -1,4 +1,4 @@
-"""A collector that notes each request before it answers."""
+"""A collector that serves its studies and notes each upload and deletion before it answers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.ldp_client.devices import IDENTITY
+from tests.ldp_client.faults.life import ALL
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -22,13 +26,23 @@ class _Handler(BaseHTTPRequestHandler):
             return
         with self.log.open("a") as file:
             file.write(json.dumps([self.command, self.path, body]) + "\n")
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
         result = "stored" if self.command == "PUT" else "withdrawn"
-        self.wfile.write(json.dumps({"id": self.path.rsplit("/", 1)[1], "result": result}).encode())
+        self._send(json.dumps({"id": self.path.rsplit("/", 1)[1], "result": result}).encode())
 
     do_PUT = do_DELETE = answer  # noqa: N815
+
+    def do_GET(self) -> None:
+        """Serve the version of a study that was asked for."""
+        address = urlsplit(self.path)
+        wanted = address.path.rsplit("/", 1)[1], int(parse_qs(address.query)["version"][0])
+        self._send(next(study for study in ALL if (study.id, study.version) == wanted).canonical())
+
+    def _send(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("LDPKit-Collector", IDENTITY)
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         pass
