@@ -132,6 +132,7 @@ def test_mmd_is_about_zero_for_one_law_and_not_for_two():
     assert discrepancy.mmd(first, second + 2) > 0.05
 
 
+@pytest.mark.slow
 def test_a_fit_of_many_holders_is_measured_and_finds_the_slopes():
     question = question_of(2, intercept=True)
     statistics = many_holders.releases(question, 500)

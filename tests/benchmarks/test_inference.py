@@ -28,6 +28,7 @@ from inference.models import model_for
 from summaries.reductions.choice import pattern_bits
 
 
+@pytest.mark.slow
 def test_the_literal_normal_density_is_that_of_the_histogram():
     edges = np.linspace(0, 1, 2001)
     with jax.enable_x64(True):

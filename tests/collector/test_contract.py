@@ -48,6 +48,7 @@ def test_operations_that_need_a_key_say_so(habits):
         assert (response.status_code == 401) == operation.needs_key, operation.name
 
 
+@pytest.mark.slow
 def test_generated_requests_get_documented_answers(habits, study, make_report):
     sent = run_cases(habits, [make_report(study) for _ in range(5)], CASES_EACH)
     assert sent >= 5 * CASES_EACH

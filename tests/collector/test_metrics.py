@@ -69,6 +69,7 @@ def test_nothing_tells_when_or_who_or_what(habits, study, make_report):
     assert not any(word in text for word in (report.id, "habits", *ANSWERS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gunicorn", "granian"])
 def test_several_workers_are_added_up(start_server, study, make_report, kind):
     server = start_server("--workers", "2", "--threads", "2", "--server", kind)

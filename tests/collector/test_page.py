@@ -101,6 +101,7 @@ def shown(driver, selector, part="innerText"):
     return driver.execute_script("return document.querySelector(arguments[0])[arguments[1]]", selector, part)
 
 
+@pytest.mark.slow
 def test_in_a_browser_counts_go_up_by_themselves(start_server, study, make_report, token, tmp_path):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)

@@ -287,6 +287,7 @@ def wait_for(condition, seconds=60):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_has_one_fitter_that_ends_with_it(start_server, kill):
     """Also where it cannot say goodbye; the workers have none."""
@@ -309,6 +310,7 @@ def test_a_fitter_that_starts_after_its_server_ended_ends_at_once(habits):
     )
 
 
+@pytest.mark.slow
 def test_the_true_fit_reads_what_the_collector_keeps(make_harness, make_study, token):
     """`ldpkit posteriors --once` with the inference package, and the page that follows from it."""
     yes_no = {"id": "ever", "ask": "yes_no", "mechanism": {"name": "randomized_response", "epsilon": "3"}}

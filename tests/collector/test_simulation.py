@@ -218,6 +218,7 @@ def new_database(request, tmp_path):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(EXAMPLES))
 def test_histories(kind, new_database, monkeypatch):
     monkeypatch.setattr(exporting, "PAGE_REPORTS", 3)

@@ -46,6 +46,7 @@ def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["demo"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path, stop):
     command = [*LDPKIT, "demo", "--devices", "6000", "--out", str(tmp_path / "demo")]

@@ -57,6 +57,7 @@ def test_coverage_of_central_intervals():
     assert (covered(ranks, 0.5), covered(ranks, 0.9)) == (0.5, 0.9)
 
 
+@pytest.mark.slow
 def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     out = tmp_path / "out"
@@ -69,6 +70,7 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
     assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_questions_that_cannot_be_simulated_are_left_out(tmp_path, capsys):
     both = Study(studies.document(studies.YES_NO, studies.YES_NO_RECORD))
     (tmp_path / "study.json").write_text(both.to_json())
@@ -98,6 +100,7 @@ def test_what_cannot_be_simulated_is_refused(studies_count, n, seed, says):
         calibrate(STUDY.questions[0], studies_count, n, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["20", "2"], ids=["noise left out", "wrong epsilon"])
 def test_a_wrong_likelihood_is_found(monkeypatch, epsilon):
     wrong = Study(studies.document(studies.with_epsilon(studies.YES_NO, epsilon))).questions[0]

@@ -112,6 +112,7 @@ def fitted(arguments: list[str], out) -> dict:
     return json.loads((out / "posterior.json").read_text())["questions"]["occupation"]
 
 
+@pytest.mark.slow
 def test_the_command_line_keeps_few_reports_as_python_does(tmp_path) -> None:
     """Of one file of reports both have the exact posterior; its summary gives the normal form."""
     study = study_of("oue", 14)
@@ -134,6 +135,7 @@ def test_the_command_line_keeps_few_reports_as_python_does(tmp_path) -> None:
     assert summarized["parameters"] != python["parameters"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("choices", "epsilon"), [(2, "0.05"), (2, "20"), (13, "0.05"), (13, "20"), (10_000, "1")]
 )
@@ -180,6 +182,7 @@ def test_replicates_are_what_the_mechanism_sends(name: str) -> None:
     assert drawn.std(axis=0) == pytest.approx(np.std(sums, axis=0), rel=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "subset_selection"])
 def test_reports_that_are_taken_one_by_one_are_checked(name: str) -> None:
     """Of 400 people, honest reports fit; reports with another law, all of the same set, do not."""

@@ -63,6 +63,7 @@ def test_the_command_passes_the_draws_on(tmp_path, capsys):
     assert "a multiple of 100 from 100 to 20000" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_approximation_is_judged_by_its_weights(summary, monkeypatch):
     """Worth 404 draws: as four chains of 101 their R-hat and ESS would be chance."""
     few = np.where(np.arange(4000) < 404, 1 / 404, 0.0)

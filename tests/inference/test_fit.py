@@ -38,6 +38,7 @@ def posteriors(summary):
     return fit(STUDY, summary, seed=7)
 
 
+@pytest.mark.slow
 def test_a_fit_says_what_the_answers_were(posteriors):
     # All said yes, and worker; the limits are five standard errors of the noise below 1.
     assert posteriors["ever"].summary()["p"]["q05"] > 0.65

@@ -135,6 +135,7 @@ def test_posteriors_are_calibrated_and_not_without_the_noise(question, holders, 
         assert not follows(np.bincount(faulty, minlength=RANKS), even), name
 
 
+@pytest.mark.slow
 def test_chains_do_not_diverge_where_scales_of_laplace_noise_are_small():
     """Two holders, two features, ε = 1/2: at the usual step sizes ten transitions of these data do."""
     table = copy.deepcopy(LAPLACE) | {

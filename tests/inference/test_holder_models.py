@@ -126,6 +126,7 @@ def test_released_fourth_moments_are_those_of_all_holders_records(intercept):
     assert statistics_of(study_of(LAPLACE), tables).fourth_moments is None
 
 
+@pytest.mark.slow
 def test_the_method_of_noisy_fourth_moments_fits_real_reports():
     study = study_of(FOURTH)
     posterior = fit(study, reports_of(study, tables_of([2000, 4000])), seed=3, method="gibbs_ss_noisy")[
@@ -162,6 +163,7 @@ AWKWARD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "epsilon", "cases"),
     [
@@ -183,6 +185,7 @@ def test_no_table_makes_a_density_unsound(kind, epsilon, cases):
         assert np.isfinite(slope).all(), name
 
 
+@pytest.mark.slow
 def test_awkward_tables_have_wide_posteriors_and_no_nan():
     """One program for all: two holders with noised counts."""
     random = np.random.default_rng(4)
@@ -229,6 +232,7 @@ def test_a_noisy_count_stands_for_one_record_or_more():
     assert rows.variance[2] == pytest.approx(law.var())
 
 
+@pytest.mark.slow
 def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
     study = study_of(COUNTED | {"epsilon": "16"}, {"sd": {"distribution": "half_normal", "scale": "1"}})
     posterior = fit(study, reports_of(study, tables_of([1500, 1500])), seed=2, method="marginal")["wage"]
@@ -323,6 +327,7 @@ def test_a_summary_of_tables_is_their_reports():
         summarize(study, reports_of(study, tables_of([50]))).to_json()
 
 
+@pytest.mark.slow
 def test_marginal_draws_under_the_published_priors():
     """Against ordinary least squares of the same records: the noise is small beside them."""
     study = study_of({"name": "table_statistics", "epsilon": "40", "delta": "1e-3", "intercept": False})

@@ -51,6 +51,7 @@ def test_a_curvature_that_is_not_finite_is_no_peak():
     assert not _factor(np.array([[1.0, 0.5], [0.5, 4.0]]))[1]
 
 
+@pytest.mark.slow
 def test_many_choices():
     model, shares = choice_model(300, 10**10)
     drawn = approximate(model, seed=1, draws=1000)
@@ -60,6 +61,7 @@ def test_many_choices():
     assert np.corrcoef(mean, shares)[0, 1] > 0.99
 
 
+@pytest.mark.slow
 def test_it_says_where_it_is_poor():
     """With few reports the shares pile up at zero, which no Gaussian does."""
     model, _ = choice_model(100, 10**6)
@@ -92,6 +94,7 @@ def with_reports_of_ever(study, no, yes):
     return Summary(study.id, study.version, study.digest, parts)
 
 
+@pytest.mark.slow
 def test_a_posterior_without_reports_is_never_ok():
     study = Study(studies.document(studies.AGE, {**studies.YES_NO, "id": "never"}, studies.YES_NO))
     fitted = fit(study, with_reports_of_ever(study, 20, 20), method="laplace")

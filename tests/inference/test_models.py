@@ -129,6 +129,7 @@ def extreme_summaries(study):
             yield QuestionSummary(n, np.full(size, value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.05", "1", "20"])
 @pytest.mark.parametrize("template", studies.ALL, ids=lambda template: template["id"])
 def test_odd_summaries_have_finite_density_and_gradient(template, epsilon):
@@ -168,6 +169,7 @@ def test_too_few_reports_for_column_sums_are_noted():
     assert len(many.notes) == 1
 
 
+@pytest.mark.slow
 def test_wide_choices_use_column_sums():
     wide = {**studies.CHOICE, "choices": [f"c{i}" for i in range(40)]}
     study = Study(studies.document(studies.with_epsilon(wide, "4")))

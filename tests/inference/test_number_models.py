@@ -138,6 +138,7 @@ def odd_summaries(question):
         yield QuestionSummary(n, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.05", "20"])
 @pytest.mark.parametrize("case", [name for name in CASES if name != "normal"])
 def test_odd_summaries_have_finite_density_and_gradient(case, epsilon):
@@ -145,6 +146,7 @@ def test_odd_summaries_have_finite_density_and_gradient(case, epsilon):
     assert all_finite(question, odd_summaries(question))
 
 
+@pytest.mark.slow
 def test_bounds_below_zero_and_far_apart():
     """A law on the positive numbers keeps its zero; one on whole numbers must be able to sum."""
     question = question_of("gamma", LAPLACE, ("-6", "6"))

@@ -48,6 +48,7 @@ def upper():
     return model, sample(model, seed=1)
 
 
+@pytest.mark.slow
 def test_nothing_diverges_and_all_is_reached(upper):
     model, drawn = upper
     assert model.notes == (AT_A_BOUND,)
@@ -55,6 +56,7 @@ def test_nothing_diverges_and_all_is_reached(upper):
     assert not mixing(model.parameters(drawn.sites)).reasons()
 
 
+@pytest.mark.slow
 def test_the_posterior_is_that_of_the_original_coordinates(upper):
     """Against sums over a grid of mean and log sd, in scaled units."""
     model, drawn = upper

@@ -20,6 +20,7 @@ def test_order_is_by_falling_share():
     assert order[0][order[1]].tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_sticks_and_their_derivatives_are_numpyros():
     plain = StickBreakingTransform()
 

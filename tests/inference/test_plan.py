@@ -129,6 +129,7 @@ def test_all_is_looked_at_before_anything_is_simulated(tmp_path, capsys):
     assert "simulating" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_question_that_cannot_be_simulated_is_left_out(tmp_path, capsys):
     study = Study(studies.document(studies.YES_NO_RECORD, studies.YES_NO))
     (tmp_path / "study.json").write_text(study.to_json())

@@ -63,6 +63,7 @@ def test_of_many_parameters_some_are_far_out_by_chance():
         assert prior_notes(draws, prior) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "says"), [(2 / 3, "prior and reports disagree"), (1 / 15, None)])
 def test_a_rate_above_what_the_prior_expects_is_no_drowned_one(rate, says):
     """The prior says a mean of about 15: reports of a smaller one widen the interval, and are signal."""

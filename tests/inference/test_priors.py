@@ -114,6 +114,7 @@ STATED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "name", "stated", "parameter", "law"),
     STATED,
@@ -126,6 +127,7 @@ def test_a_stated_prior_is_the_law_of_the_reported_parameter(template, name, sta
     jax.clear_caches()
 
 
+@pytest.mark.slow
 def test_the_prior_of_the_centre_is_the_response_at_the_middle_of_the_bounds():
     draws = prior_draws(question_of(stating(studies.LINEAR, centre={**NORMAL, "loc": "2.5", "scale": "0.2"})))
     middle = (

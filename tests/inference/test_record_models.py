@@ -67,6 +67,7 @@ def test_a_linear_model_finds_the_line():
     assert drawn["coefficient[years]"].std() < 0.02
 
 
+@pytest.mark.slow
 def test_a_logistic_model_finds_the_line_from_a_file_of_reports(tmp_path):
     study = Study(studies.document(LOGISTIC))
     reports = reports_of(study, logistic_answers(np.random.default_rng(2), 3000))

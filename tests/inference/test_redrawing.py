@@ -79,6 +79,7 @@ def balanced(rises, falls):
     return all(up + down == 0 or stats.binomtest(up, up + down).pvalue > FALSE_ALARM for up, down in pairs)
 
 
+@pytest.mark.slow
 def test_jumps_keep_the_posterior():
     rises, falls = jumped(exact_shares())
     assert (rises + falls).sum() > 1000
@@ -96,6 +97,7 @@ def test_jumps_that_forget_the_reports_would_be_found(monkeypatch):
     assert not balanced(*jumped(exact_shares()))
 
 
+@pytest.mark.slow
 def test_chains_find_every_share_that_may_be_something():
     model, _, _ = sparse_model()
     found = model.parameters(sample(model, seed=1).sites)

@@ -59,6 +59,7 @@ def densities(question):
     ]
 
 
+@pytest.mark.slow
 def test_a_turned_response_turns_the_posterior():
     plain, turned = densities(question_of())
     assert turned == pytest.approx(plain, rel=1e-12)
@@ -97,6 +98,7 @@ def test_the_share_beyond_the_bounds_is_that_of_simulated_responses():
     assert float(note.split("that ")[1].split(" %")[0]) == pytest.approx(beyond, abs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [LINE, studies.RECORD], ids=["sums", "records"])
 def test_few_noisy_reports_leave_clipping_possible_and_say_so(base):
     model = simulated(question_of(base=base), n=20)[1]

@@ -41,6 +41,7 @@ def fitted(question, summaries):
     return draws, {name: found.std() for name, found in prior.items()}
 
 
+@pytest.mark.slow
 def test_numbers_that_lie_at_one_bound_or_hardly_exist():
     question = question_of(studies.AGE, "0.05")
     last = size_of(question) - 1
@@ -52,6 +53,7 @@ def test_numbers_that_lie_at_one_bound_or_hardly_exist():
     assert draws["mean"][3].mean() < 20 < 40 < draws["mean"][4].mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.05", "20"])
 def test_choices_that_nobody_supports_or_all(epsilon):
     question = question_of(studies.CHOICE, epsilon)
@@ -64,6 +66,7 @@ def test_choices_that_nobody_supports_or_all(epsilon):
         assert found.std(axis=1) == pytest.approx([prior_sd[name]] * 5, rel=0.5)
 
 
+@pytest.mark.slow
 def test_statistics_that_no_records_could_have():
     question = question_of(ONE_FEATURE, "0.05")
     size = size_of(question)

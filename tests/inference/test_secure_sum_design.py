@@ -65,6 +65,7 @@ def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
         for_clients(question, 2)
 
 
+@pytest.mark.slow
 def test_a_plan_has_the_width_of_its_theory(tmp_path):
     """Of a share: variance p(1 − p)/n + σ²/(n − T − 1) · n/n², σ/Δ = 4.2247 at ε = 1, δ = 1e-6."""
     study = build_study("ever", clients=1000, tolerate=0)
@@ -76,6 +77,7 @@ def test_a_plan_has_the_width_of_its_theory(tmp_path):
     assert found["half_widths"]["1"]["p"] == pytest.approx(theory, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_calibration_is_sound_and_finds_a_wrong_noise(monkeypatch):
     """So little epsilon that the noise decides how wide intervals must be."""
     document = build_study("ever", clients=1000, tolerate=50).document

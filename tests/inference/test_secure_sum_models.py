@@ -175,6 +175,7 @@ def covered(name, epsilon="1"):
     return times_covered_on_grid(models, grid, truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_contain_the_truth_as_often_as_they_say(name):
     found = covered(name)
@@ -216,12 +217,14 @@ def covered_marginals(sums, question):
     return times_covered(posterior_draws([model_for(question, one) for one in sums]), SPREAD)
 
 
+@pytest.mark.slow
 def test_marginal_means_and_sds_are_as_certain_as_they_say(marginal_sums):
     """Clipping and noise are both in the likelihood: an sd of 4 between bounds 10 apart is found."""
     found = covered_marginals(marginal_sums, marginals_study().questions[0])
     assert all(share_is(times, STUDIES, 0.9) for times in found.values()), found
 
 
+@pytest.mark.slow
 def test_marginals_without_clipping_are_noticed(marginal_sums, monkeypatch):
     monkeypatch.setattr(marginals, "signed_moments", unclipped_moments)
     found = covered_marginals(marginal_sums[:FAULTY], marginals_study().questions[0])

@@ -44,6 +44,7 @@ def question_of(choices: int, concentration, name: str = "randomized_response", 
     return Study(studies.document({**studies.CHOICE, **changed})).questions[0]
 
 
+@pytest.mark.slow
 def test_the_density_is_the_dirichlets():
     law = ShareSticks(CONCENTRATION)
     for y in np.random.default_rng(0).normal(0, 1.5, (4, 3)):

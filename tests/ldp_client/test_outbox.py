@@ -143,6 +143,7 @@ def test_the_pace_outlasts_the_process(tmp_path, server):
     assert len(device.ledger.queued()) == 2
 
 
+@pytest.mark.slow
 def test_every_attempt_counts(tmp_path, server, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _seconds: None)
     device = consenting(tmp_path, "4", server.url)

@@ -60,6 +60,7 @@ def test_two_tabs_race_for_one_report(page, site):
         assert run(page, script, DOCUMENT) in outcomes
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_it_has_spend_and_report_or_neither(page):
     """A worker is terminated at each of its steps: random bytes, transaction, reads and writes."""
     script = """

@@ -24,6 +24,7 @@ def held(meet):
     return person, COLOUR["choices"][payload[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATER)
 def test_a_report_is_shown_in_the_words_of_its_own_version(meet, name):
     person, said = held(meet)

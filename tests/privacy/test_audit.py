@@ -54,6 +54,7 @@ def coins_of(question):
     return {"memoized": 2, "gaussian_statistics": 0}.get(question["mechanism"]["name"], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", REAL, ids=lambda q: f"{q['id']}-{q['mechanism']['epsilon']}")
 def test_the_real_mechanisms_pass(question):
     found = audit(question)

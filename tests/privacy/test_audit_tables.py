@@ -21,6 +21,7 @@ def failures(question, mechanism):
     return {check.name for check in audit_mechanism(mechanism, question, SAMPLES).checks if not check.passed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", studies.TABLES, ids=lambda question: question["id"])
 @pytest.mark.parametrize("options", [{}, {"average": 5}, {"count_share": "0.2"}], ids=str)
 def test_the_real_mechanisms_pass(question, options):
@@ -28,6 +29,7 @@ def test_the_real_mechanisms_pass(question, options):
     assert failures(study_question, mechanism_for(study_question)) == set()
 
 
+@pytest.mark.slow
 def test_fourth_moments_pass_and_a_budget_that_is_not_shared_is_found():
     question = asked(studies.LAPLACE_TABLE, fourth_moments=True)
     mechanism = mechanism_for(question)

@@ -169,6 +169,7 @@ def failing_after(requests, status):
     return trouble
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node", [0, 2])
 @pytest.mark.parametrize("requests", range(9))
 def test_an_aggregator_that_stops_anywhere_can_run_again(network, node, requests):

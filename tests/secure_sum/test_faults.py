@@ -174,6 +174,7 @@ def close_until_done(network, draw):
             node.start()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_lost_a_closing_ends_with_one_total(network, seed):
     network.publish("ever")

@@ -92,6 +92,7 @@ def close_until_done(study):
             assert time.monotonic() < deadline
 
 
+@pytest.mark.slow
 def test_nodes_that_are_killed_lose_and_repeat_nothing(processes, monkeypatch):
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
     study = build_study("ever", nodes=[one.address for one in processes], clients=DEVICES, tolerate=1)

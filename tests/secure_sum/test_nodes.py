@@ -130,6 +130,7 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
         assert str(status) in document["paths"][operation.path][operation.method]["responses"]
 
 
+@pytest.mark.slow
 def test_generated_requests_to_a_node_get_documented_answers(network):
     network.publish("ever")
     node, sent = network.nodes[0], network.answer(15)

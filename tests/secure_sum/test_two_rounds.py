@@ -211,6 +211,7 @@ def answer_round(network, study, records, folder):
         assert device.flush().sent == 1
 
 
+@pytest.mark.slow
 def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch, capsys):
     """Its study, its commands; fits by approximation, which is quicker."""
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)

@@ -24,6 +24,7 @@ def linear(law, slopes, noise: float = 30.0):
     return law(slopes, 0.2, 0.5, np.array([0.3, -0.2]), COVARIANCE, **sums)
 
 
+@pytest.mark.slow
 def test_the_dense_form_has_our_density_and_gradient() -> None:
     random = np.random.default_rng(0).normal(0, 20, (4, 4))
     value = np.asarray(linear(SummedLinearStatistics, SLOPES).mean) + random + random.T
@@ -65,6 +66,7 @@ def mode(log_likelihood) -> np.ndarray:
     return minimize(lambda t: tuple(np.asarray(part) for part in slope(t)), np.zeros(3), jac=True).x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "agree"), [(0.5, True), (6.0, False)])
 def test_pass_glm_finds_our_line_while_the_predictor_is_narrow(scale: float, agree: bool) -> None:
     sums, v = records(100_000, scale)

@@ -84,6 +84,7 @@ def density_of(base, noise, scale, at):
     return np.exp(np.asarray(jax.jit(law.log_prob)(jnp.asarray(at))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", LAWS)
 def test_cells_are_their_integrals(name, noise):
@@ -121,6 +122,7 @@ def test_closed_forms_and_quadrature_agree(noise):
         np.testing.assert_allclose(quadrature, closed, rtol=1e-8, atol=1e-9 * closed.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_law_too_narrow_for_quadrature_earns_nothing_by_it(noise):
     """All answers are near one: a law so narrow that the rule finds too much mass is no likelier for that."""
@@ -165,6 +167,7 @@ def masses_on_whole_numbers(name, low, high):
     return np.concatenate([[law.cdf(low)], law.pmf(inner), [law.sf(high - 1)]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_numbers_are_finite_sums(name, noise):
@@ -196,6 +199,7 @@ def information(base_of, noise, edges):
     return float(jnp.sum(jnp.where(p > 1e-30, slope**2 / p, 0.0)))
 
 
+@pytest.mark.slow
 def test_a_histogram_loses_almost_no_information_under_gaussian_noise():
     """Cells of a 32nd of the noise's sd, six sd beyond the bounds, against finer and wider ones."""
     base_of, noise = lambda mean: ClippedNormal(mean, 0.2), GaussianNoise(1.0)
@@ -210,6 +214,7 @@ def tails(parameters, noise, reports):
     return Perturbed(dist.Normal(parameters[0], jnp.exp(parameters[1])), (0.0, 1.0), noise).log_prob(reports)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 @pytest.mark.parametrize("noise", NOISES)
 def test_float32_is_finite_far_out_in_the_tails(noise):
@@ -225,6 +230,7 @@ def test_float32_is_finite_far_out_in_the_tails(noise):
             assert np.all(np.isfinite(slope))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("family", [dist.Gamma, dist.Weibull, dist.Beta, dist.LogNormal])
@@ -245,6 +251,7 @@ def test_float32_histograms_of_any_law_are_finite(family, noise):
         assert np.all(np.isfinite(slope))
 
 
+@pytest.mark.slow
 def test_each_report_may_have_its_own_noise():
     law = lambda base, noise, scale: Perturbed(base, (0.0, 4.0), noise(scale))  # noqa: E731
     scales = np.array([0.1, 1.0, 20.0])
@@ -257,6 +264,7 @@ def test_each_report_may_have_its_own_noise():
         np.testing.assert_allclose(one(scales, at), [one(s, z) for s, z in zip(scales, at)], rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_groups_are_a_batch():
     """Two groups, each with its own mean and its own noise, against one at a time."""
     groups = np.array([1.4, 2.2]), np.array([0.5, 0.9]), np.array([1.0, 2.0]), np.array([60, 70])
@@ -272,6 +280,7 @@ def test_groups_are_a_batch():
         np.testing.assert_allclose(cells(*groups), alone, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES.values())
 @pytest.mark.parametrize("base", [dist.Gamma(2.0, 4.0), dist.GeometricProbs(0.6), dist.Exponential(2.0)])
 def test_samples_follow_the_cells(base, noise):

@@ -142,6 +142,7 @@ exponential_log_prob = jax.jit(log_prob_of_exponential)
 exponential_slope = jax.jit(jax.grad(log_prob_of_exponential))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [(0.4, -1.0), (1 / 9, -1.0), (-2.0, 0.5), (0.9, -2.0), (3.0, 3.0), (0.3, 5.0)])
 def test_normal_gradient_is_the_finite_difference(at: tuple[float, float]) -> None:
     expected = gradient(normal_log_prob, np.array(at), 5e-3)
@@ -165,6 +166,7 @@ def slope_over_grid(at, epsilon):
     return jax.vmap(jax.value_and_grad(lambda p: log_prob_of_normal(p, epsilon, 512)))(at)
 
 
+@pytest.mark.slow
 @in_float32
 def test_float32_stays_finite_in_the_tails_and_close_elsewhere() -> None:
     double = normal_log_prob(jnp.array([0.4, -1.0]))
@@ -209,6 +211,7 @@ def test_the_coefficient_on_both_sides_of_the_switch(counts: list[int]) -> None:
     assert float(found) == pytest.approx(stats.multinomial.logpmf(counts, sum(counts), probs), abs=1e-11)
 
 
+@pytest.mark.slow
 def test_a_billion_reports_keep_their_digits() -> None:
     counts = [0, 3, 17, 500_000_001, 400_000_000, 100_000_000]
     law = BinnedPerturbed(
@@ -226,6 +229,7 @@ def test_no_reports_say_nothing() -> None:
     assert float(log_prob(law, jnp.zeros(7, int))) == 0
 
 
+@pytest.mark.slow
 def test_batches_vmap_and_jit_agree() -> None:
     locs, counts = jnp.array([-0.5, 0.2, 0.7]), jnp.array([3, 1, 4, 1, 5, 9, 2])
 
@@ -246,6 +250,7 @@ def chi_square_p_value(counts: np.ndarray, probs: np.ndarray) -> float:
     return float(stats.chisquare(counts, counts.sum() * probs / probs.sum()).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [ClippedNormal(0.4, 0.5), ClippedExponential(2.0, start=-0.1)])
 def test_samplers_follow_the_cells(base: ClippedNormal | ClippedExponential) -> None:
     n, noise = 200_000, LaplaceNoise(0.5)

@@ -62,6 +62,7 @@ def test_the_polynomial_of_degree_two_is_a_line():
     assert np.diff(values, 2) == pytest.approx(np.zeros(7), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sd", [0.5, 2.5, 40.0])
 def test_slopes_of_the_expected_sigmoid(sd):
     at = np.array([0.8, 0.9])

@@ -265,6 +265,7 @@ def test_sampler_follows_the_law(law: SummedLinearStatistics | SummedLogisticSta
     np.testing.assert_array_equal(draws, np.swapaxes(draws, -1, -2))
 
 
+@pytest.mark.slow
 def test_batches_vmap_and_jit_agree() -> None:
     coefficients, mean, covariance = features(2)
     intercepts = jnp.array([-1.0, 0.2, 3.0])

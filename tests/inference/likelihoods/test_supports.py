@@ -160,6 +160,7 @@ def test_equal_rows_are_counted_once() -> None:
     assert np.count_nonzero(pack_sets(ROWS[:300]).counts) == 300
 
 
+@pytest.mark.slow
 def test_packed_derivatives_are_those_of_the_sum() -> None:
     def plain(theta):
         return SupportSets(theta, 1.3).log_prob(np.concatenate([BITS, BITS[:90]])).sum()

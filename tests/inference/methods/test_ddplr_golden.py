@@ -48,6 +48,7 @@ def test_fixed_s(name):
     assert far(wrong, reference(name, "fixedS")) > 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c15_d1_n1e4_J3_e1", "c12_power_J5_e1"])
 def test_normal_x(name):
     statistics, prior = statistics_of(name), prior_of(name)
@@ -56,6 +57,7 @@ def test_normal_x(name):
     assert far(wrong, reference(name, "normalX")) > 8
 
 
+@pytest.mark.slow
 def test_bernstein_and_sheldon():
     name = "c15_d1_n1e4_J3_e1"
     statistics, prior = statistics_of(name, with_squares=True), prior_of(name)
@@ -64,6 +66,7 @@ def test_bernstein_and_sheldon():
     assert far(wrong, reference(name, "BS")) > 8
 
 
+@pytest.mark.slow
 def test_bernstein_and_sheldon_where_the_released_code_is_biased():
     """It adds I to the latent S, which shifts θ by 0.9 standard deviations in this case."""
     name = "c11_power_J1_e1"
@@ -103,6 +106,7 @@ def hardened(statistics):
     yield replace(statistics, sums=loud, noise=statistics.noise * 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "run"), [(mcmc_fixeds, FEW), (mcmc_bs, LONG), (bayes_fixeds_fast, FEW), (ada_ssp, FEW)]
 )

@@ -37,6 +37,7 @@ def noisy(holders=2, features=2, rows=50, sd=1.0, intercept=False):
     return replace(found, sums=found.sums + errors, noise=noise)
 
 
+@pytest.mark.slow
 def test_wishart_draws_have_their_means():
     keys = jax.random.split(jax.random.key(0), 20_000)
     scatter, freedom, size = np.array([[2.0, 0.7, 0], [0.7, 1, 0.2], [0, 0.2, 3]]), 9.0, 3
@@ -96,6 +97,7 @@ def test_cross_products_have_their_normal_density():
     assert found - np.log(2 * np.pi) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_latent_statistics_have_the_published_conditional_law():
     statistics = noisy(holders=1, rows=30, sd=5.0)
     data = released(statistics, default_prior(2, 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from inference.published import gibbs_ss_noisy, gibbs_ss_update
 from inference.published.base import Run
@@ -31,6 +32,7 @@ def as_published(case: dict[str, Any]) -> Observed:
     )
 
 
+@pytest.mark.slow
 def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
     cases = list(golden.cases("gibbs-update").values())
     assert len(cases) == 3
@@ -43,6 +45,7 @@ def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
         assert max(away(one, case, "gibbs-update").values()) < ERRORS
 
 
+@pytest.mark.slow
 def test_gibbs_ss_noisy_agrees_with_the_authors_code_on_their_repaired_moments() -> None:
     cases = list(golden.cases("gibbs-noisy").values())
     assert len(cases) == 5

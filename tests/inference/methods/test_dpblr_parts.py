@@ -107,6 +107,7 @@ def gaussian_holders() -> HolderStatistics:
     return HolderStatistics(sums, noise, np.array([50.0, 400.0]), intercept=True)
 
 
+@pytest.mark.slow
 def test_latent_sums_have_their_conditional_mean_and_covariance() -> None:
     statistics, theta, variance = gaussian_holders(), np.array([0.2, 0.3]), 0.9
     with jax.enable_x64(True):

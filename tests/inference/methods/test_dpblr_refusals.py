@@ -67,6 +67,7 @@ def test_each_refuses_what_it_alone_is_not_for() -> None:
     assert "3000 records" in method_named("mcmc_ind").refuses(replace(noisy, counts=np.full(2, 1501.0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "intercept"),
     [("naive", True), ("projected_blr", False), ("gibbs_ss_noisy", False), ("gibbs_ss_prior", False)],
@@ -79,6 +80,7 @@ def test_draws_have_the_shapes_of_all_methods(name: str, intercept: bool) -> Non
     assert all(np.isfinite(values).all() for values in drawn.sites.values())
 
 
+@pytest.mark.slow
 def test_non_private_is_the_conjugate_posterior() -> None:
     statistics, prior = exact(tables(), intercept=True), default_prior(3, 2)
     drawn = method_named("non_private").draw(statistics, prior, Run(1, kept=4000))

@@ -82,6 +82,7 @@ def found() -> list[Moments]:
     return posteriors(mcmc_ind.KERNEL, [right, planted, both], Run(1, 300, 2000, 4))
 
 
+@pytest.mark.slow
 def test_it_agrees_with_nuts_on_all_records(found: list[Moments]) -> None:
     assert max(away(found[0], CASE, "mcmc-ind-corrected").values()) < ERRORS
 

@@ -37,6 +37,7 @@ def silent(method):
     return HolderStatistics(empty.sums, np.full((2, 2), 1e6), np.ones(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["non_private", "mcmc_bs", "bayes_fixeds_fast", "mcmc_fixeds"])
 def test_draws_from_statistics_that_say_nothing_are_the_priors(name):
     method, prior = method_named(name), default_prior(1, 1)
@@ -64,6 +65,7 @@ def fitted():
     return study, {name: fit(study, reports, method=name)["wage"] for name in names}
 
 
+@pytest.mark.slow
 def test_posteriors_state_their_methods_priors(fitted):
     study, found = fitted
     slope = {name: posterior.prior.get("coefficients", {}).get("age") for name, posterior in found.items()}
