@@ -1,7 +1,8 @@
 """What a published version of a study demands of its reports, and what each adds to the version's sums.
 
 The sums of a version are one vector: for each question, in the study's order, how many reports
-answer it and then the values of its reduction (summaries.reductions).
+answer it, the values of its reduction (summaries.reductions), and how many lie far out where its noise has a
+law for that (summaries.noise_tails).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import LdpkitError, ReportError
 from ldp_client.mechanisms.olh import Olh
 from schemas import Report, Study
-from summaries import QuestionSummary, Summary
+from summaries import QuestionSummary, Summary, noise_tails
 from summaries.reductions import REDUCTIONS
 
 # Sums are read and written with every commit. Larger ones are counted from the reports when asked for.
@@ -40,11 +41,13 @@ class Tally:
         self._study = study
         self._mechanisms = mechanisms
         self._layout = layout
-        sizes = [REDUCTIONS[one.name].size(one) for one in mechanisms.values()]
-        self.size = len(sizes) + sum(sizes)
+        values = [REDUCTIONS[one.name].size(one) for one in mechanisms.values()]
+        tails = [noise_tails.SIZE if noise_tails.has_tails(one) else 0 for one in mechanisms.values()]
+        ends = np.cumsum([size for pair in zip(values, tails) for size in (1 + pair[0], pair[1])])
+        self.size = int(ends[-1])
         self.needs_reports = [n for n, one in mechanisms.items() if REDUCTIONS[one.name].keeps_reports(one)]
         self.hashes = sum(one.choices for one in mechanisms.values() if isinstance(one, Olh))
-        self._ends = np.cumsum([1 + size for size in sizes])[:-1]
+        self._ends = ends[:-1]
 
     @property
     def is_kept(self) -> bool:
@@ -58,14 +61,18 @@ class Tally:
         parts = []
         for name, mechanism in self._mechanisms.items():
             values = REDUCTIONS[mechanism.name].reduce(mechanism, found[name])
-            parts += [np.array([len(found[name])]), values]
+            far = noise_tails.tails(mechanism, found[name])
+            parts += [np.array([len(found[name])]), values, *([] if far is None else [far])]
         return np.concatenate(parts).astype(np.int64)
 
     def summary(self, sums: Sums) -> Summary:
         """The summary that sums stand for."""
         study = self._study
-        parts = zip(self._mechanisms, np.split(sums, self._ends))
-        questions = {name: QuestionSummary(int(part[0]), part[1:]) for name, part in parts}
+        parts = np.split(sums, self._ends)
+        questions = {
+            name: QuestionSummary(int(part[0]), part[1:], tails=far if len(far) else None)
+            for name, part, far in zip(self._mechanisms, parts[::2], parts[1::2])
+        }
         return Summary(study.id, study.version, study.digest, questions)
 
 

@@ -20,6 +20,8 @@ from collector.storage.models import REVISION
 from ldp_client.documents.errors import InputError
 
 SCRIPTS = "collector.storage:migrations"
+# The last revision after which the running summaries have another form.
+SUMS_REVISION = "0013"
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
 WHERE_ELSE = (
@@ -65,7 +67,7 @@ def check(database: Database) -> None:
 def migrate(database: Database, count: Callable[[Session], None]) -> None:
     """Bring an earlier release's tables to this one's, in one transaction or not at all.
 
-    count: counts all reports anew, for tables of a release that kept no running summary.
+    count: counts all reports anew, for tables of a release that kept no running summary, or another one.
     Raises InputError where there are none, where they belong to a later release, and while anything else
     is connected: a server of the earlier release would go on as if nothing had changed.
     """
@@ -76,9 +78,9 @@ def migrate(database: Database, count: Callable[[Session], None]) -> None:
     with _exclusive(database) as connection:
         if not inspect(connection).has_table("studies"):
             raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
-        had_sums = inspect(connection).has_table("sums")
+        before = MigrationContext.configure(connection).get_current_revision() or ""
         command.upgrade(_config(connection), "head")
-        if not had_sums:
+        if before < SUMS_REVISION:
             with Session(bind=connection) as session:
                 count(session)
                 session.flush()

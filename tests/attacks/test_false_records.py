@@ -1,0 +1,103 @@
+"""Turn a regression's slope with a few reports far out, where only the collector's own summary is fitted."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from collector.operator.fitting import Fitter, last_fitted
+from collector.reports.paging import Opened
+from collector.reports.running_summary import build_sums
+from collector.storage.database import Database
+from collector.storage.migrating import downgrade, make, migrate
+from collector.storage.queries import insert_reports
+from collector.storage.sums import add_sums
+from inference.models.false_reports import false_report_notes, false_report_reasons
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.report import report_id_of
+from schemas import Report, Study
+from summaries import Summary, summarize
+from summaries.noise_tails import SIZE
+from tests import studies
+from tests.collector.conftest import TODAY
+
+STUDY = Study({**studies.document(studies.LINEAR, studies.YES_NO), "id": "habits"})
+(RATING, EVER) = STUDY.questions
+MECHANISM = mechanism_for(RATING)
+FALSE = 3
+
+
+def reports(honest, random):
+    """So many honest reports, and FALSE with every entry as far out as a device could ever be."""
+    source = NotForRealAnswers(random.bytes)
+    answer = {"age": 42, "years": 23, "rate": 5}
+    found = [bytes(payload) for payload in MECHANISM.perturb_many([answer] * honest, source)]
+    entries = MECHANISM.payload_size // 4
+    found += [np.full(entries, 15 << 20).astype(">i4").tobytes()] * FALSE
+    return [_report(payload) for payload in found]
+
+
+def _report(payload):
+    secret = os.urandom(16)
+    payloads = {"rating": payload, "ever": mechanism_for(EVER).perturb("yes")}
+    head = (STUDY.id, STUDY.version, STUDY.digest)
+    return Report(report_id_of(secret), *head, payloads, secret)
+
+
+@pytest.fixture
+def attacked(make_harness, database_url):
+    harness = make_harness(database=database_url, busy_timeout=10)
+    assert harness.publish(STUDY).status_code == 201
+    sent = reports(2000, np.random.default_rng(1))
+    answer = harness.post([report.to_document() for report in sent])
+    assert answer.get_json()["stored"] == len(sent)
+    return harness, sent
+
+
+def test_the_running_summary_finds_them_and_forgets_what_is_deleted(attacked):
+    harness, sent = attacked
+    text = harness.summary().text
+    assert text == summarize(STUDY, sent).to_json()
+    part = Summary.from_json(text, STUDY).questions["rating"]
+    assert false_report_reasons(MECHANISM, part)
+    assert not false_report_notes(MECHANISM, part)
+    for report in sent[-FALSE:]:
+        harness.withdraw(report.id)
+    assert harness.summary().text == summarize(STUDY, sent[:-FALSE]).to_json()
+    part = Summary.from_json(harness.summary().text, STUDY).questions["rating"]
+    assert not false_report_reasons(MECHANISM, part)
+
+
+@pytest.mark.slow
+def test_the_running_posterior_says_so(attacked):
+    harness, _ = attacked
+    Fitter(Opened(harness.collector.database, harness.collector.rules)).fit_all()
+    with harness.collector.database.read() as session:
+        fitted = last_fitted(session, 1, 1)
+    rating = fitted.questions["rating"]
+    assert not rating["ok"]
+    assert any("farther out than the noise puts anybody" in reason for reason in rating["reasons"])
+
+
+def test_a_database_of_before_counts_them_when_it_is_migrated(make_harness, database_url):
+    """Its sums lack the counts, and are shorter: added up with new ones they would fit no reading of them."""
+    database = Database(database_url, 10)
+    make(database)
+    database.engine.dispose()
+    harness = make_harness(database=database_url, busy_timeout=10)
+    harness.publish(STUDY)
+    rules = harness.collector.rules.find(STUDY.id, 1)
+    sent = reports(50, np.random.default_rng(2))
+    packed = [rules.pack(report) for report in sent]
+    harness.collector.close()
+    downgrade(database, "0012")
+    with database.write() as session:
+        insert_reports(session, 1, TODAY, packed)
+        add_sums(session, 1, 1, np.ones(rules.tally.size - SIZE, dtype=np.int64))
+    migrate(database, build_sums)
+    again = make_harness(database=database_url, busy_timeout=10)
+    assert again.summary().text == summarize(STUDY, sent).to_json()
+    database.engine.dispose()
