@@ -41,6 +41,9 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     text = "take back this device's answers to a study, here and at the collector"
     withdraw = add_command(subparsers, "withdraw", text, "withdraw http://127.0.0.1:8000/v1/studies/habits")
     _add_common(withdraw)
+    withdraw.add_argument(
+        "--everywhere", action="store_true", help="also from other collectors' studies of that id"
+    )
     withdraw.set_defaults(run=run_withdraw)
 
 
@@ -137,8 +140,10 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     device = Device(arguments.folder, "1", collector, signing_keys=arguments.key, nodes=arguments.node)
     if study_id not in [spend.study for spend in device.ledger.spent()]:
         raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
-    print(f"withdrew from {study_id}: {counted(device.withdraw(study_id), 'report')} to be deleted")
-    return _flush(device)
+    count = device.withdraw(study_id, everywhere=arguments.everywhere)
+    print(f"withdrew from {study_id}: {counted(count, 'report')} to be deleted")
+    left = bool(device.answered_elsewhere(study_id))
+    return max(_flush(device), int(left))
 
 
 def _ask_for_consent(study: "Study", collector: str) -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
 from ldp_client.device.known_studies import (
+    ANYBODY,
     Publisher,
     forget_consent,
     note_consent,
@@ -25,6 +26,7 @@ from ldp_client.device.outbox import (
     invite,
     publishers_at,
     refuse_full,
+    reports_of_others,
     withdraw_reports,
 )
 from ldp_client.device.policy import Policy, verify_study
@@ -215,7 +217,10 @@ class Device:
         """
         _refuse_no_text(invitation)
         with self.ledger.writing() as connection:
-            invite(connection, study_id, self._publishers_here(connection, study_id), invitation)
+            refuse_unknown(connection, study_id)
+            here = self._publishers_here(connection, study_id)
+            refuse_others(connection, study_id, here)
+            invite(connection, study_id, here, invitation)
 
     def _publisher(self, key_id: str) -> Publisher:
         """Who signed with that key, else this device's collector.
@@ -231,17 +236,9 @@ class Device:
         return self._publisher(signer_of(connection, study, self.policy.keys))
 
     def _publishers_here(self, connection: "sqlite3.Connection", study_id: str) -> Publisher:
-        """Whose study was answered here: this device's collector's, and what one of the pinned keys signed.
-
-        Raises InputError for a study that this device does not know, RefusedError where only another
-        publisher's study of that id was answered.
-        """
-        refuse_unknown(connection, study_id)
-        here = Publisher(
-            self.collector, [*self._pinned(), *publishers_at(connection, study_id, self.collector)]
-        )
-        refuse_others(connection, study_id, here)
-        return here
+        """Whose study was answered here: this device's collector's, and what a pinned key signed."""
+        at = publishers_at(connection, study_id, self.collector)
+        return Publisher(self.collector, [*self._pinned(), *at])
 
     def _refuse(self, connection: "sqlite3.Connection", study: "Study", publisher: Publisher) -> None:
         self.policy.refuse_unpublished(study)
@@ -309,15 +306,17 @@ class Device:
         collector = self._needed_collector()
         return Sender(self.ledger, collector, self.policy).flush(attempts, now)
 
-    def withdraw(self, study_id: str) -> int:
+    def withdraw(self, study_id: str, *, everywhere: bool = False) -> int:
         """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.
 
-        The study is that of this device's collector, or of who signs with the pinned keys; another
-        publisher's of the same id stays as it is. The budget is not refunded, and no question is answered
-        again.
+        The study is that of this device's collector, or of who signs with the pinned keys. What other
+        publishers have of the same id stays, and a warning (logger "ldpkit") names them. The budget is not
+        refunded, and no question is answered again.
 
         Args:
             study_id: the study's id.
+            everywhere: withdraw from every publisher's study of that id. Each report's deletion is asked for
+                by a device with its collector.
 
         Returns:
             How many reports the collector is asked to delete, at every flush until they are gone.
@@ -327,10 +326,30 @@ class Device:
             RefusedError: only another publisher's study of that id was answered.
         """
         with self.ledger.writing() as connection:
-            publisher = self._publishers_here(connection, study_id)
+            refuse_unknown(connection, study_id)
+            publisher = ANYBODY if everywhere else self._publishers_here(connection, study_id)
+            refuse_others(connection, study_id, publisher, consents=True)
             forget_consent(connection, study_id, publisher)
             wipe(connection, study_id, publisher)
-            return withdraw_reports(connection, study_id, publisher)
+            count = withdraw_reports(connection, study_id, publisher)
+        others = self.answered_elsewhere(study_id)
+        if others:
+            _warn_of_others(study_id, others)
+        return count
+
+    def answered_elsewhere(self, study_id: str) -> "list[str]":
+        """Name the other publishers of a study's id that have, or wait for, a report of this device.
+
+        `withdraw` leaves these reports where they are.
+
+        Args:
+            study_id: the study's id.
+
+        Returns:
+            Base URLs of collectors, or the key of one whose collector is not known.
+        """
+        with self.ledger.reading() as connection:
+            return reports_of_others(connection, study_id, self._publishers_here(connection, study_id))
 
     @property
     def epsilon_left(self) -> Fraction:
@@ -342,6 +361,15 @@ class Device:
         if not self.collector:
             raise InputError("the device has no collector: Device(folder, max_epsilon, collector=URL)")
         return self.collector
+
+
+def _warn_of_others(study_id: str, others: "list[str]") -> None:
+    import logging  # when there is something to say, as in locking.py
+
+    line = (
+        "study %s: this device has also answered that of %s: withdraw there, or everywhere, to take that back"
+    )
+    logging.getLogger("ldpkit").warning(line, study_id, " and ".join(others))
 
 
 def _refuse_no_text(invitation: str) -> None:

@@ -50,6 +50,16 @@ class Publisher:
         return name in self.names or self.names == {""}
 
 
+# Whose every row is.
+ANYBODY = Publisher("")
+
+
+def shown_publisher(name: str, collector: str = "") -> str:
+    """What to call a publisher by: the collector that it is, or that its reports are for; else its key."""
+    known = [place for place in (name, collector) if "/" in place and " " not in place]
+    return known[0] if known else f"the key {name[:16]}"
+
+
 def note_version(
     connection: sqlite3.Connection, study: "Study", publisher: Publisher, key_id: str = ""
 ) -> None:

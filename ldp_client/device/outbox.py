@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 
-from ldp_client.device.known_studies import OF_PUBLISHER
+from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.ledger_layout import digest_of
 from ldp_client.documents.errors import LedgerError, RefusedError
 
@@ -169,6 +169,13 @@ def publishers_at(connection: sqlite3.Connection, study_id: str, collector: str)
     """Whose study of that id the reports for a collector answer."""
     query = "SELECT DISTINCT publisher FROM reports WHERE study = ? AND collector = ?"
     return [row[0] for row in connection.execute(query, (study_id, collector)).fetchall()]
+
+
+def reports_of_others(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> "list[str]":
+    """Where the reports to other publishers' studies of that id belong, but those that are taken back."""
+    query = "SELECT DISTINCT publisher, collector FROM reports WHERE study = ? AND state <> 'withdrawn'"
+    rows = connection.execute(query, (study_id,)).fetchall()
+    return sorted({shown_publisher(*row) for row in rows if not publisher.is_own(row[0])})
 
 
 def withdraw_reports(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> int:

@@ -3,7 +3,7 @@
 import sqlite3
 from fractions import Fraction
 
-from ldp_client.device.known_studies import OF_PUBLISHER
+from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.memory import has_permanent, words_of
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 
@@ -50,12 +50,19 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 )
 
 
-def refuse_others(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> None:
-    """Raises RefusedError where only other publishers' studies of that id were answered."""
-    query = "SELECT DISTINCT publisher FROM spent WHERE study = ?"
-    answered = [row[0] for row in connection.execute(query, (study_id,)).fetchall()]
-    if answered and not any([publisher.is_own(name) for name in answered]):
-        whose = " or ".join([name if "/" in name else f"the key {name[:16]}" for name in answered])
+def refuse_others(
+    connection: sqlite3.Connection, study_id: str, publisher: "Publisher", consents: bool = False
+) -> None:
+    """Raises RefusedError where only other publishers' studies of that id were answered.
+
+    consents: whether a consent of the person's, which no answer followed, is enough.
+    """
+    query = "SELECT DISTINCT publisher FROM {} WHERE study = ?"
+    answered = [row[0] for row in connection.execute(query.format("spent"), (study_id,)).fetchall()]
+    agreed = connection.execute(query.format("consents"), (study_id,)).fetchall() if consents else []
+    known = [*answered, *[row[0] for row in agreed]]
+    if answered and not any([publisher.is_own(name) for name in known]):
+        whose = " or ".join([shown_publisher(name) for name in answered])
         raise RefusedError(f"study {study_id}: this device has answered that of {whose}: name that one")
 
 

@@ -1,0 +1,95 @@
+"""A key is pinned late and the collector moves: a withdrawal passes one of two reports by, in silence."""
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.documents.errors import RefusedError
+from ldp_client.documents.signed import ED25519
+from ldp_client.files.signing import new_key, sign_study
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+ASKED = {**studies.YES_NO, "text": "Have you ever?"}
+FIRST = Study(studies.document(ASKED, version=1))
+SECOND = Study(studies.document({**ASKED, "id": "again", "text": "And again?"}, version=2))
+OTHER = Study(studies.document({**ASKED, "text": "Do you like it?"}, version=9))
+SIGNER, PUBLIC = new_key(ED25519)
+
+
+@pytest.fixture
+def old():
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def new():
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def moved(tmp_path, old, new):
+    """A device with the key, at the new place: one report was sent before the key was pinned, one after."""
+    before = consenting(tmp_path, "4", old.url)
+    before.answer(FIRST, {"ever": True})
+    assert before.flush().sent == 1
+    after = consenting(tmp_path, "4", new.url, signing_keys=[PUBLIC])
+    after.accept(sign_study(SECOND, SIGNER.encode()))
+    after.answer(SECOND, {"again": True})
+    assert after.flush().sent == 1
+    return after
+
+
+def test_what_a_withdrawal_leaves_is_named(moved, old, caplog):
+    assert moved.answered_elsewhere("survey") == [old.url]
+    assert moved.withdraw("survey") == 1
+    assert [old.url in message for message in caplog.messages] == [True]
+    assert moved.answered_elsewhere("survey") == [old.url]
+
+
+def test_everywhere_covers_it_and_each_collector_is_asked(tmp_path, moved, old, new, caplog):
+    assert moved.withdraw("survey", everywhere=True) == 2
+    assert (caplog.messages, moved.answered_elsewhere("survey")) == ([], [])
+    flushed = moved.flush()
+    assert (flushed.deleted, flushed.undeleted) == (1, 1)
+    assert old.url in flushed.reason
+    assert consenting(tmp_path, "4", old.url).flush().deleted == 1
+    assert [len(server.asked("DELETE")) for server in (old, new)] == [1, 1]
+
+
+def test_the_old_place_alone_is_enough_where_the_key_asked_there_too(tmp_path, old):
+    """Both reports belong to one collector: no key has to be at hand."""
+    consenting(tmp_path, "4", old.url).answer(FIRST, {"ever": True})
+    pinned = consenting(tmp_path, "4", old.url, signing_keys=[PUBLIC])
+    pinned.accept(sign_study(SECOND, SIGNER.encode()))
+    pinned.answer(SECOND, {"again": True})
+    assert pinned.flush().sent == 2
+    assert consenting(tmp_path, "4", old.url).withdraw("survey") == 2
+
+
+@pytest.mark.usefixtures("moved")
+def test_the_command_says_it_in_its_exit_code_too(tmp_path, old, new, capsys, caplog):
+    (tmp_path / "key.pem").write_text(PUBLIC)
+    url = f"{new.url}/v1/studies/survey"
+    given = ["--folder", str(tmp_path), "--key", str(tmp_path / "key.pem")]
+    assert main(["withdraw", url, *given]) == 1
+    assert "withdrew from survey: 1 report to be deleted" in capsys.readouterr().out
+    assert f"has also answered that of {old.url}" in caplog.text
+    main(["withdraw", url, *given, "--everywhere"])
+    assert main(["withdraw", f"{old.url}/v1/studies/survey", "--folder", str(tmp_path)]) == 0
+    assert [len(server.asked("DELETE")) for server in (old, new)] == [1, 1]
+
+
+def test_a_consent_that_no_answer_followed_is_taken_back(tmp_path, old, caplog):
+    consenting(tmp_path, "4", old.url).answer(FIRST, {"ever": True})
+    device = consenting(tmp_path, "4", "https://other.example")
+    device.require_consent = True
+    device.consent(OTHER)
+    assert device.withdraw("survey") == 0
+    assert old.url in caplog.text
+    with pytest.raises(RefusedError, match="no consent"):
+        device.answer(OTHER, {"ever": True})
+    with pytest.raises(RefusedError, match="name that one"):
+        device.withdraw("survey")
