@@ -140,7 +140,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json"""
-    from ldp_client.words.studies import describe, notes_of, warnings_of
+    from ldp_client.describing import describe, notes_of, warnings_of
 
     study = load_study(arguments.study)
     print("\n".join(describe(study)))

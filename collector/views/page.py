@@ -13,7 +13,7 @@ from collector.reports.rules import Rules
 from collector.storage.keys import Role
 from collector.storage.queries import StudyOverview
 from collector.views.auth import require_role
-from ldp_client.words.studies import odds_of
+from ldp_client.describing import odds_of
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
 

@@ -26,9 +26,8 @@ from collector.context import current_collector
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage.queries import StudyState
+from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
-from ldp_client.words.mechanisms import in_words
-from ldp_client.words.studies import odds_of
 from ldp_client.words.text import ENGLISH
 
 participant = Blueprint("participant", __name__)

@@ -16,7 +16,7 @@ from inference.results.plots import Draws
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
 from ldp_client import mechanism_for
-from ldp_client.words.studies import odds_of, prior_lines
+from ldp_client.describing import odds_of, prior_lines
 from schemas import Study
 
 PART_QUESTIONS = {

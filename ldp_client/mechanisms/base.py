@@ -122,9 +122,9 @@ class Mechanism:
 
     def in_words(self) -> str:
         """Say what the mechanism does to an answer, for people. No device core has the words."""
-        # By its name: the words are a floor above.
-        words = __import__("ldp_client.words.mechanisms", None, None, ["in_words"])
-        return words.in_words(self)  # type: ignore[no-any-return]
+        # By its name: it is a floor above.
+        describing = __import__("ldp_client.describing", None, None, ["in_words"])
+        return describing.in_words(self)  # type: ignore[no-any-return]
 
     def check(self, payload: bytes) -> None:
         """Refuse a payload that no device could have sent.

@@ -1,1 +1,1 @@
-"""What people read of a study. A language is one file here, en.json: every sentence by its key."""
+"""All sentences that a participant reads, on a page, in a command or in an error, by their keys: en.json."""

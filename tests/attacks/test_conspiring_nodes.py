@@ -7,9 +7,9 @@ import pytest
 from collector.secure_sum.node_keys import NodeKeys
 from ldp_client import Device
 from ldp_client.cli import main
+from ldp_client.describing import describe, odds_of
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-from ldp_client.words.studies import describe, odds_of
 from tests.secure_sum.conftest import INVITATION, build_study
 
 HONEST = [f"https://{name}.example#{NodeKeys.generate().fragment}" for name in ("university", "charity")]

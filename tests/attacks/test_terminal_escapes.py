@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.words.studies import describe
+from ldp_client.describing import describe
 from ldp_client.words.text import visible
 from schemas import Study
 from tests import studies

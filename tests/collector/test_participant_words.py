@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ldp_client.words.studies import odds
+from ldp_client.describing import odds
 from ldp_client.words.text import ENGLISH
 from tests import studies
 from tests.collector.conftest import TOKEN

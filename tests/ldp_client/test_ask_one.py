@@ -11,8 +11,8 @@ from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk.reports import reports_of
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.describing import describe
 from ldp_client.documents.errors import AnswerError, ReportError
-from ldp_client.words.studies import describe
 from schemas import Rational, Report, Study
 from summaries import check_report, summarize
 from tests import studies

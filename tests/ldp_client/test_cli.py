@@ -13,9 +13,9 @@ import pytest
 
 from ldp_client import cli
 from ldp_client.commands.device import split_settings
+from ldp_client.describing import describe, odds, odds_of
 from ldp_client.documents.errors import InputError
 from ldp_client.files.signing import new_key, sign_study
-from ldp_client.words.studies import describe, odds, odds_of
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server

@@ -7,9 +7,8 @@ import re
 import pytest
 
 from ldp_client import mechanism_for
+from ldp_client.describing import FACTS, describe, warnings_of
 from ldp_client.documents.catalogue import MECHANISMS
-from ldp_client.words.mechanisms import FACTS
-from ldp_client.words.studies import describe, warnings_of
 from ldp_client.words.text import ENGLISH, Words, rounded_up
 from schemas import Study
 from tests import studies

@@ -7,7 +7,7 @@ import pytest
 from collector.studies.current import LIFETIME
 from ldp_client import mechanism_for
 from ldp_client.cli import main
-from ldp_client.words.studies import odds
+from ldp_client.describing import odds
 from schemas import Report
 from tests import studies
 from tests.collector.conftest import INVITATION_KEY

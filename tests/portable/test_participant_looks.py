@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from collector.views.participant import CONTENT_SECURITY_POLICY
 from ldp_client import mechanism_for
-from ldp_client.words.studies import odds
+from ldp_client.describing import odds
 from tests import studies
 from tests.portable.participant import EVERY_KIND, TEXT
 
