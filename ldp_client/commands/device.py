@@ -78,6 +78,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     from ldp_client.device.terms import terms_of
 
     collector, study_id = split_study_url(arguments.study_url)
+    _refuse_folder_of_others(arguments.folder)
     device = Device(
         arguments.folder,
         arguments.max_epsilon,
@@ -131,15 +132,27 @@ def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
             print(f"{line} The nearest answer that it takes would be sent", file=sys.stderr)
 
 
+def _refuse_folder_of_others(folder: str) -> None:
+    """Raises InputError, before anything is made there, for a folder that is not for a device."""
+    from ldp_client.device.locking import holds_device, holds_others
+
+    if os.path.isdir(folder) and not holds_device(folder) and holds_others(folder):
+        raise InputError(f"{folder} holds other files and no device: give --folder a new or empty folder")
+
+
 def run_withdraw(arguments: argparse.Namespace) -> int:
     """ldpkit withdraw STUDY_URL"""
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
+    from ldp_client.device.locking import holds_device
 
     collector, study_id = split_study_url(arguments.study_url)
+    unknown = f"the device in {arguments.folder} has not answered study {study_id}: is --folder right?"
+    if not holds_device(arguments.folder):
+        raise InputError(unknown)
     device = Device(arguments.folder, "1", collector, signing_keys=arguments.key, nodes=arguments.node)
     if study_id not in [spend.study for spend in device.ledger.spent()]:
-        raise InputError(f"the device in {arguments.folder} has not answered study {study_id}")
+        raise InputError(unknown)
     count = device.withdraw(study_id, everywhere=arguments.everywhere)
     print(f"withdrew from {study_id}: {counted(count, 'report')} to be deleted")
     left = bool(device.answered_elsewhere(study_id))

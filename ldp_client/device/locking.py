@@ -86,21 +86,30 @@ def make_private_file(path: str) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY & ~0o111))
 
 
+def holds_device(folder: str) -> bool:
+    """Whether the folder is that of a device, also of one that lost its ledger or its lock."""
+    kept = (LEDGER_NAME, LEDGER_NAME + "-journal", FILE_NAME)
+    return any([os.path.lexists(os.path.join(folder, name)) for name in kept])
+
+
+def holds_others(folder: str) -> bool:
+    """Whether the folder has files that no device put there. Raises OSError."""
+    return any([not name.startswith((LEDGER_NAME, FILE_NAME)) for name in os.listdir(folder)])
+
+
 def keep_private(path: str) -> None:
     """Let only its owner into a file or folder of the device, and warn (logger "ldpkit") where others could.
 
-    A folder that is shared on purpose (sticky, as /tmp is) stays so.
+    A folder that is shared on purpose (sticky, as /tmp is) stays so, and so does one that holds other files.
     """
     if os.name != "posix" or not os.path.exists(path):
         return
     before = stat.S_IMODE(os.stat(path).st_mode)
     if not before & OTHERS:
         return
-    try:
-        if not before & stat.S_ISVTX:
+    with suppress(OSError):
+        if not before & stat.S_ISVTX and not (os.path.isdir(path) and holds_others(path)):
             os.chmod(path, before & OWNER_ONLY)
-    except OSError:
-        pass
     is_open = stat.S_IMODE(os.stat(path).st_mode) & OTHERS
     import logging  # when there is something to say: it costs more than all else that a device loads
 

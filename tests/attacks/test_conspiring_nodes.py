@@ -153,7 +153,8 @@ def test_words_say_first_what_holds_if_the_nodes_are_one_party():
 def test_the_command_says_how_to_trust_a_node(network, tmp_path, capsys):
     study = network.publish("ever")
     url = f"{network.nodes[0].url}/v1/studies/{study.id}"
-    command = ["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path), "--invitation", "code"]
+    folder = str(tmp_path / "device")
+    command = ["answer", url, "--set", "ever=yes", "--yes", "--folder", folder, "--invitation", "code"]
     assert main(command) == 2
     assert "ldpkit: the node http" in capsys.readouterr().err
     named = [part for node in network.nodes for part in ("--node", node.address)]

@@ -1,0 +1,70 @@
+"""A device's folder is mistyped: another folder loses its mode, gets a ledger, or is called a device's."""
+
+import os
+import stat
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.documents.errors import LedgerError
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+STUDY = Study(studies.document(studies.YES_NO))
+
+
+@pytest.fixture
+def documents(tmp_path):
+    """A folder of the person's own."""
+    folder = tmp_path / "Documents"
+    folder.mkdir()
+    (folder / "letter.txt").write_text("Dear")
+    folder.chmod(0o755)
+    return folder
+
+
+def state(folder):
+    return stat.S_IMODE(folder.stat().st_mode), sorted(os.listdir(folder))
+
+
+def test_the_command_answers_in_no_folder_that_holds_other_files(documents, capsys):
+    before = state(documents)
+    with Server(STUDY.canonical()) as server:
+        command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
+        assert main([*command, "--folder", str(documents)]) == 2
+        assert server.requests == []
+        assert "holds other files and no device" in capsys.readouterr().err
+        assert state(documents) == before
+        # One that was a device's before it held anything else goes on.
+        assert main([*command, "--folder", str(documents / "device")]) == 0
+        (documents / "device" / "letter.txt").write_text("Dear")
+        assert main(["withdraw", f"{server.url}/v1/studies/survey", "--folder", str(documents / "device")]) == 0
+
+
+@pytest.mark.parametrize("name", ["Documents", "none", "Documents/letter.txt", "link"])
+def test_to_withdraw_makes_nothing(documents, name, capsys):
+    (documents.parent / "link").symlink_to(documents)
+    before = state(documents), state(documents.parent)
+    url = "https://collector.example/v1/studies/survey"
+    assert main(["withdraw", url, "--folder", str(documents.parent / name)]) == 2
+    assert "has not answered study survey: is --folder right?" in capsys.readouterr().err
+    assert (state(documents), state(documents.parent)) == before
+
+
+def test_to_withdraw_with_a_ledger_that_is_lost_says_so(tmp_path, capsys):
+    consenting(tmp_path, "4").answer(STUDY, {"ever": True})
+    (tmp_path / "ledger.sqlite3").unlink()
+    assert main(["withdraw", "https://a.example/v1/studies/survey", "--folder", str(tmp_path)]) == 2
+    assert "is gone" in capsys.readouterr().err
+    with pytest.raises(LedgerError, match="is gone"):
+        consenting(tmp_path, "4")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_an_app_that_keeps_other_files_there_keeps_its_folders_mode(documents, caplog):
+    consenting(documents, "4").answer(STUDY, {"ever": True})
+    assert state(documents) == (0o755, ["ledger.sqlite3", "letter.txt", "lock.sqlite3"])
+    assert "they still can: give the device a folder of its own" in caplog.text
+    for name in ("ledger.sqlite3", "lock.sqlite3"):
+        assert stat.S_IMODE((documents / name).stat().st_mode) == 0o600
