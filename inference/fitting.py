@@ -24,7 +24,7 @@ from inference.published.posteriors import draw_published
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PriorDraws
-from ldp_client import Mechanism, mechanism_for, mechanisms_of
+from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted
@@ -104,12 +104,14 @@ def _fit_each(
     draws: int,
     progress: Progress | None,
 ) -> Iterator[tuple[str, Posterior]]:
+    mechanisms = mechanisms_of(study)
     models = {
-        question.id: model_for(question, summary.questions[question.id], few.rows(question.id))
+        question.id: model_for(
+            question, summary.questions[question.id], few.rows(question.id), mechanisms[question.id]
+        )
         for question in questions
         if question.ask != "table"
     }
-    mechanisms = mechanisms_of(study)
     for question in questions:
         part = summary.questions[question.id]
         if progress:
@@ -165,7 +167,7 @@ def fit_table(
     study: Study, question: Question, part: QuestionSummary, seed: int, method: str, draws: int = KEPT
 ) -> Posterior:
     """The posterior of a regression from data holders' reports, by any method."""
-    statistics = holder_statistics(question, cast(TableMechanism, mechanism_for(question)), part)
+    statistics = holder_statistics(question, cast(TableMechanism, mechanisms_of(study)[question.id]), part)
     if method in SAMPLERS:
         model = holder_regression(question, statistics)
         n = int(np.asarray(model.data["n"]))

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client import Mechanism, mechanism_for
+from ldp_client import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Report, Study
 from summaries.reductions.choice import hash_supports, keeps_patterns
@@ -23,11 +23,8 @@ class SmallSamples:
     """The reports of each question whose summary would lose information, while they are few."""
 
     def __init__(self, study: Study) -> None:
-        self._mechanisms = {
-            question.id: mechanism
-            for question in study.questions
-            if _loses(mechanism := mechanism_for(question))
-        }
+        mechanisms = mechanisms_of(study)
+        self._mechanisms = {name: one for name, one in mechanisms.items() if _loses(one)}
         self._payloads: dict[str, list[bytes]] = {name: [] for name in self._mechanisms}
 
     def watch(self, reports: Iterable[Report]) -> Iterator[Report]:

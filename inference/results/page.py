@@ -15,7 +15,7 @@ from inference.results.pictures import Pictures, pictures_of
 from inference.results.plots import Draws
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
-from ldp_client import mechanism_for
+from ldp_client import mechanisms_of
 from ldp_client.describing import odds_of, prior_lines
 from schemas import Study
 
@@ -61,7 +61,7 @@ def render_page(
 
 def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictures) -> dict[str, Any]:
     question = study.question(posterior.question)
-    mechanism = mechanism_for(question)
+    mechanism = mechanisms_of(study)[question.id]
     return {
         "id": question.id,
         "text": question.text or question.id,
