@@ -39,7 +39,8 @@ def test_the_command_answers_in_no_folder_that_holds_other_files(documents, caps
         # One that was a device's before it held anything else goes on.
         assert main([*command, "--folder", str(documents / "device")]) == 0
         (documents / "device" / "letter.txt").write_text("Dear")
-        assert main(["withdraw", f"{server.url}/v1/studies/survey", "--folder", str(documents / "device")]) == 0
+        withdraw = ["withdraw", f"{server.url}/v1/studies/survey", "--folder", str(documents / "device")]
+        assert main(withdraw) == 0
 
 
 @pytest.mark.parametrize("name", ["Documents", "none", "Documents/letter.txt", "link"])
