@@ -11,7 +11,7 @@ from importlib.metadata import entry_points, version
 from ldp_client.commands.device import add_device
 from ldp_client.commands.parsers import add_command
 from ldp_client.commands.signing import add_signing
-from ldp_client.documents.errors import LdpkitError, MissingExtraError
+from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError
 from ldp_client.files.studies import load_study
 from ldp_client.words.text import counted, visible
 
@@ -39,6 +39,8 @@ COLLECTOR_MODULES = (
     "zstandard",
 )
 EXIT_BAD_INPUT = 2
+# Of a number of people: the whole of mankind has ten.
+MOST_DIGITS = 12
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -109,6 +111,8 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     text = "validate a study; print its true epsilon, its noise, and what that means"
     check = add_command(actions, "check", text, "study check study.json")
     check.add_argument("study", metavar="STUDY.json")
+    text = "how many will take part: how many combinations of public fields expect few of them"
+    check.add_argument("--people", metavar="N", help=text)
     check.set_defaults(run=run_study_check)
     text = "print a study's digest, to publish it or to compare it with a published one"
     digest = add_command(actions, "digest", text, "study digest study.json")
@@ -139,14 +143,25 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def run_study_check(arguments: argparse.Namespace) -> int:
-    """ldpkit study check STUDY.json"""
+    """ldpkit study check STUDY.json [--people N]"""
     from ldp_client.describing import describe, notes_of, warnings_of
+    from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
+    people = None if arguments.people is None else _count_of_people(arguments.people)
     print("\n".join(describe(study)))
+    if study.public or people:
+        print(cells_in_words(study, people))
     for line in [*warnings_of(study), *notes_of(study)]:
         _tell(line)
     return 0
+
+
+def _count_of_people(text: str) -> int:
+    """Raises InputError for what is no count."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and int(text)):
+        raise InputError(f"--people {visible(text[:40])}: must be a whole number above 0")
+    return int(text)
 
 
 def run_study_digest(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from math import exp, floor, log10
 from ldp_client.core.quantise import UNIT
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import mechanisms_of
+from ldp_client.words.public import MOST_CHOICES, public_lines
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 
 TYPE_CHECKING = False
@@ -31,8 +32,6 @@ HARDLY_PRIVATE = 8
 CERTAIN = 100.0
 # Above it, somebody among thousands may have no privacy at all.
 LARGE_DELTA = 1e-4
-# So many labels are shown to a person.
-MOST_CHOICES = 50
 
 
 def odds(epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
@@ -79,6 +78,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         words.say("study.open", opens=study.opens or any_time, closes=study.closes or any_time),
         words.say("study.digest", digest=study.digest),
         *(words.say("study.holders").split("\n") if study.unit == "holder" else []),
+        *public_lines(study, words),
     ]
     mechanisms = mechanisms_of(study)
     for question in study.questions:

@@ -109,6 +109,11 @@ def test_the_guides_study_is_valid():
     assert set(Study(studies.document(json.loads(question))).questions[0].model.prior) == {"mean", "sd"}
 
 
+def test_the_guide_to_public_fields_has_a_valid_study():
+    (document,) = blocks(DOCS / "public-fields.md", "json")
+    assert [field.id for field in Study.from_json(document).public] == ["region", "age", "stratum"]
+
+
 def test_the_guides_name_what_a_study_may_have():
     study, models = ((DOCS / name).read_text() for name in ("study.md", "models.md"))
     for name in (*STUDY.required, *STUDY.optional, *ASKS, *MECHANISMS):

@@ -12,10 +12,11 @@ from ldp_client.documents.fields import (
     printable,
     to_base64,
 )
+from ldp_client.documents.public import PublicValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from ldp_client.documents.errors import DocumentError
 
@@ -67,7 +68,8 @@ REPORT = Record(
         "version": Integer(1, 10**6),
         "digest": Hex(64),
         "payloads": _Payloads(),
-    }
+    },
+    {"public": PublicValues()},
 )
 
 
@@ -83,6 +85,7 @@ class Report:
         padding: spaces behind its text when it leaves the device; whoever reads it drops them.
         secret: what proves that the report may be deleted; the device keeps it beside the report, no document
             has it (b"" for one that was read).
+        public: {public field id: value}, in clear; none in a study without such fields.
 
     Attributes:
         id: as given, and so are all the others.
@@ -97,6 +100,7 @@ class Report:
         payloads: "dict[str, bytes]",
         padding: int = 0,
         secret: bytes = b"",
+        public: "Optional[dict[str, str]]" = None,
     ) -> None:
         self.id = id
         self.study = study
@@ -105,6 +109,7 @@ class Report:
         self.payloads = payloads
         self.padding = padding
         self.secret = secret
+        self.public: "dict[str, str]" = public or {}
 
     @classmethod
     def from_document(cls, document: "Any") -> "Report":
@@ -120,7 +125,8 @@ class Report:
             ReportError: the value is no report; the error names the field that is wrong.
         """
         parsed = REPORT.read(document, "", ReportError)
-        return cls(parsed["id"], parsed["study"], parsed["version"], parsed["digest"], parsed["payloads"])
+        del parsed["format"]
+        return cls(**parsed)
 
     @classmethod
     def from_json(cls, text: "str | bytes") -> "Report":
@@ -138,8 +144,8 @@ class Report:
         return cls.from_document(parse_json(text, ReportError, MAX_BYTES))
 
     def to_document(self) -> "dict[str, Any]":
-        """Return the report as a plain JSON value, payloads in base64."""
-        return {
+        """Return the report as a plain JSON value: payloads in base64, public values as they are."""
+        document: "dict[str, Any]" = {
             "format": FORMAT,
             "id": self.id,
             "study": self.study,
@@ -147,6 +153,9 @@ class Report:
             "digest": self.digest,
             "payloads": {key: to_base64(self.payloads[key]) for key in self.payloads},
         }
+        if self.public:
+            document["public"] = dict(self.public)
+        return document
 
     def to_json(self) -> str:
         """Return the canonical JSON text, and the padding behind it."""

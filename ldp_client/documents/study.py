@@ -5,6 +5,7 @@ from binascii import hexlify
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.priors import given_priors
+from ldp_client.documents.public import PublicField
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.route import Route
 from ldp_client.documents.study_rules import check_together
@@ -125,6 +126,7 @@ class Study:
         unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for each
             record).
         questions: in the document's order.
+        public: the fields that reports carry in clear, in the document's order.
         digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
 
     Raises:
@@ -150,6 +152,7 @@ class Study:
                 for index, item in enumerate(parsed["questions"])
             ]
         )
+        self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
         # Here, as it costs an interpreter's start more than all else that a device loads.
         import hashlib
 
@@ -219,6 +222,35 @@ class Study:
             elif largest < cost:
                 largest = cost
         return total + largest
+
+    @property
+    def cells(self) -> int:
+        """How many combinations of public values there are; 1 without public fields."""
+        cells = 1
+        for field in self.public:
+            cells *= field.size
+        return cells
+
+    def wrong_public(self, values: "dict[str, str]", invited: bool = False) -> "Optional[tuple[str, str]]":
+        """Find out whether a report's public values are this study's.
+
+        Args:
+            values: {field id: value}, as the report has them.
+            invited: whether an invitation still adds the fields that it carries, so that they may be missing.
+
+        Returns:
+            (field, problem) of the first value that is wrong, None where all are right.
+        """
+        known = {field.id: field for field in self.public}
+        for name in sorted(values):
+            if name not in known:
+                return name, "the study has no such public field"
+            if known[name].place(values[name]) is None:
+                return name, "is not one of the values that the study lists"
+        for field in self.public:
+            if field.id not in values and not (invited and field.from_invitation):
+                return field.id, "is missing"
+        return None
 
     def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
         """Find out whether a report with payloads for these questions answers this study.

@@ -24,6 +24,8 @@ def check_together(parsed: "dict[str, Any]") -> None:
         raise StudyError("ask_one", "does not go with a secure sum, which counts every device in each answer")
     if parsed["unit"] == "holder":
         _check_holder(parsed)
+    if parsed["public"]:
+        _check_public(parsed)
     for index, question in enumerate(parsed["questions"]):
         _check_unit(parsed["unit"] or "person", question, f"questions[{index}]")
         _check_route(parsed["route"], question, f"questions[{index}].mechanism")
@@ -39,6 +41,26 @@ def _check_holder(parsed: "dict[str, Any]") -> None:
         raise StudyError("route", "does not go with the unit 'holder': its statistics have their own noise")
     if parsed["ask_one"]:
         raise StudyError("ask_one", "does not go with the unit 'holder', who answers every question")
+
+
+def _check_public(parsed: "dict[str, Any]") -> None:
+    """What is sent in clear has a name of its own, and travels in a report beside payloads."""
+    if parsed["route"] is not None:
+        raise StudyError("public", "does not go with a secure sum: nodes see no report that could carry it")
+    if parsed["unit"] == "holder":
+        raise StudyError("public", "does not go with the unit 'holder': a table is of many people")
+    private = {question["id"] for question in parsed["questions"]}
+    for question in parsed["questions"]:
+        for field in (*question.get("features", ()), *_as_list(question.get("response"))):
+            private.add(f"{question['id']}.{field['id']}")
+    for index, field in enumerate(parsed["public"]):
+        if field["id"] in private:
+            problem = f"{field['id']!r} is a private question: what is protected is never sent in clear too"
+            raise StudyError(f"public[{index}].id", problem)
+
+
+def _as_list(found: "Any") -> "list[Any]":
+    return [] if found is None else [found]
 
 
 def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:

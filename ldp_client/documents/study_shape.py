@@ -15,6 +15,7 @@ from ldp_client.documents.fields import (
     Tagged,
     Text,
 )
+from ldp_client.documents.public import PUBLIC
 from ldp_client.documents.route import ROUTE
 
 TYPE_CHECKING = False
@@ -121,6 +122,7 @@ STUDY = Record(
         "opens": Day(),
         "closes": Day(),
         "ask_one": Boolean(),
+        "public": PUBLIC,
         "route": ROUTE,
         "unit": OneOf(UNITS),
     },

@@ -1,0 +1,184 @@
+"""Public fields: what a report says in clear beside its noisy answers, such as a region or an age."""
+
+from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.fields import (
+    Bounds,
+    Constant,
+    Decimal,
+    Identifier,
+    ListOf,
+    Record,
+    Text,
+    printable,
+)
+from ldp_client.documents.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from ldp_client.documents.errors import DocumentError
+    from ldp_client.documents.fields import Error
+
+MOST_FIELDS = 16
+MOST_CHOICES = 1000
+MOST_VALUES = 1_000_000
+# So that each value has one short spelling, without an exponent.
+MOST_PLACES = 9
+LARGEST = 10**12
+INVITATION = "invitation"
+
+_OPTIONAL: "dict[str, Any]" = {"text": Text(1000), "source": Constant(INVITATION)}
+_CHOICE = Record({"id": Identifier(), "choices": ListOf(Text(200), 2, MOST_CHOICES)}, _OPTIONAL)
+_NUMBER = Record({"id": Identifier(), "bounds": Bounds(), "step": Decimal(above="0")}, _OPTIONAL)
+
+
+class _Field:
+    """A choice of labels, or a number on the grid low, low + step, …, high."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        if not (isinstance(value, dict) and "bounds" in value):
+            return _CHOICE.read(value, path, error)
+        found = _NUMBER.read(value, path, error)
+        low, high = found["bounds"]
+        for name, number in (("bounds[0]", low), ("bounds[1]", high), ("step", found["step"])):
+            if not _is_short(number):
+                problem = f"must have at most {MOST_PLACES} decimals, and lie within ±{LARGEST}"
+                raise error(f"{path}.{name}", problem)
+        steps = _quotient(high - low, found["step"])
+        if steps.denominator != 1:
+            raise error(f"{path}.step", "must lead from low to high: high − low is no whole number of steps")
+        if steps.numerator >= MOST_VALUES:
+            raise error(f"{path}.step", f"is too small: a field has at most {MOST_VALUES} values")
+        return found
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [_CHOICE.json_schema(), _NUMBER.json_schema()]}
+
+
+PUBLIC = ListOf(_Field(), 1, MOST_FIELDS, unique_by="id")
+
+
+class PublicValues:
+    """{public field id: value} of a report; which values a field has, its study says."""
+
+    def read(self, value: "Any", path: str, error: "type[DocumentError]") -> "dict[str, str]":
+        if not isinstance(value, dict) or not 1 <= len(value) <= MOST_FIELDS:
+            raise error(path, f"must be an object with 1 to {MOST_FIELDS} values")
+        for key in value:
+            Identifier().read(key, f"{path}.{printable(key)}", error)
+            Text(200).read(value[key], f"{path}.{key}", error)
+        return dict(value)
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {
+            "type": "object",
+            "propertyNames": Identifier().json_schema(),
+            "additionalProperties": Text(200).json_schema(),
+            "minProperties": 1,
+            "maxProperties": MOST_FIELDS,
+        }
+
+
+class PublicField:
+    """One public field of a study. Fields that its kind does not have are None or empty.
+
+    Args:
+        parsed: the field's part of a study document, as PUBLIC reads it.
+
+    Attributes:
+        id: its name within the study; no question has it.
+        text: what people are asked; "" where the document does not say.
+        choices: the labels of a choice.
+        bounds: the lowest and highest value of a number.
+        step: from each value of a number to the next.
+        from_invitation: whether the invitation carries the value, so that the device need not ask.
+        size: how many values there are.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.id: str = parsed["id"]
+        self.text: str = parsed["text"] or ""
+        self.choices: "tuple[str, ...]" = parsed.get("choices", ())
+        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
+        self.step: "Optional[Rational]" = parsed.get("step")
+        self.from_invitation: bool = parsed["source"] == INVITATION
+        self.size = len(self.choices)
+        self._places = {label: place for place, label in enumerate(self.choices)}
+        if self.bounds is not None and self.step is not None:
+            low, high = self.bounds
+            self.size = _quotient(high - low, self.step).numerator + 1
+
+    def value(self, place: int) -> str:
+        """Give the value at a place, in the only spelling that reports have.
+
+        Args:
+            place: 0 to size − 1.
+
+        Returns:
+            The label; or the number as a decimal without exponent or needless zeros.
+        """
+        if self.bounds is None or self.step is None:
+            return self.choices[place]
+        return str(self.bounds[0] + self.step * Rational(place))
+
+    def place(self, value: str) -> "Optional[int]":
+        """Find a report's value among those of the field.
+
+        Args:
+            value: as the report spells it.
+
+        Returns:
+            Its place, None where it is none of the field's values, or is spelled otherwise.
+        """
+        if self.choices:
+            return self._places.get(value)
+        found = self._nearest(value)
+        return found if found is not None and self.value(found) == value else None
+
+    def value_of(self, answer: "Any") -> str:
+        """Take a person's answer as the value that is sent.
+
+        Args:
+            answer: a label of a choice; a number, or a decimal in a string.
+
+        Returns:
+            The value, as `value` spells it.
+
+        Raises:
+            AnswerError: the answer is none of the field's values; the error names the field.
+        """
+        if self.choices:
+            if isinstance(answer, str) and answer in self._places:
+                return answer
+            raise AnswerError(self.id, "must be one of its choices: it is sent as it is")
+        found = self._nearest(str(answer))
+        if found is None:
+            raise AnswerError(self.id, f"must be a number {self.range()}: it is sent as it is")
+        return self.value(found)
+
+    def range(self) -> str:
+        """Say which numbers a number may be."""
+        assert self.bounds is not None
+        return f"from {self.bounds[0]} to {self.bounds[1]} in steps of {self.step}"
+
+    def _nearest(self, text: str) -> "Optional[int]":
+        """The place of the number that a text spells, in whatever way."""
+        assert self.bounds is not None
+        assert self.step is not None
+        try:
+            number = Rational.parse(text)
+        except ValueError:
+            return None
+        steps = _quotient(number - self.bounds[0], self.step)
+        on_grid = steps.denominator == 1 and 0 <= steps.numerator < self.size
+        return steps.numerator if on_grid else None
+
+
+def _is_short(number: Rational) -> bool:
+    exact = number.numerator * 10**MOST_PLACES % number.denominator == 0
+    return exact and abs(number.numerator) <= LARGEST * number.denominator
+
+
+def _quotient(one: Rational, other: Rational) -> Rational:
+    return Rational(one.numerator * other.denominator, one.denominator * other.numerator)

@@ -1,0 +1,59 @@
+"""What a study's public fields tell, in plain words: they are sent as they are."""
+
+from ldp_client.words.text import ENGLISH, Words, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from ldp_client.documents.public import PublicField
+    from ldp_client.documents.study import Study
+
+# Expected in a cell: below it, who is in it can hardly hide among others.
+FEW_PEOPLE = 20
+# So many labels are shown to a person.
+MOST_CHOICES = 50
+
+
+def public_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line for each public field, which says that it is sent as it is; none without such fields."""
+    if not study.public:
+        return []
+    head, means = words.say("public.head"), words.say("public.means")
+    return [head, *[f"  {public_line(field, words)}" for field in study.public], means]
+
+
+def public_line(field: "PublicField", words: Words = ENGLISH) -> str:
+    """One field in words: what is asked, that it is sent as it is, and which values it may have."""
+    named = f"{field.id} ({visible(field.text)})" if field.text else field.id
+    key = "public.invited" if field.from_invitation else "public.field"
+    return words.say(key, field=named, values=values_in_words(field, words))
+
+
+def values_in_words(field: "PublicField", words: Words = ENGLISH) -> str:
+    """Which values a field may have."""
+    if not field.choices:
+        return words.say("public.number", range=field.range())
+    shown = [visible(label) for label in field.choices[:MOST_CHOICES]]
+    more = len(field.choices) - len(shown)
+    return words.say(
+        "public.one_of",
+        choices=" | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown),
+    )
+
+
+def cells_in_words(study: "Study", people: "Optional[int]", words: Words = ENGLISH) -> str:
+    """How many combinations of public values expect few people, and what that means.
+
+    people: how many are to take part; None where nobody has said.
+    """
+    if not study.public:
+        return words.say("public.none")
+    cells: "dict[str, Any]" = {"cells": f"{study.cells:,}", "few": FEW_PEOPLE}
+    if people is None:
+        return words.say("public.cells", **cells)
+    under = study.cells if people < FEW_PEOPLE * study.cells else 0
+    facts = {"people": f"{people:,}", "each": f"{people / study.cells:.3g}", "under": f"{under:,}"}
+    # So many cells can hold that many people at most, whoever they are.
+    least = max(study.cells - people // FEW_PEOPLE, 0)
+    return words.say("public.people", least=f"{least:,}", **cells, **facts)

@@ -1,0 +1,192 @@
+"""Public fields: which documents have them, which values reports may have, and what people are told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ldp_client.cli import main
+from ldp_client.describing import describe
+from ldp_client.documents.errors import AnswerError, ReportError, StudyError
+from ldp_client.documents.study_shape import STUDY
+from ldp_client.words.public import cells_in_words
+from schemas import Report, Study, json_schema
+from tests import studies
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "studies" / "public-fields.json"
+REGION = {"id": "region", "choices": ["north", "south"]}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "1"}
+OFFSET = {"id": "offset", "bounds": ["-0.75", "1.50"], "step": "25e-2"}
+STRATUM = {**REGION, "id": "stratum", "source": "invitation"}
+VALUES = {"region": "north", "age": "42", "stratum": "south"}
+
+
+def study_of(*fields, questions=(studies.YES_NO,), **more):
+    return Study(studies.document(*questions, public=list(fields), **more))
+
+
+STUDY_OF_ALL = study_of(REGION, AGE, STRATUM)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "says"),
+    [
+        ([], "public", "1 to 16 entries"),
+        ([{**REGION, "id": f"f{n}"} for n in range(17)], "public", "1 to 16 entries"),
+        ([REGION, REGION], "public[1].id", "twice"),
+        ([{**REGION, "id": "ever"}], "public[0].id", "private question"),
+        ([{**REGION, "id": "rating.age"}], "public[0].id", "private question"),
+        ([{**REGION, "id": "rating.rate"}], "public[0].id", "private question"),
+        ([{**REGION, "choices": ["one"]}], "public[0].choices", "2 to 1000"),
+        ([{**REGION, "choices": ["one", "one"]}], "public[0].choices[1]", "twice"),
+        ([{**REGION, "choices": {"count": 5}}], "public[0].choices", "list"),
+        ([{**REGION, "source": "collector"}], "public[0].source", "invitation"),
+        ([{**REGION, "bounds": ["0", "1"], "step": "1"}], "public[0].choices", "unknown field"),
+        ([{**AGE, "bounds": ["18", "1e60"]}], "public[0].bounds[1]", "decimals"),
+        ([{**AGE, "bounds": ["0.0000000001", "99"]}], "public[0].bounds[0]", "decimals"),
+        ([{**AGE, "bounds": ["18", "Infinity"]}], "public[0].bounds[1]", "not a decimal"),
+        ([{**AGE, "bounds": ["18", "18"]}], "public[0].bounds", "below"),
+        ([{**AGE, "step": "0"}], "public[0].step", "above 0"),
+        ([{**AGE, "step": "2"}], "public[0].step", "whole number of steps"),
+        ([{**AGE, "step": "1e-7"}], "public[0].step", "at most 1000000 values"),
+        ([{"id": "age", "bounds": ["18", "99"]}], "public[0].step", "missing"),
+    ],
+)
+def test_a_bad_field_is_named(fields, field, says):
+    with pytest.raises(StudyError) as caught:
+        study_of(*fields, questions=(studies.YES_NO, studies.LINEAR))
+    assert caught.value.field == field
+    assert says in caught.value.problem
+
+
+def test_data_holders_and_secure_sums_have_none():
+    holder = studies.document(studies.TABLE, public=[REGION], **studies.HOLDER)
+    nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
+    route = {"name": "secure_sum", "nodes": nodes, "clients": 20, "tolerate": 5}
+    summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
+    for document in (holder, studies.document(summed, public=[REGION], route=route)):
+        with pytest.raises(StudyError, match="does not go with") as caught:
+            Study(document)
+        assert caught.value.field == "public"
+
+
+def test_a_device_that_does_not_know_public_fields_refuses_the_study(monkeypatch):
+    """As every release before them does: it would send what the study's author takes for a whole report."""
+    monkeypatch.delitem(STUDY.optional, "public")
+    with pytest.raises(StudyError, match="unknown field") as caught:
+        Study(studies.document(studies.YES_NO, public=[REGION]))
+    assert caught.value.field == "public"
+
+
+def test_numbers_have_one_spelling_on_their_grid():
+    (field,) = study_of(OFFSET).public
+    values = [field.value(place) for place in range(field.size)]
+    assert values == ["-0.75", "-0.5", "-0.25", "0", "0.25", "0.5", "0.75", "1", "1.25", "1.5"]
+    assert [field.place(value) for value in values] == list(range(10))
+    for other in ("1.0", "-0", "+1", "01", "1e0", " 1", "1.6", "1.75", "-1", "", "NaN"):
+        assert field.place(other) is None
+    assert [field.value_of(answer) for answer in (1, 1.0, "1.00", -0.5, "-5e-1")] == ["1"] * 3 + ["-0.5"] * 2
+
+
+NO_NUMBERS = [None, True, "", " 1", float("nan"), float("inf"), 1.1, "2", -1, [1], "1_0"]
+
+
+@pytest.mark.parametrize("answer", NO_NUMBERS)
+def test_what_is_no_value_of_a_number_is_refused_without_repeating_it(answer):
+    (field,) = study_of(OFFSET).public
+    with pytest.raises(AnswerError, match=r"from -0\.75 to 1\.5 in steps of 0\.25") as caught:
+        field.value_of(answer)
+    assert caught.value.field == "offset"
+
+
+@pytest.mark.parametrize("answer", [None, True, 0, "", "North", "north ", "secret"])
+def test_what_is_no_choice_is_refused_without_repeating_it(answer):
+    with pytest.raises(AnswerError) as caught:
+        study_of(REGION).public[0].value_of(answer)
+    assert str(caught.value) == "answer: region: must be one of its choices: it is sent as it is"
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        (VALUES, None),
+        ({}, "region"),
+        ({**VALUES, "age": "42.0"}, "age"),
+        ({**VALUES, "age": "17"}, "age"),
+        ({**VALUES, "region": "east"}, "region"),
+        ({**VALUES, "ever": "yes"}, "ever"),
+        ({"region": "north", "age": "42"}, "stratum"),
+    ],
+)
+def test_a_reports_values_are_those_that_the_study_lists(values, wrong):
+    found = STUDY_OF_ALL.wrong_public(values)
+    assert (found and found[0]) == wrong
+
+
+def test_an_invitation_may_still_bring_what_it_carries_and_nothing_else():
+    assert STUDY_OF_ALL.wrong_public({"region": "north", "age": "42"}, invited=True) is None
+    assert STUDY_OF_ALL.wrong_public({"region": "north"}, invited=True) == ("age", "is missing")
+
+
+def test_reports_keep_their_values_and_older_ones_their_bytes():
+    plain = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01\x02"})
+    assert '"public"' not in plain.to_json()
+    open_ = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01\x02"}, public=VALUES)
+    assert Report.from_json(open_.to_json()).public == VALUES
+    assert Report.from_json(open_.to_json()) != plain
+    Draft202012Validator(json_schema.schema("report.schema.json")).validate(open_.to_document())
+
+
+@pytest.mark.parametrize(
+    ("public", "field"),
+    [
+        ({}, "public"),
+        ([], "public"),
+        (None, "public"),
+        ({"Region": "north"}, "public.Region"),
+        ({"age": 42}, "public.age"),
+        ({"age": ""}, "public.age"),
+        ({"age": "4" * 201}, "public.age"),
+        ({f"f{n}": "1" for n in range(17)}, "public"),
+    ],
+)
+def test_a_report_with_bad_values_names_them(public, field):
+    document = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01"}).to_document()
+    with pytest.raises(ReportError) as caught:
+        Report.from_document({**document, "public": public})
+    assert caught.value.field == field
+
+
+def test_people_are_told_of_every_field_that_it_is_sent_as_it_is():
+    study = Study.from_json(GOLDEN.read_text())
+    said = [line for line in describe(study) if line.startswith("  ") and "sent as it is" in line]
+    assert [line.split()[0].rstrip(":") for line in said] == [field.id for field in study.public]
+    assert "the invitation says which" in said[-1]
+    assert "recognise that they took part; not what they answered" in "\n".join(describe(study))
+    assert not any("sent as it is" in line for line in describe(Study(studies.document())))
+
+
+@pytest.mark.parametrize(
+    ("people", "says"),
+    [
+        (None, "make 164 cells; --people N"),
+        (2000, "164 cells expect fewer than 20 people where people spread evenly (12.2 in each), and at"),
+        (2000, "and at least 64 however they spread"),
+        (3280, " 0 cells expect fewer than 20 people where people spread evenly (20 in each), and at le"),
+        (3280, "and at least 0 however they spread"),
+        (19, "at least 164 however"),
+    ],
+)
+def test_cells_of_few_people_are_counted(people, says):
+    assert says in cells_in_words(study_of(REGION, AGE), people)
+
+
+def test_study_check_counts_the_cells_for_so_many_people(tmp_path, capsys):
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(studies.document(studies.YES_NO, public=[REGION, AGE])))
+    assert main(["study", "check", str(path), "--people", "2000"]) == 0
+    assert "may recognise that they took part" in capsys.readouterr().out.splitlines()[-1]
+    for wrong in ("", "0", "-5", "x", "1e3", "9" * 30):
+        code = main(["study", "check", str(path), f"--people={wrong}"])
+        assert (code, capsys.readouterr().out) == (2, "")
