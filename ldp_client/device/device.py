@@ -198,7 +198,6 @@ class Device:
         """
         _refuse_no_text(invitation)
         terms = terms_of(study)
-        terms.refuse_outside_days(date.today())
         with self.ledger.writing() as connection:
             publisher = self._publisher_of(connection, study)
             self._refuse(connection, study, publisher)
@@ -247,7 +246,6 @@ class Device:
             self.policy.node_url(node.url)
         if self.require_consent:
             refuse_without_consent(connection, study, publisher)
-        refuse_full(connection)
 
     def _record(
         self,
@@ -259,6 +257,9 @@ class Device:
     ) -> str:
         """Everything that an answer changes, in the ledger's one transaction."""
         refuse_second_answers(connection, terms, publisher)
+        # After that: what was answered in time is then sent, whatever day it is.
+        terms.refuse_outside_days(date.today())
+        refuse_full(connection)
         remembering = recall(connection, terms, publisher)
         fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
         refuse_overspending(connection, terms, publisher, fresh, self.policy.limits)

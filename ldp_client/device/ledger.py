@@ -23,6 +23,7 @@ from ldp_client.device.ledger_layout import (
 from ldp_client.device.locking import FILE_NAME as LOCK_NAME
 from ldp_client.device.locking import (
     LEDGER_NAME,
+    in_sqlite,
     is_lost,
     is_marked,
     keep_private,
@@ -140,20 +141,21 @@ class Ledger:
         if not os.path.exists(path or self.path):
             # SQLite would make an empty one.
             raise LedgerError(f"the ledger {self.path} is gone: what this device answered is not known")
-        try:
-            connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
-            # The journal's removal is the commit: EXTRA makes that durable too.
-            connection.execute("PRAGMA synchronous = EXTRA")
-            connection.execute("PRAGMA secure_delete = ON")
-            yield connection
-        except sqlite3.Error as error:
-            raise LedgerError(f"the ledger {self.path} cannot be used: {error}") from None
-        except (ValueError, OverflowError) as error:
-            # Not its words: it may come from reading an answer, and repeat it.
-            raise LedgerError(f"the ledger {self.path} cannot be used: {type(error).__name__}") from None
-        finally:
-            if connection is not None:
-                connection.close()
+        with in_sqlite(self.path):
+            try:
+                connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
+                # The journal's removal is the commit: EXTRA makes that durable too.
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("PRAGMA secure_delete = ON")
+                yield connection
+            except sqlite3.Error as error:
+                raise LedgerError(f"the ledger {self.path} cannot be used: {error}") from None
+            except (ValueError, OverflowError) as error:
+                # Not its words: it may come from reading an answer, and repeat it.
+                raise LedgerError(f"the ledger {self.path} cannot be used: {type(error).__name__}") from None
+            finally:
+                if connection is not None:
+                    connection.close()
 
 
 def _sync(folder: str) -> None:

@@ -18,6 +18,34 @@ OWNER_ONLY = 0o700
 OTHERS = 0o077
 
 _making = _thread.allocate_lock()
+# What this process has open in SQLite. A child that is forked meanwhile inherits locks that nobody holds.
+_open: "set[object]" = set()
+_inherited: "list[bool]" = []
+
+
+def _note_fork() -> None:
+    if _open or _making.locked():
+        _inherited.append(True)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+@contextmanager
+def in_sqlite(path: str) -> "Iterator[None]":
+    """Count as using a file. Raises LedgerError in a process that cannot: forked while another thread did."""
+    if _inherited:
+        raise LedgerError(
+            f"{path} cannot be used: this process was forked while another thread used a device; "
+            "fork before that, or start a new process"
+        )
+    mine = object()
+    _open.add(mine)
+    try:
+        yield
+    finally:
+        _open.discard(mine)
 
 
 class BusyError(LedgerError):
@@ -31,13 +59,14 @@ def locked(folder: str, seconds: float) -> "Iterator[sqlite3.Connection]":
     A lock that was lost is made again, with its mark where there is a ledger.
     """
     path = os.path.join(folder, FILE_NAME)
-    connection = _take(folder, path, seconds)
-    try:
-        yield connection
-    except sqlite3.Error as error:
-        raise LedgerError(f"the lock {path} cannot be used: {error}") from None
-    finally:
-        connection.close()
+    with in_sqlite(path):
+        connection = _take(folder, path, seconds)
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise LedgerError(f"the lock {path} cannot be used: {error}") from None
+        finally:
+            connection.close()
 
 
 def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:

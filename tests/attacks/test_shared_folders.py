@@ -127,3 +127,49 @@ def test_a_withdrawal_while_another_process_sends_is_not_called_done(tmp_path, c
         assert (flushed.waiting, flushed.undeleted, server.asked("DELETE")) == (0, 1, [])
         assert main(command) == 0
         assert len(server.asked("DELETE")) == 1
+
+
+FORKED = """
+import os, sys, threading
+from ldp_client import Device
+from ldp_client.device.locking import locked
+from ldp_client.documents.errors import LedgerError
+
+device = Device(sys.argv[1], "4")
+inside, done = threading.Event(), threading.Event()
+
+def use():
+    with device.ledger.reading() if sys.argv[2] == "reading" else locked(sys.argv[1], 0):
+        inside.set()
+        done.wait(20)
+
+thread = threading.Thread(target=use)
+thread.start()
+inside.wait()
+child = os.fork()
+if not child:
+    try:
+        device.withdraw("survey")
+    except LedgerError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+done.set()
+thread.join()
+if not os.fork():
+    print(device.withdraw("survey"), flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that fork")
+@pytest.mark.parametrize("use", ["reading", "locking"])
+def test_a_process_that_was_forked_amid_a_threads_transaction_uses_no_ledger(tmp_path, use):
+    """It would take locks for held that nobody holds, or wait for ever for one that is gone."""
+    consenting(tmp_path, "4").answer(STUDY, {"ever": True})
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path), use]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    refused, later = done.stdout.splitlines()
+    assert "was forked while another thread used a device" in refused
+    assert later == "0"

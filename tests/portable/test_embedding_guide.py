@@ -75,7 +75,7 @@ def test_gateway(server, tmp_path):
     names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
     exec(code("python", "answer_for"), names)
     before = stored(server)
-    assert [names["answer_for"](member, build_study(), ANSWERS) for member in ("a", "b")] == [1, 1]
+    assert [names["answer_for"](member, build_study(), ANSWERS) for member in ("a", "b")] == [True, True]
     assert len(stored(server) - before) == 2
     assert Device(tmp_path / "a", max_epsilon="4").epsilon_left == 1
 
@@ -88,9 +88,9 @@ def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
     exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
     with monkeypatch.context() as patched:
         patched.setattr(upload, "exchange", down)
-        assert names["answer_for"]("c", build_study(), ANSWERS) == 0
+        assert names["answer_for"]("c", build_study(), ANSWERS) is False
     (waiting,) = Device(tmp_path / "c", max_epsilon="4").ledger.queued()
-    assert names["answer_for"]("c", build_study(), ANSWERS) == 1
+    assert names["answer_for"]("c", build_study(), ANSWERS) is True
     assert waiting.report_id in stored(server)
 
 
