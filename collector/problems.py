@@ -11,8 +11,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flask import Response
-
 from ldp_client.documents.errors import LdpkitError
 
 TYPE_PREFIX = "urn:ldpkit:problem:"
@@ -208,13 +206,10 @@ class ProblemError(LdpkitError):
             document["field"] = self.field
         return {**document, **self.more}
 
-    def response(self) -> Response:
-        """The problem document as an HTTP response."""
-        body = json.dumps(self.document(), sort_keys=True)
-        response = Response(body, self.kind.status, self.headers, content_type=MEDIA_TYPE)
-        if self.kind.retry_after is not None:
-            response.headers.setdefault("Retry-After", str(self.kind.retry_after))
-        return response
+    def answer(self) -> tuple[int, dict[str, str], str]:
+        """The HTTP answer: its status, its headers but the media type, and the problem document."""
+        retry = {} if self.kind.retry_after is None else {"Retry-After": str(self.kind.retry_after)}
+        return self.kind.status, {**retry, **self.headers}, json.dumps(self.document(), sort_keys=True)
 
 
 def unknown_study(study_id: str) -> ProblemError:

@@ -1,4 +1,8 @@
-"""Asking another server with an operator's key: one request, what a refusal means, patience with troubles."""
+"""Asking another server with an operator's key: what a refusal means, patience with troubles, and its end.
+
+An answer that is read whole has one deadline, retries and waits included. A stream has an allowance, which
+grows with what comes in: it may have any size, but must bring SLOWEST_BYTES a second in the long run.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +10,125 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.client import HTTPException, HTTPResponse
-from typing import TypeVar
+from http.client import HTTPException
+from threading import Timer
+from typing import Any, TypeVar
 
-from ldp_client.device.exchange import MOST_CHARACTERS, opener_for
+from ldp_client.device.exchange import MOST_CHARACTERS, Cutoff, backoff, exchange, opener_for
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 
 T = TypeVar("T")
 ATTEMPTS = 5
-FIRST_DELAY_SECONDS = 0.5
 MAX_PROBLEM_BYTES = 1 << 16
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
+MOST_WAITING_SECONDS = 120.0
+SILENCE_SECONDS = 60.0
+SLOWEST_BYTES = 1024
+STEP_BYTES = 1 << 16
 
 
 class PassingError(TransferError):
     """Trouble that may be over at the next attempt."""
 
 
-@contextmanager
-def opened(
-    url: str, token: str, who: str, seconds: float, body: bytes | None = None, media_type: str = ""
-) -> Iterator[HTTPResponse]:
-    """Open a GET, or a POST where there is a body, and give its answer while the block lasts.
+def ask(
+    url: str, token: str, who: str, most: int, seconds: float, body: bytes | None = None, media_type: str = ""
+) -> bytes:
+    """The body of what answers a GET, or a POST where there is a body; it may be asked for again and again.
 
-    who: names the server in errors. seconds: of each wait for it. Raises TransferError where it refuses,
-    PassingError where it may work another time, also in the block.
+    who: names the server in errors. most: of its bytes. seconds: for everything.
+    Raises TransferError where the server refuses, sends more, or stays away in ATTEMPTS attempts.
     """
-    request = urllib.request.Request(url, body)
-    # Unredirected: a redirect must not carry the key elsewhere.
-    request.add_unredirected_header("Authorization", f"Bearer {token}")
-    if body is not None:
-        request.add_header("Content-Type", media_type)
+    end = time.monotonic() + seconds
+    request = _request(url, token, body, media_type)
+
+    def once() -> bytes:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TransferError(f"{who}, {url}, gave no whole answer in {seconds:g} s")
+        try:
+            answer = exchange(request, max(most, MAX_PROBLEM_BYTES), left, left)
+        except TransferError as error:
+            raise PassingError(f"cannot reach {who}, {url}: {error}") from None
+        if not 200 <= answer.status < 300:
+            raise _refusal(answer.status, answer.body, who)
+        if len(answer.body) > most:
+            raise TransferError(f"{who} sent more than {most} bytes")
+        return answer.body
+
+    return patiently(once)
+
+
+class Allowance:
+    """How long a stream's server may yet be waited for, over all connections; time spent on our side is free.
+
+    What it sends, SLOWEST_BYTES for a second, makes that longer again, up to MOST_WAITING_SECONDS.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = MOST_WAITING_SECONDS
+
+    @contextmanager
+    def waiting(self, who: str, cutoff: Cutoff) -> Iterator[None]:
+        """Wait for the server in the block, which loses its connection when the time is over.
+
+        Raises TransferError then.
+        """
+        start = time.monotonic()
+        timer = Timer(max(0.0, self._seconds), cutoff.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self._seconds -= time.monotonic() - start
+            if self._seconds <= 0:
+                raise TransferError(f"{who} sends too slowly, or nothing") from None
+
+    def earn(self, size: int) -> None:
+        """So many bytes have come."""
+        self._seconds = min(MOST_WAITING_SECONDS, self._seconds + size / SLOWEST_BYTES)
+
+
+@contextmanager
+def stream(url: str, token: str, who: str, allowance: Allowance) -> Iterator[Iterator[bytes]]:
+    """Open a GET and give its answer in pieces while the block lasts.
+
+    Raises TransferError where the server refuses or is too slow, PassingError where it may work another time,
+    also in the block.
+    """
+    cutoff = Cutoff()
     try:
-        with opener_for(url).open(request, timeout=seconds) as response:
-            yield response
+        with allowance.waiting(who, cutoff):
+            opener = opener_for(url, cutoff)
+            response = opener.open(_request(url, token), timeout=min(SILENCE_SECONDS, MOST_WAITING_SECONDS))
+        with response:
+            yield _pieces(response, who, cutoff, allowance)
     except urllib.error.HTTPError as error:
-        raise _refusal(error, who) from None
+        with error, allowance.waiting(who, cutoff):
+            said = error.read(MAX_PROBLEM_BYTES)
+        raise _refusal(error.code, said, who) from None
     except (OSError, HTTPException) as error:
         reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
         raise PassingError(f"cannot reach {who}, {url}: {reason}") from None
 
 
+def _pieces(response: Any, who: str, cutoff: Cutoff, allowance: Allowance) -> Iterator[bytes]:
+    while True:
+        with allowance.waiting(who, cutoff):
+            piece: bytes = response.read1(STEP_BYTES)
+        if not piece:
+            return
+        allowance.earn(len(piece))
+        yield piece
+
+
 class Patience:
-    """ATTEMPTS at something, each wait twice as long as the last, until one brings something new."""
+    """ATTEMPTS at something, with a longer wait before each, until one brings something new."""
 
     def __init__(self) -> None:
         self._failed = 0
@@ -65,7 +142,7 @@ class Patience:
         self._failed += 1
         if self._failed == ATTEMPTS:
             raise trouble
-        time.sleep(FIRST_DELAY_SECONDS * 2 ** (self._failed - 1))
+        time.sleep(backoff(self._failed))
 
 
 def patiently(ask: Callable[[], T]) -> T:
@@ -78,18 +155,26 @@ def patiently(ask: Callable[[], T]) -> T:
             patience.wait(error)
 
 
-def _refusal(error: urllib.error.HTTPError, who: str) -> TransferError:
-    """The error to raise for an HTTP error status, with the reason that the problem document names."""
-    with error:
-        detail = _problem_detail(error.read(MAX_PROBLEM_BYTES))
-    kind = PassingError if error.code in TEMPORARY else TransferError
-    return kind(f"{who} answered {error.code}: {printable(detail or error.reason, MOST_CHARACTERS)}")
+def _request(url: str, token: str, body: bytes | None = None, media_type: str = "") -> urllib.request.Request:
+    request = urllib.request.Request(url, body)
+    # Unredirected: a redirect must not carry the key elsewhere.
+    request.add_unredirected_header("Authorization", f"Bearer {token}")
+    if body is not None:
+        request.add_header("Content-Type", media_type)
+    return request
+
+
+def _refusal(status: int, body: bytes, who: str) -> TransferError:
+    """The error to raise for another status than success, with the reason that the problem document names."""
+    kind = PassingError if status in TEMPORARY else TransferError
+    detail = _problem_detail(body) or "no reason that a collector or node would give"
+    return kind(f"{who} answered {status}: {printable(detail, MOST_CHARACTERS)}")
 
 
 def _problem_detail(body: bytes) -> str | None:
     try:
-        document = json.loads(body)
-    except ValueError:
+        document: Mapping[str, Any] = json.loads(body)
+        detail = document["detail"]
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
-    detail = document.get("detail") if isinstance(document, dict) else None
     return detail if isinstance(detail, str) else None

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from urllib.parse import quote, urlsplit
 
-from collector.remote.client import PassingError, Patience, opened
+from collector.remote.client import Allowance, PassingError, Patience, ask, stream
 from ldp_client.documents.errors import DocumentError, InputError, TransferError
 from ldp_client.documents.export_end import FORMAT as END_FORMAT
 from ldp_client.documents.export_end import end_line
+from ldp_client.documents.report import MAX_BYTES
 from schemas import Report
 
-TIMEOUT_SECONDS = 60.0
+DEADLINE_SECONDS = 300.0
 # A summary of a million choices has some ten.
 MOST_SUMMARY_BYTES = 256 << 20
 WHO = "the collector"
@@ -22,14 +23,14 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
     """Every report of a study in the order of the ids, resumed where a connection breaks.
 
     Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or
-    cannot be reached in 5 attempts that bring nothing new.
+    cannot be reached in 5 attempts that bring nothing new, or sends too slowly.
     """
     _require_http(base_url)
     after = ""
-    patience = Patience()
+    patience, allowance = Patience(), Allowance()
     while True:
         try:
-            for report in _fetch_once(_export_url(base_url, study_id, after), token):
+            for report in _fetch_once(_export_url(base_url, study_id, after), token, allowance):
                 if report.id <= after:
                     raise TransferError(f"report {report.id} came again: is the query lost on the way?")
                 patience.renew()
@@ -47,11 +48,10 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     for an answer that is no summary: a page in between, or a proxy's.
     """
     _require_http(base_url)
-    with opened(f"{_study_url(base_url, study_id)}/summary", token, WHO, TIMEOUT_SECONDS) as response:
-        body = response.read(MOST_SUMMARY_BYTES + 1)
+    url = f"{_study_url(base_url, study_id)}/summary"
     try:
-        text: str = body.decode()
-        if len(body) > MOST_SUMMARY_BYTES or not json.loads(text)["format"].startswith("ldpkit.summary/"):
+        text: str = ask(url, token, WHO, MOST_SUMMARY_BYTES, DEADLINE_SECONDS).decode()
+        if not json.loads(text)["format"].startswith("ldpkit.summary/"):
             raise ValueError
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise TransferError(f"what came from {base_url} is no summary: is that a collector?") from None
@@ -72,9 +72,27 @@ def _require_http(url: str) -> None:
         raise InputError(f"{url!r} is not an http or https URL")
 
 
-def _fetch_once(url: str, token: str) -> Iterator[Report]:
-    with opened(url, token, WHO, TIMEOUT_SECONDS) as response:
-        yield from _whole_export(response)
+def _fetch_once(url: str, token: str, allowance: Allowance) -> Iterator[Report]:
+    with stream(url, token, WHO, allowance) as pieces:
+        yield from _whole_export(_lines(pieces))
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines with their ends; the last one may have none. Raises TransferError above any report's length."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
+        size += len(first)
+        if max(size, *map(len, others), 0) > MAX_BYTES:
+            raise TransferError(f"{WHO} sent a line of more than {MAX_BYTES} bytes: no report is longer")
+        held.append(first)
+        if others:
+            yield b"".join(held) + b"\n"
+            yield from (line + b"\n" for line in others[:-1])
+            held, size = [others[-1]], len(others[-1])
+    if size:
+        yield b"".join(held)
 
 
 def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from collector.remote.client import opened, patiently
+from collector.remote.client import ask
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import DocumentError, TransferError
 
-# A node expands 100,000 shares of 10,000 numbers in well under a minute.
-TIMEOUT_SECONDS = 600.0
+# For one call, retries included: a node expands 100,000 shares of 10,000 numbers in well under a minute.
+DEADLINE_SECONDS = 600.0
 # The sum of ten million numbers.
 MAX_ANSWER_BYTES = 1 << 27
 JSON = "application/json"
@@ -19,7 +19,8 @@ JSON = "application/json"
 class NodeClient:
     """One node of a study. Every call may be repeated; a node answers the same again.
 
-    Raises TransferError, which names the node, when it refuses or stays away for 5 attempts.
+    Raises TransferError, which names the node, when it refuses, stays away for 5 attempts, or gives
+    no whole answer in DEADLINE_SECONDS.
     """
 
     def __init__(self, url: str, study_id: str, token: str) -> None:
@@ -70,9 +71,5 @@ class NodeClient:
             raise TransferError(f"node {self.url} sent what is not valid: {error}") from None
 
     def _call(self, path: str, body: bytes | None = None, media_type: str = "") -> bytes:
-        return patiently(lambda: self._call_once(path, body, media_type))
-
-    def _call_once(self, path: str, body: bytes | None, media_type: str) -> bytes:
-        who = f"node {self.url}"
-        with opened(self._base + path, self._token, who, TIMEOUT_SECONDS, body, media_type) as response:
-            return response.read()
+        url, who = self._base + path, f"node {self.url}"
+        return ask(url, self._token, who, MAX_ANSWER_BYTES, DEADLINE_SECONDS, body, media_type)

@@ -17,7 +17,7 @@ from collector.reports.canonical_form import digest_of
 from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
 from collector.views import batches
-from collector.views.handling import default_headers, harden
+from collector.views.handling import default_headers, harden, response_of
 from ldp_client.documents.report import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class FastUploads:
             if report_id is not None:
                 problem = problem.naming(digest_of(body).decode("ascii", "replace"))
             self._collector.metrics.count(0, 0, [problem.kind.name])
-            return harden(problem.response(), self._headers)(environ, start_response)
+            return harden(response_of(problem), self._headers)(environ, start_response)
         answer = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
         headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *self._headers]
         start_response(status, headers)

@@ -10,7 +10,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from collector.context import current_collector
-from collector.problems import BODY_TOO_LARGE, Kind, ProblemError
+from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, Kind, ProblemError
 from collector.storage.failures import problem_of
 
 IDENTITY = "LDPKit-Collector"
@@ -58,15 +58,21 @@ def harden(response: Response, defaults: Headers) -> Response:
     return response
 
 
+def response_of(problem: ProblemError) -> Response:
+    """The problem document as an HTTP response."""
+    status, headers, body = problem.answer()
+    return Response(body, status, headers, content_type=MEDIA_TYPE)
+
+
 def refuse_upload(error: Exception) -> Response:
     """The problem of a request, counted by its reason where it was an upload."""
     problem = problem_of(error)
     if request.endpoint in UPLOADS:
         current_collector().metrics.count(0, 0, [problem.kind.name])
-    return problem.response()
+    return response_of(problem)
 
 
 def install(app: Flask, identity: bytes) -> None:
     """Answer every error of the app with a problem document, and give every answer its headers."""
-    app.register_error_handler(Exception, lambda error: problem_of(error).response())
+    app.register_error_handler(Exception, lambda error: response_of(problem_of(error)))
     app.after_request(partial(harden, defaults=default_headers(identity)))

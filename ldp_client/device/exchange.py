@@ -6,6 +6,7 @@ https to http. Nothing for this machine goes through a proxy; what leaves it is 
 """
 
 import contextlib
+import random
 import threading
 import urllib.error
 import urllib.request
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 DEADLINE_SECONDS = 20.0
 TIMEOUT_SECONDS = 10.0
 MOST_REDIRECTS = 5
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 60.0
 MOST_BYTES = 1 << 16
 # A longer text of an error is cut.
 MOST_CHARACTERS = 160
@@ -44,37 +47,72 @@ class Answer:
         self.body = body
 
 
-def exchange(request: urllib.request.Request, most: int = MOST_BYTES, seconds: float = 0.0) -> Answer:
+def exchange(
+    request: urllib.request.Request, most: int = MOST_BYTES, seconds: float = 0.0, silence: float = 0.0
+) -> Answer:
     """The answer to a request, whatever its status. Raises TransferError, in one clean line.
 
     When `seconds` (DEADLINE_SECONDS if 0) are over nothing more is sent, however slowly the server goes on.
+    silence: of the server, in seconds, that is waited for (TIMEOUT_SECONDS if 0).
     """
-    running = _Running(request, most)
+    running = _Running(request, most, silence or TIMEOUT_SECONDS)
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
     thread.join(seconds or DEADLINE_SECONDS)
     if thread.is_alive():
-        running.stop()
+        running.cutoff.cut()
         raise TransferError(f"no whole answer in {seconds or DEADLINE_SECONDS:g} s")
     return running.result()
 
 
-def opener_for(url: str, *handlers: "urllib.request.BaseHandler") -> urllib.request.OpenerDirector:
-    """What opens the URL: through the environment's proxy, but for this machine through none."""
+class Cutoff:
+    """Ends a connection from another thread, for good: also one that comes about later."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: "Optional[socket.socket]" = None
+        self._is_cut = False
+
+    def hold(self, connected: "socket.socket") -> None:
+        """Nothing has been sent yet. Raises OSError when the deadline has passed."""
+        with self._lock:
+            self._socket = connected
+            if self._is_cut:
+                raise OSError("the deadline has passed")
+
+    def cut(self) -> None:
+        """Whoever waits for the connection gets its end, or an OSError."""
+        with self._lock:
+            self._is_cut = True
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    self._socket.shutdown(SHUT_RDWR)
+
+
+def opener_for(url: str, cutoff: Cutoff) -> urllib.request.OpenerDirector:
+    """What opens the URL: through the environment's proxy, but for this machine through none.
+
+    It follows no redirect.
+    """
     host = urlsplit(url).hostname or ""
     here = host in LOOPBACK or host.startswith("127.")
-    return urllib.request.build_opener(urllib.request.ProxyHandler({} if here else None), *handlers)
+    proxy = urllib.request.ProxyHandler({} if here else None)
+    return urllib.request.build_opener(proxy, _Http(cutoff.hold), _Https(cutoff.hold), _NoRedirects())
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait before the attempt of this number, from 1 on: full-jitter exponential backoff."""
+    return random.uniform(0, min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt))
 
 
 class _Running:
     """One exchange in a thread of its own: looking a name up cannot be broken off in any other way."""
 
-    def __init__(self, request: urllib.request.Request, most: int) -> None:
+    def __init__(self, request: urllib.request.Request, most: int, silence: float) -> None:
         self._request = request
         self._most = most
-        self._lock = threading.Lock()
-        self._socket: "Optional[socket.socket]" = None
-        self._stopped = False
+        self._silence = silence
+        self.cutoff = Cutoff()
         self._answer: "Optional[Answer]" = None
         self._error: "Optional[Exception]" = None
 
@@ -96,35 +134,28 @@ class _Running:
         assert self._error is not None
         raise self._error
 
-    def hold(self, connected: "socket.socket") -> None:
-        """Nothing has been sent yet. Raises OSError when the deadline has passed."""
-        with self._lock:
-            self._socket = connected
-            if self._stopped:
-                raise OSError("the deadline has passed")
-
-    def stop(self) -> None:
-        with self._lock:
-            self._stopped = True
-            if self._socket is not None:
-                with contextlib.suppress(OSError):
-                    self._socket.shutdown(SHUT_RDWR)
-
     def _follow(self) -> Answer:
-        opener = opener_for(self._request.full_url, _Http(self.hold), _Https(self.hold), _NoRedirects())
+        opener = opener_for(self._request.full_url, self.cutoff)
         request: "Optional[urllib.request.Request]" = self._request
         for _ in range(MOST_REDIRECTS + 1):
             assert request is not None
             try:
-                response: "Any" = opener.open(request, timeout=TIMEOUT_SECONDS)
+                response: "Any" = opener.open(request, timeout=self._silence)
             except urllib.error.HTTPError as error:
                 response = error
             with response:
                 moved = _moved(request, response.getcode(), response.headers.get("Location"))
                 if moved is None:
-                    return Answer(response.getcode(), response.headers, response.read(self._most + 1))
+                    return Answer(response.getcode(), response.headers, self._read(response))
             request = moved
         raise TransferError(f"more than {MOST_REDIRECTS} redirects")
+
+    def _read(self, response: "Any") -> bytes:
+        body: bytes = response.read(self._most + 1)
+        # What http.client says only where all is read at once.
+        if len(body) <= self._most and getattr(response, "length", None):
+            raise TransferError("the answer was cut off")
+        return body
 
 
 def _moved(

@@ -7,12 +7,11 @@ receipt of another collector counts no more: it may be the one that nobody reads
 """
 
 import hashlib
-import random
 import time
 import urllib.request
 from datetime import date, timedelta
 
-from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from ldp_client.device.exchange import MOST_CHARACTERS, backoff, exchange
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.documents.study import MAX_BYTES
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from ldp_client.device.exchange import Answer
     from ldp_client.device.outbox import Queued
 
-FIRST_DELAY_SECONDS = 0.5
-LONGEST_DELAY_SECONDS = 60.0
 # Client errors that time can heal: request timeout, too early, too many requests.
 TEMPORARY = (408, 425, 429)
 IDENTITY = "LDPKit-Collector"
@@ -170,12 +167,11 @@ def _strange(answer: "Answer") -> str:
 def with_retries(
     ask: "Callable[[], Outcome]", attempts: int, sleep: "Callable[[float], None]" = time.sleep
 ) -> Outcome:
-    """Make a request, trying up to `attempts` times with full-jitter exponential backoff."""
+    """Make a request, trying up to `attempts` times, with a longer wait before each."""
     outcome = Outcome("waiting")
     for attempt in range(attempts):
         if attempt:
-            longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt)
-            sleep(random.uniform(0, longest))
+            sleep(backoff(attempt))
         outcome = ask()
         if outcome.state != "waiting":
             break

@@ -7,10 +7,12 @@ import json
 import socket
 import threading
 import time
+import urllib.request
 
 import pytest
 
-from collector.remote.download import fetch_summary
+from collector.remote import client, download, nodes
+from collector.remote.download import fetch_reports, fetch_summary
 from collector.remote.nodes import NodeClient
 from ldp_client.device import exchange, sending
 from ldp_client.device.upload import put_report
@@ -201,3 +203,85 @@ def test_what_a_server_tells_an_operator_is_cut_and_clean():
             fetch_summary(server.url, "survey", "key")
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 300
+
+
+OPERATORS = {
+    "export": lambda url: list(fetch_reports(url, "survey", "key")),
+    "summary": lambda url: fetch_summary(url, "survey", "key"),
+    "node": lambda url: NodeClient(url, "survey", "key").document(),
+}
+
+
+def dripping_chunks(connection):
+    """The length of a chunk, which http.client reads as one line."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for _ in range(100):
+        connection.sendall(b"0")
+        time.sleep(0.05)
+
+
+def dripping_refusal(connection):
+    connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(100):
+        connection.sendall(b" ")
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("command", OPERATORS)
+@pytest.mark.parametrize(
+    "answer", [silent, dripping_headers, dripping_body, dripping_chunks, dripping_refusal]
+)
+def test_no_server_holds_an_operators_command(monkeypatch, command, answer):
+    monkeypatch.setattr(client, "MOST_WAITING_SECONDS", 0.5)
+    monkeypatch.setattr(download, "DEADLINE_SECONDS", 0.5)
+    monkeypatch.setattr(nodes, "DEADLINE_SECONDS", 0.5)
+    monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0.01)
+    with raw_server(answer) as url:
+        start = time.monotonic()
+        with pytest.raises(TransferError, match=r"no whole answer in|too slowly"):
+            OPERATORS[command](url)
+        assert time.monotonic() - start < 3
+
+
+def test_an_export_may_take_long_while_it_comes(monkeypatch):
+    """And what the reader does meanwhile takes none of the server's time."""
+    monkeypatch.setattr(client, "MOST_WAITING_SECONDS", 1.0)
+    monkeypatch.setattr(client, "SLOWEST_BYTES", 100)
+    piece = b" " * 100
+
+    def steady(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n")
+        for _ in range(20):
+            connection.sendall(piece)
+            time.sleep(0.1)
+
+    with raw_server(steady) as url:
+        came = 0
+        with client.stream(url, "key", "it", client.Allowance()) as pieces:
+            for some in pieces:
+                came += len(some)
+                time.sleep(1.2 if came < 200 else 0)
+    assert came == 2000
+
+
+def test_a_line_without_an_end_is_not_kept_in_memory(monkeypatch):
+    monkeypatch.setattr(download, "MAX_BYTES", 1 << 20)
+    sent = []
+
+    def endless(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(1000):
+            connection.sendall(b"x" * (1 << 16))
+            sent.append(1 << 16)
+
+    with raw_server(endless) as url, pytest.raises(TransferError, match="line of more than"):
+        list(fetch_reports(url, "survey", "key"))
+    assert sum(sent) < 16 << 20
+
+
+def test_an_answer_that_breaks_off_is_none():
+    def broken(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole")
+
+    with raw_server(broken) as url, pytest.raises(TransferError, match="cut off"):
+        exchange.exchange(urllib.request.Request(url))

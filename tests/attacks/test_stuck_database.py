@@ -136,7 +136,7 @@ def test_readers_leave_connections_for_writing_and_for_others(make_harness, post
 def test_too_many_readers_are_told_when_to_come_back():
     problem = problem_of(PoolTimeoutError("full"))
     assert problem.kind.status == 503
-    assert int(problem.response().headers["Retry-After"]) > 0
+    assert int(problem.answer()[1]["Retry-After"]) > 0
 
 
 def test_exports_are_bounded_and_given_back(make_harness):

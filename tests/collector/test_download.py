@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from collector.cli import add_commands
-from collector.remote import client
 from collector.remote.download import fetch_reports
+from ldp_client.device import exchange
 from ldp_client.documents.errors import InputError, TransferError
 from schemas import Report
 from summaries import summarize
@@ -38,7 +38,7 @@ def serving(app):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
-    monkeypatch.setattr(client, "FIRST_DELAY_SECONDS", 0)
+    monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_the_summary(filled, study, tmp_path, token):
 
 def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
     out = tmp_path / "summary.json"
-    with serving(cutting(filled.app, iter([100]))) as url, pytest.raises(TransferError):
+    with serving(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
         run_export(url, out, "--token", token, "--summary")
     with serving(filled.app) as url, pytest.raises(TransferError, match="401"):
         run_export(url, out, "--token", "other", "--summary")

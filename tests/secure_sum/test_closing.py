@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.remote import client
 from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
 from collector.storage.keys import Role, add_key
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.device import exchange
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from schemas import Study
 from summaries import Summary
@@ -26,7 +26,7 @@ TOKENS = [TOKEN]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(client, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0.01)
 
 
 def close(network):
