@@ -35,19 +35,29 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
     nothing is answered again that was asked in the same words.
     """
     query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
+    anybodys = not _went_elsewhere(connection, terms.study.id, publisher)
     for question in terms.mechanisms:
         for whose, version, words, epsilon in connection.execute(
             query, (terms.study.id, question)
         ).fetchall():
-            if publisher.is_own(whose):
+            if publisher.is_own(whose) and (whose or anybodys):
                 paid_once = epsilon != "0" and not has_permanent(connection, terms.study, publisher, question)
                 again = question not in terms.memoized or terms.study.version <= version or paid_once
             else:
-                again = words_of(terms.study, question) in words.split()
+                again = not words or words_of(terms.study, question) in words.split()
             if again:
                 raise AlreadyAnsweredError(
                     f"{terms.study.id}: {question}: this device has answered it before"
                 )
+
+
+def _went_elsewhere(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> bool:
+    """Whether what names no publisher was an answer to other collectors, as the reports of it say."""
+    query = "SELECT DISTINCT collector FROM reports WHERE study = ? AND publisher = ''"
+    # Older ledgers kept each in the spelling that was given; the nodes of a secure sum are no collector.
+    places = [row[0].lower().rstrip("/") for row in connection.execute(query, (study_id,)).fetchall()]
+    known = [place for place in places if " " not in place]
+    return "/" in publisher.name and bool(known) and not {"", publisher.name.lower()} & set(known)
 
 
 def refuse_others(
