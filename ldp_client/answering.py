@@ -7,7 +7,7 @@ from ldp_client.mechanisms.memoized import refuse_forgetful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Study
@@ -17,46 +17,82 @@ if TYPE_CHECKING:
 def quantise_answers(
     study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]"
 ) -> "list[tuple[str, Any]]":
-    """Question ids and quantised answers, in the study's order. Raises AnswerError."""
+    """Question ids and quantised answers, in the study's order; public fields are `public_values`'.
+
+    Raises AnswerError.
+    """
     if not isinstance(answers, dict):
         raise AnswerError("answers", "must be {question id: answer}")
     names = [question.id for question in study.questions]
     for name in names:
         if name not in answers:
             raise AnswerError(name, "has no answer")
+    public = [field.id for field in study.public]
     for name in answers:
-        if name not in mechanisms:
+        if name not in mechanisms and name not in public:
             raise AnswerError(str(name)[:64], "is not a question of this study")
     return [(name, mechanisms[name].quantise(answers[name])) for name in names]
+
+
+def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = True) -> "dict[str, str]":
+    """What a report says in clear: {public field id: value}, in the study's order.
+
+    invited: whether the values that an invitation carries may be left out, as the collector adds them. Raises
+    AnswerError for a value that is missing or that the study does not list.
+    """
+    values = {}
+    for field in study.public:
+        if field.id in answers:
+            values[field.id] = field.value_of(answers[field.id])
+        elif not (invited and field.from_invitation):
+            raise AnswerError(field.id, "has no answer")
+    return values
 
 
 def perturb_answers(
     study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", random: "Source" = urandom
 ) -> Report:
-    """One report with a fresh id. All answers are checked before any noise is drawn. Raises AnswerError.
+    """One report with a fresh id. All answers, public ones too, are checked before any noise is drawn.
 
     Reads `random` in the order of the study's questions, then for the id's secret. A study that asks one
     question has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is
-    reported, and the report's padding makes its size that of any other. Raises RefusedError for a study with
-    a route, InputError for a memoized question whose mechanism is not `Remembering` a person's permanent
-    answer.
+    reported, and the report's padding makes its size that of any other. Raises AnswerError, RefusedError for
+    a study with a route, InputError for a memoized question whose mechanism is not `Remembering` a person's
+    permanent answer.
     """
     refuse_route(study)
     refuse_forgetful(mechanisms)
-    return report_of(study, mechanisms, quantise_answers(study, mechanisms, answers), random)
+    quantised = quantise_answers(study, mechanisms, answers)
+    return report_of(study, mechanisms, quantised, random, public_values(study, answers))
 
 
 def report_of(
-    study: "Study", mechanisms: "dict[str, Mechanism]", quantised: "list[tuple[str, Any]]", random: "Source"
+    study: "Study",
+    mechanisms: "dict[str, Mechanism]",
+    quantised: "list[tuple[str, Any]]",
+    random: "Source",
+    public: "Optional[dict[str, str]]" = None,
 ) -> Report:
-    """The report of one person's quantised answers. Raises RefusedError for a study with a route."""
+    """The report of one person's quantised answers and public values.
+
+    Raises RefusedError for a study with a route, AnswerError for public values that are not the study's.
+    """
     refuse_route(study)
+    public = public or {}
+    refuse_wrong_public(study, public)
     asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
     payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     secret = read(random, SECRET_BYTES)
-    padding = padding_of(study, mechanisms, payloads)
+    padding = padding_of(study, mechanisms, payloads, public)
     report_id = report_id_of(secret)
-    return Report(report_id, study.id, study.version, study.digest, payloads, padding, secret)
+    return Report(report_id, study.id, study.version, study.digest, payloads, padding, secret, public)
+
+
+def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
+    """Raises AnswerError unless public values are the study's, but for those that an invitation carries."""
+    wrong = study.wrong_public(public, invited=True)
+    if wrong:
+        raise AnswerError(*wrong)
 
 
 def refuse_route(study: "Study") -> None:
@@ -68,12 +104,19 @@ def refuse_route(study: "Study") -> None:
         )
 
 
-def padding_of(study: "Study", mechanisms: "dict[str, Mechanism]", payloads: "dict[str, bytes]") -> int:
-    """Spaces behind a report's text, so that its size does not tell which question was drawn."""
+def padding_of(
+    study: "Study",
+    mechanisms: "dict[str, Mechanism]",
+    payloads: "dict[str, bytes]",
+    public: "dict[str, str]",
+) -> int:
+    """Spaces behind a report's text, so that its size tells neither the question drawn nor any value."""
+    carried = [field for field in study.public if field.id in public]
+    spaces = sum([field.longest - field.length(public[field.id]) for field in carried])
     if not study.ask_one:
-        return 0
+        return spaces
     sizes = {name: len(name) + _base64_size(mechanisms[name].payload_size) for name in mechanisms}
-    return max(sizes.values()) - sum([sizes[name] for name in payloads])
+    return spaces + max(sizes.values()) - sum([sizes[name] for name in payloads])
 
 
 def _base64_size(size: int) -> int:

@@ -74,7 +74,7 @@ def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check
     yield Check(
         "only a question's own payload depends on its answer",
         not wrong["rest"],
-        f"{wrong['rest']} of {tried} reports differ elsewhere: id, size, order or another question",
+        f"{wrong['rest']} of {tried} reports differ elsewhere: id, size, order, public values, a question",
     )
     yield Check(
         "reports take as many random bytes for all answers", not wrong["bytes"], f"{tried} pairs of reports"
@@ -85,7 +85,13 @@ def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check
 
 def _report(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "tuple[Report, int]":
     stream = Stream(seed)
-    return answering.perturb_answers(study, _of_one_person(mechanisms), answers, stream), stream.taken
+    told = {**answers, **_public_answers(study)}
+    return answering.perturb_answers(study, _of_one_person(mechanisms), told, stream), stream.taken
+
+
+def _public_answers(study: "Study") -> "Answers":
+    """Public values, the same whatever was answered: nothing else may stand in their place."""
+    return {field.id: field.value(0) for field in study.public}
 
 
 def _of_one_person(mechanisms: "Mechanisms") -> "Mechanisms":
@@ -108,12 +114,13 @@ def _rest(report: "Report", name: str) -> "tuple[Any, ...]":
     """All that may not depend on the answer to question `name`."""
     sizes = [(key, len(payload)) for key, payload in report.payloads.items()]
     others = [payload for key, payload in report.payloads.items() if key != name]
-    return report.id, len(report.to_json()), report.padding, sizes, others
+    return report.id, len(report.to_json()), report.padding, report.public, sizes, others
 
 
 def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Check:
     """With the real source: two questions' noise in one report, or in neighbouring ones, is independent."""
-    reports = [answering.perturb_answers(study, _of_one_person(mechanisms), answers) for _ in range(REPORTS)]
+    told = {**answers, **_public_answers(study)}
+    reports = [answering.perturb_answers(study, _of_one_person(mechanisms), told) for _ in range(REPORTS)]
     columns = [
         (name, column)
         for name in answers

@@ -5,5 +5,6 @@ from the same kind of source, the operating system's unless another is passed in
 """
 
 from ldp_client.bulk.perturbing import perturb_many, randomise_many
+from ldp_client.bulk.reports import public_many
 
-__all__ = ["perturb_many", "randomise_many"]
+__all__ = ["perturb_many", "public_many", "randomise_many"]

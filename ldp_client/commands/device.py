@@ -27,7 +27,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         default=[],
         metavar="QUESTION=VALUE",
         dest="answers",
-        help="once for each question; for a record once for each QUESTION.FIELD",
+        help="once for each question and public field; for a record once for each QUESTION.FIELD",
     )
     answer.add_argument("--table", default="", metavar="FILE", help="a data holder's table, CSV or Parquet")
     answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
@@ -72,10 +72,8 @@ def default_folder() -> str:
 
 def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
-    from ldp_client.answering import quantise_answers
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
-    from ldp_client.device.terms import terms_of
 
     collector, study_id = split_study_url(arguments.study_url)
     _refuse_folder_of_others(arguments.folder)
@@ -90,9 +88,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
     if study.unit != "holder":
-        # Before anybody is asked, and anything written.
-        quantise_answers(study, terms_of(study).mechanisms, answers)
-        _warn_of_clipping(study, answers)
+        _check_answers(study, answers)
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
@@ -120,6 +116,21 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     if arguments.answers or not arguments.table:
         raise InputError(f"study {study.id} is for data holders: answer it with --table FILE")
     return {**table_answers(study, arguments.table)}
+
+
+def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
+    """Before anybody is asked, and anything written: refuse wrong answers, say what others would not expect.
+
+    Raises AnswerError.
+    """
+    from ldp_client.answering import public_values, quantise_answers
+    from ldp_client.device.terms import terms_of
+    from ldp_client.words.text import ENGLISH
+
+    quantise_answers(study, terms_of(study).mechanisms, answers)
+    for name, value in public_values(study, answers).items():
+        print(ENGLISH.say("public.value", field=name, value=visible(value)), file=sys.stderr)
+    _warn_of_clipping(study, answers)
 
 
 def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
@@ -191,9 +202,9 @@ def _flush(device: "Device") -> int:
 
 def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
     """{column: text} from QUESTION=VALUE arguments. Raises InputError."""
-    from ldp_client.files.answers import columns_of
+    from ldp_client.files.answers import all_columns
 
-    known = [column for question in study.questions for column in columns_of(question)]
+    known = all_columns(study)
     texts: "dict[str, str]" = {}
     for setting in settings:
         name, equals, value = setting.partition("=")

@@ -1,5 +1,6 @@
 """Public fields: what a report says in clear beside its noisy answers, such as a region or an age."""
 
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.fields import (
     Bounds,
@@ -92,6 +93,7 @@ class PublicField:
         choices: the labels of a choice.
         bounds: the lowest and highest value of a number.
         step: from each value of a number to the next.
+        longest: the most bytes that a value takes in a report.
         from_invitation: whether the invitation carries the value, so that the device need not ask.
         size: how many values there are.
     """
@@ -104,10 +106,27 @@ class PublicField:
         self.step: "Optional[Rational]" = parsed.get("step")
         self.from_invitation: bool = parsed["source"] == INVITATION
         self.size = len(self.choices)
+        self.longest = max([self.length(label) for label in self.choices]) if self.choices else 0
         self._places = {label: place for place, label in enumerate(self.choices)}
         if self.bounds is not None and self.step is not None:
             low, high = self.bounds
             self.size = _quotient(high - low, self.step).numerator + 1
+            # Of a number all its parts at their longest, whether or not one value has them all.
+            places = max([len(_parts(str(number))[1]) for number in (low, self.step)])
+            whole = max([len(_parts(str(number))[0]) for number in (low, high)])
+            self.longest = 2 + (low < Rational(0)) + whole + (1 + places if places else 0)
+
+    @staticmethod
+    def length(value: str) -> int:
+        """Count the bytes that a value takes in a report.
+
+        Args:
+            value: the value.
+
+        Returns:
+            How many, with its quotes and escapes.
+        """
+        return len(canonical_json(value).encode("utf-8"))
 
     def value(self, place: int) -> str:
         """Give the value at a place, in the only spelling that reports have.
@@ -150,7 +169,7 @@ class PublicField:
         """
         if self.choices:
             if isinstance(answer, str) and answer in self._places:
-                return answer
+                return self.choices[self._places[answer]]
             raise AnswerError(self.id, "must be one of its choices: it is sent as it is")
         found = self._nearest(str(answer))
         if found is None:
@@ -178,6 +197,12 @@ class PublicField:
 def _is_short(number: Rational) -> bool:
     exact = number.numerator * 10**MOST_PLACES % number.denominator == 0
     return exact and abs(number.numerator) <= LARGEST * number.denominator
+
+
+def _parts(decimal: str) -> "tuple[str, str]":
+    """The digits before and behind the point."""
+    whole, _, fraction = decimal.lstrip("-").partition(".")
+    return whole, fraction
 
 
 def _quotient(one: Rational, other: Rational) -> Rational:

@@ -49,18 +49,17 @@ def _check_public(parsed: "dict[str, Any]") -> None:
         raise StudyError("public", "does not go with a secure sum: nodes see no report that could carry it")
     if parsed["unit"] == "holder":
         raise StudyError("public", "does not go with the unit 'holder': a table is of many people")
-    private = {question["id"] for question in parsed["questions"]}
+    private = set()
     for question in parsed["questions"]:
-        for field in (*question.get("features", ()), *_as_list(question.get("response"))):
-            private.add(f"{question['id']}.{field['id']}")
+        private.add(question["id"])
+        # A file of answers has a column for each field of a record.
+        fields = list(question.get("features") or ())
+        fields += [question["response"]] if "response" in question else []
+        private.update([f"{question['id']}.{field['id']}" for field in fields])
     for index, field in enumerate(parsed["public"]):
         if field["id"] in private:
             problem = f"{field['id']!r} is a private question: what is protected is never sent in clear too"
             raise StudyError(f"public[{index}].id", problem)
-
-
-def _as_list(found: "Any") -> "list[Any]":
-    return [] if found is None else [found]
 
 
 def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:

@@ -1,4 +1,4 @@
-"""Answer files: NDJSON, one object per person, or CSV with a header.
+"""Answer files: NDJSON, one object per person, or CSV with a header; public fields beside the questions.
 
 A record question takes an object in NDJSON, and in CSV one column for each of its fields,
 `question.field`. Errors name the row and the field, never the value.
@@ -45,7 +45,7 @@ def read_answers(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
 
 
 def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
-    known = [question.id for question in study.questions]
+    known = [question.id for question in study.questions] + [field.id for field in study.public]
     with open(path, encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -68,7 +68,7 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
         reader = csv.reader(file, strict=True)
         try:
             header = next(reader, [])
-            expected = [column for question in study.questions for column in columns_of(question)]
+            expected = all_columns(study)
             check_header(os.path.basename(path), header, expected)
             for cells in reader:
                 # Of one column, an empty line is somebody's empty cell.
@@ -101,6 +101,12 @@ def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
             raise InputError(f"{name}: column {column} stands twice")
 
 
+def all_columns(study: "Study") -> "list[str]":
+    """The columns that hold a person's answers and public values."""
+    private = [column for question in study.questions for column in columns_of(question)]
+    return [*private, *[field.id for field in study.public]]
+
+
 def columns_of(question: "Question") -> "list[str]":
     """The columns that hold one question's answer: its id, or `question.field` for a record."""
     if question.response is None:
@@ -123,6 +129,9 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
         }
         if record:
             answers[question.id] = record
+    for field in study.public:
+        if field.id in texts:
+            answers[field.id] = texts[field.id] if field.choices else texts[field.id].strip()
     return answers
 
 

@@ -3,7 +3,7 @@
 import os
 from itertools import islice
 
-from ldp_client.answering import perturb_answers, quantise_answers, refuse_route, report_of
+from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
 from ldp_client.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
@@ -16,7 +16,7 @@ from ldp_client.mechanisms.memoized import refuse_forgetful
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, Optional
 
     from ldp_client.core.randomness import Source
     from ldp_client.documents.report import Report
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Mechanisms = dict[str, Mechanism]
     Quantised = list[tuple[str, Any]]
+    Public = dict[str, str]
 
 
 # People at once: bounds the memory, and how often progress is told.
@@ -57,7 +58,8 @@ def perturb_file(
     with replacing(reports_path, is_new=True) as file:
         people = _quantised_people(study, mechanisms, answers_path, clipped)
         while chunk := list(islice(people, CHUNK)):
-            for report in perturb_people(study, mechanisms, chunk):
+            quantised, public = [list(part) for part in zip(*chunk)]
+            for report in perturb_people(study, mechanisms, quantised, public=public):
                 file.write(report.to_json() + "\n")
             count += len(chunk)
             progress(count)
@@ -70,22 +72,32 @@ def perturb_file(
 
 def _quantised_people(
     study: "Study", mechanisms: "Mechanisms", path: str, clipped: ClippedCount
-) -> "Iterator[Quantised]":
+) -> "Iterator[tuple[Quantised, Public]]":
+    """What each person is asked, and what is sent of them in clear: nobody's invitation adds to that here."""
     for number, answers in read_answers(study, path):
         try:
             quantised = quantise_answers(study, mechanisms, answers)
+            public = public_values(study, answers, invited=False)
         except AnswerError as error:
             where = f"{os.path.basename(path)}, line {number}"
             raise InputError(f"{where}: {error.field}: {error.problem}") from None
         clipped.add(study, answers)
-        yield quantised
+        yield quantised, public
 
 
 def perturb_people(
-    study: "Study", mechanisms: "Mechanisms", people: "list[Quantised]", random: "Source" = urandom
+    study: "Study",
+    mechanisms: "Mechanisms",
+    people: "list[Quantised]",
+    random: "Source" = urandom,
+    public: "Optional[list[Public]]" = None,
 ) -> "Iterator[Report]":
-    """One report for each person's quantised answers: in bulk where NumPy is installed and all are asked."""
-    one_by_one = (report_of(study, mechanisms, person, random) for person in people)
+    """One report for each person's quantised answers: in bulk where NumPy is installed and all are asked.
+
+    public: each person's public values, none without such fields.
+    """
+    values = public or [{} for _ in people]
+    one_by_one = (report_of(study, mechanisms, person, random, each) for person, each in zip(people, values))
     if study.ask_one:
         return one_by_one
     try:
@@ -94,7 +106,7 @@ def perturb_people(
         if missing.name != "numpy":
             raise
         return one_by_one
-    return reports_of(study, mechanisms, people, random)
+    return reports_of(study, mechanisms, people, random, values)
 
 
 def perturb_table(

@@ -19,6 +19,7 @@ from tests.portable import vector_records as records
 from tests.portable.run_vectors import integers, outcome
 from tests.portable.stream import IN_WORDS
 from tests.portable.vector_draws import laplace_heads, normal_heads
+from tests.portable.vector_public import public_reports, public_studies
 from tests.portable.vector_texts import GOLDEN, reports, study_texts
 
 FOLDER = GOLDEN / "vectors"
@@ -49,6 +50,11 @@ STUDY_TEXT = (
     "of an escaped surrogate pair apart."
 )
 
+PUBLIC_TEXT = (
+    "studies: as in studies.json. public: with these answers and the stream of this seed the report is "
+    "`report`, with the spaces behind it, or the answer to `refused` is not taken. "
+) + IN_WORDS
+
 
 def build() -> dict[str, dict[str, Any]]:
     """{file name: its document}."""
@@ -58,6 +64,11 @@ def build() -> dict[str, dict[str, Any]]:
     ids = [{"secret": secret, "id": report_id_of(bytes.fromhex(secret))} for secret in SECRETS]
     files["report_ids"] = {"about": ID_TEXT, "report_ids": ids}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(study_texts())}
+    files["public"] = {
+        "about": PUBLIC_TEXT,
+        "studies": list(public_studies()),
+        "public": list(public_reports()),
+    }
     return files
 
 

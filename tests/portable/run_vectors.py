@@ -101,6 +101,18 @@ def report_outcome(entry):
     return {"report": report.to_json(), "bytes": stream.taken}
 
 
+def public_outcome(entry):
+    """The report of a study with public fields and the bytes read, or the field that is refused."""
+    study = Study(entry["study"])
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    stream = stream_of(entry)
+    try:
+        report = perturb_answers(study, mechanisms, entry["answers"], NotForRealAnswers(stream.read))
+    except AnswerError as error:
+        return {"refused": error.field, "bytes": stream.taken}
+    return {"report": report.to_json(), "bytes": stream.taken}
+
+
 def study_outcome(text):
     """A study's canonical text and digest, or the field that is refused."""
     try:
@@ -137,6 +149,14 @@ def report_failures(vectors):
             yield f"{entry['seed']}: found {found}"
 
 
+def public_failures(vectors):
+    yield from study_failures(vectors, True)
+    for entry in vectors["public"]:
+        found = public_outcome(entry)
+        if found != expected(entry, found):
+            yield f"{entry['seed']}: found {found}"
+
+
 def id_failures(vectors):
     for entry in vectors["report_ids"]:
         found = report_id_of(unhexlify(entry["secret"]))
@@ -167,6 +187,7 @@ def failures(folder, strict_json=True):
     found["missing"] = list(mechanism_failures(load("missing"), older=False))
     found["reports"] = list(report_failures(load("reports")))
     found["report_ids"] = list(id_failures(load("report_ids")))
+    found["public"] = list(public_failures(load("public")))
     found["studies"] = list(study_failures(load("studies"), strict_json))
     return found
 

@@ -1,0 +1,54 @@
+"""Learn a public value from a report's size on the wire, or slip an answer into its clear part."""
+
+import pytest
+
+from ldp_client.answering import perturb_answers, public_values, quantise_answers
+from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.files.batch import perturb_people
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Study
+from tests import studies
+
+PUBLIC = [
+    {"id": "region", "choices": ["n", 'a "quoted" name', "größer als alle anderen", "𝄞"]},
+    {"id": "offset", "bounds": ["-10.5", "1000"], "step": "0.5"},
+]
+ANSWERS = {"ever": True, "hours": 3}
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+def test_a_reports_size_tells_no_value(ask_one):
+    """Who watches the network sees sizes alone: they are those of the longest values."""
+    study = Study(studies.document(studies.YES_NO, studies.NUMBER, public=PUBLIC, ask_one=ask_one))
+    mechanisms = mechanisms_of(study)
+    sizes, bare = set(), set()
+    people = [
+        {**ANSWERS, "region": region, "offset": offset}
+        for region in PUBLIC[0]["choices"]
+        for offset in (-10.5, -1, 0, 0.5, 999.5, 1000)
+    ]
+    quantised = [quantise_answers(study, mechanisms, person) for person in people]
+    public = [public_values(study, person) for person in people]
+    reports = [perturb_answers(study, mechanisms, person) for person in people]
+    for report in [*reports, *perturb_people(study, mechanisms, quantised, public=public)]:
+        sizes.add(len(report.to_json().encode()))
+        bare.add(len(report.to_json().rstrip().encode()))
+    assert len(sizes) == 1
+    assert len(bare) > 10
+
+
+def test_no_field_in_clear_shares_a_name_with_what_is_protected():
+    """One key for both would send the answer as it is, from a form or a row that has it once."""
+    for name in ("ever", "rating.age", "rating.rate"):
+        public = [{"id": name, "choices": ["no", "yes"]}]
+        with pytest.raises(StudyError, match="private question"):
+            Study(studies.document(studies.YES_NO, studies.LINEAR, public=public))
+
+
+def test_a_refusal_repeats_no_value():
+    study = Study(studies.document(studies.YES_NO, public=PUBLIC))
+    for wrong in ({"region": "secret"}, {"offset": "secret"}, {"region": "n", "offset": 31337}):
+        with pytest.raises(AnswerError) as caught:
+            perturb_answers(study, mechanisms_of(study), {"ever": True, "region": "n", "offset": 0, **wrong})
+        assert "secret" not in str(caught.value)
+        assert "31337" not in str(caught.value)

@@ -1,0 +1,199 @@
+"""A device sends public values as they are, once they are checked; noise and memory are as without them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ldp_client import answering
+from ldp_client.answering import perturb_answers, public_values, quantise_answers, report_of
+from ldp_client.audit.reports import assembly_checks
+from ldp_client.bulk import public_many
+from ldp_client.cli import main
+from ldp_client.core.randomness import urandom
+from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.files import batch
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Report, Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+
+PUBLIC = [
+    {"id": "region", "choices": ["north", 'the "south"', "none"]},
+    {"id": "age", "bounds": ["18", "99"], "step": "1"},
+    {"id": "stratum", "choices": ["town", "country"], "source": "invitation"},
+]
+DOCUMENT = studies.document(studies.YES_NO, studies.NUMBER, public=PUBLIC)
+STUDY = Study(DOCUMENT)
+ANSWERS = {"ever": True, "hours": 3, "region": "north", "age": 42}
+CSV = "region,ever,age,hours,stratum\nnorth,yes,42,3,town\nnone,no, 99.0 ,4,country\n"
+
+
+def queued(device):
+    return [Report.from_json(item.body) for item in device.ledger.queued()]
+
+
+def test_a_report_carries_the_values_beside_the_noise(tmp_path):
+    device = consenting(tmp_path, "2")
+    device.answer(STUDY, ANSWERS)
+    (report,) = queued(device)
+    assert report.public == {"region": "north", "age": "42"}
+    assert set(report.payloads) == {"ever", "hours"}
+
+
+def test_a_value_that_the_invitation_carries_may_be_stated_too(tmp_path):
+    device = consenting(tmp_path, "2")
+    device.answer(STUDY, {**ANSWERS, "stratum": "town"})
+    assert queued(device)[0].public["stratum"] == "town"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"region": "North"}, "region"),
+        ({"age": 17}, "age"),
+        ({"age": 42.5}, "age"),
+        ({"age": None}, "age"),
+        ({"stratum": "village"}, "stratum"),
+        ({"height": 180}, "height"),
+    ],
+)
+def test_a_bad_value_is_refused_before_anything_is_spent(tmp_path, monkeypatch, change, field):
+    device = consenting(tmp_path, "2")
+    monkeypatch.setattr(answering, "uniform_below", None)
+    monkeypatch.setattr(answering, "read", None)
+    with pytest.raises(AnswerError) as caught:
+        device.answer(STUDY, {**ANSWERS, **change})
+    assert caught.value.field == field
+    assert device.epsilon_left == 2
+    assert not device.ledger.queued()
+    assert not device.ledger.spent()
+
+
+@pytest.mark.parametrize("field", ["region", "age"])
+def test_a_value_that_nobody_gave_is_refused(tmp_path, field):
+    device = consenting(tmp_path, "2")
+    with pytest.raises(AnswerError, match="has no answer") as caught:
+        device.answer(STUDY, {name: value for name, value in ANSWERS.items() if name != field})
+    assert caught.value.field == field
+    assert device.epsilon_left == 2
+
+
+def test_what_is_queued_keeps_its_bytes_at_every_attempt(tmp_path):
+    with Server() as server:
+        device = consenting(tmp_path, "2", server.url)
+        server.content = STUDY.canonical()
+        study = device.fetch("survey")
+        device.answer(study, ANSWERS)
+        body = device.ledger.queued()[0].body.encode()
+        server.statuses = [503, 503]
+        assert device.flush(attempts=3).sent == 1
+    assert [sent for verb, _, sent, _ in server.requests if verb == "PUT"] == [body] * 3
+
+
+def test_rounds_repeat_the_noisy_answer_beside_the_values_of_the_day(tmp_path):
+    device = consenting(tmp_path, "2")
+    for version, region in ((1, "north"), (2, "none")):
+        study = Study(studies.document(studies.MEMOIZED, public=PUBLIC[:1], version=version))
+        device.answer(study, {"habit": "yes", "region": region})
+    sent = {report.version: report.public["region"] for report in queued(device)}
+    assert sent == {1: "north", 2: "none"}
+    assert device.epsilon_left == 0
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+@pytest.mark.parametrize("name", ["answers.csv", "answers.ndjson"])
+def test_a_file_of_answers_has_a_column_for_each_field(tmp_path, ask_one, name):
+    rows = [
+        {"region": "north", "age": 42, "stratum": "town"},
+        {"region": "none", "age": "99", "stratum": "country"},
+    ]
+    lines = [json.dumps({"ever": "no", "hours": 3, **row}) + "\n" for row in rows]
+    (tmp_path / name).write_text(CSV if name.endswith("csv") else "".join(lines))
+    study = Study({**DOCUMENT, "ask_one": ask_one})
+    assert batch.perturb_file(study, str(tmp_path / name), str(tmp_path / "reports")) == 2
+    reports = [Report.from_json(line) for line in (tmp_path / "reports").read_text().splitlines()]
+    assert [report.public for report in reports] == [{key: str(row[key]) for key in row} for row in rows]
+    assert all(study.wrong_public(report.public) is None for report in reports)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("none,no", "nowhere,no", "answers.csv, line 3: region: must be one of its choices"),
+        (" 99.0 ", "", "answers.csv, line 3: age: must be a number from 18 to 99"),
+        (",stratum\n", ",\n", "column stratum is missing"),
+        (",country", ",", "line 3: stratum: must be one of its choices"),
+    ],
+)
+def test_nothing_is_written_where_a_value_is_wrong(tmp_path, old, new, says):
+    (tmp_path / "answers.csv").write_text(CSV.replace(old, new))
+    with pytest.raises(InputError, match=says):
+        batch.perturb_file(STUDY, str(tmp_path / "answers.csv"), str(tmp_path / "reports"))
+    assert not (tmp_path / "reports").exists()
+
+
+def test_the_person_is_told_of_each_value_before_it_leaves(tmp_path, capsys):
+    with Server(STUDY.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        common = ["answer", url, "--folder", str(tmp_path), "--yes", "--set", "ever=yes", "--set", "hours=3"]
+        assert main([*common, "--set", "region=north", "--set", "age=x"]) == 2
+        assert not [verb for verb, *_ in server.requests if verb == "PUT"]
+        assert capsys.readouterr().err.startswith("ldpkit: answer: age: must be a number")
+        assert main([*common, "--set", "region=north", "--set", "age=42"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "region: north is sent as it is, in clear",
+        "age: 42 is sent as it is, in clear",
+    ]
+
+
+def test_a_report_without_its_values_is_never_made():
+    mechanisms = mechanisms_of(STUDY)
+    quantised = quantise_answers(STUDY, mechanisms, ANSWERS)
+    with pytest.raises(AnswerError, match="region: is missing"):
+        report_of(STUDY, mechanisms, quantised, urandom)
+    with pytest.raises(AnswerError, match="region: is missing"):
+        list(batch.perturb_people(STUDY, mechanisms, [quantised]))
+    with pytest.raises(AnswerError, match="age: is not one of the values"):
+        report_of(STUDY, mechanisms, quantised, urandom, {"region": "north", "age": "42.0"})
+
+
+def test_columns_are_taken_at_once():
+    columns = {"region": np.array(["north", "none"]), "age": np.array([42.0, 18]), "stratum": ["town"] * 2}
+    assert public_many(STUDY, columns) == [
+        {"region": "north", "age": "42", "stratum": "town"},
+        {"region": "none", "age": "18", "stratum": "town"},
+    ]
+    for change, says in (
+        ({"age": np.array([42, 17])}, "age: row 2: must be a number"),
+        ({"age": np.array([42, np.nan])}, "age: row 2: must be a number"),
+        ({"age": [42]}, "age: must be a column as long"),
+        ({"ever": [True, False]}, "ever: is not a public field"),
+    ):
+        with pytest.raises(AnswerError, match=says):
+            public_many(STUDY, {**columns, **change})
+    with pytest.raises(AnswerError, match="region: must be a column"):
+        public_many(STUDY, {})
+
+
+def telling_value(study, mechanisms, answers, random=urandom):
+    """A yes says another region."""
+    report = perturb_answers(study, mechanisms, answers, random)
+    report.public["region"] = "none" if answers["ever"] else "north"
+    return report
+
+
+def test_the_audit_holds_public_values_against_answers(monkeypatch):
+    mechanisms = mechanisms_of(STUDY)
+    assert all(check.passed for check in assembly_checks(STUDY, mechanisms))
+    monkeypatch.setattr(answering, "perturb_answers", telling_value)
+    failed = {check.name for check in assembly_checks(STUDY, mechanisms) if not check.passed}
+    assert "only a question's own payload depends on its answer" in failed
+
+
+def test_values_are_listed_in_the_studys_order():
+    assert list(public_values(STUDY, {"age": 42, "stratum": "town", "region": "none"})) == [
+        "region",
+        "age",
+        "stratum",
+    ]

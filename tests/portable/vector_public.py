@@ -1,0 +1,79 @@
+"""Studies with public fields, good and bad, and reports that carry values in clear."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests import studies
+from tests.portable.run_vectors import public_outcome, study_outcome
+from tests.portable.vector_texts import GOLDEN
+
+REGION = {"id": "region", "choices": ["north", "south"]}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "1"}
+GOLDEN_TEXT = (GOLDEN / "studies" / "public-fields.json").read_text(encoding="utf-8")
+WHOLE = json.loads(GOLDEN_TEXT)
+GOOD = {"region": "north", "age": 42, "offset": "0.5", "ever": "yes", "occupation": "worker"}
+CHANGED: dict[str, Any] = {
+    "other-labels": {"region": 'Süd "am See"', "age": "18", "offset": 1.5},
+    "beyond-the-basic-plane": {"region": "𝄞", "age": 99, "offset": "-75e-2"},
+    "with-the-invitations-value": {"stratum": "b"},
+    "zero": {"offset": 0},
+    "another-spelling": {"age": "42.00"},
+    "no-label": {"region": "North"},
+    "no-text": {"region": 1},
+    "below": {"age": 17},
+    "above": {"age": 100},
+    "off-the-grid": {"age": 42.5},
+    "no-number": {"age": "old"},
+    "a-blank": {"age": " 42"},
+    "a-boolean": {"age": True},
+    "nothing": {"age": None},
+    "no-stratum": {"stratum": "c"},
+}
+BAD: dict[str, list[Any]] = {
+    "none": [],
+    "seventeen": [{**REGION, "id": f"f{number}"} for number in range(17)],
+    "twice": [REGION, REGION],
+    "a-question": [{**REGION, "id": "ever"}],
+    "a-questions-column": [{**REGION, "id": "rating.age"}],
+    "a-responses-column": [{**REGION, "id": "rating.rate"}],
+    "one-choice": [{**REGION, "choices": ["one"]}],
+    "same-choices": [{**REGION, "choices": ["one", "one"]}],
+    "counted-choices": [{**REGION, "choices": {"count": 5}}],
+    "unknown-source": [REGION, {**REGION, "id": "other", "source": "person"}],
+    "both": [{**REGION, "bounds": ["0", "1"], "step": "1"}],
+    "infinite": [{**AGE, "bounds": ["18", "Infinity"]}],
+    "huge": [{**AGE, "bounds": ["18", "1e13"]}],
+    "many-decimals": [{**AGE, "bounds": ["0.0000000001", "99"]}],
+    "equal": [{**AGE, "bounds": ["18", "18"]}],
+    "no-step": [{"id": "age", "bounds": ["18", "99"]}],
+    "zero-step": [{**AGE, "step": "0"}],
+    "step-of-many-decimals": [{**AGE, "step": "1e-10"}],
+    "odd-step": [{**AGE, "step": "2"}],
+    "tiny-step": [{**AGE, "step": "1e-7"}],
+    "unknown-field": [{**REGION, "unit": "km"}],
+    "long-text": [{**REGION, "text": "x" * 1001}],
+}
+
+
+def public_studies() -> Iterator[dict[str, Any]]:
+    """The golden study, which is good, and others that are not."""
+    texts = {"public-fields": GOLDEN_TEXT}
+    for name, fields in BAD.items():
+        document = studies.document(studies.YES_NO, studies.LINEAR, public=fields)
+        texts[name] = json.dumps(document, separators=(",", ":"))
+    for name, text in texts.items():
+        yield {"name": name, "text": text, **study_outcome(text)}
+
+
+def public_reports() -> Iterator[dict[str, Any]]:
+    """Reports on the golden study, or the field that is refused; and one that draws a question."""
+    cases = [("good", WHOLE, GOOD), *[(name, WHOLE, {**GOOD, **some}) for name, some in CHANGED.items()]]
+    missing = {name: GOOD[name] for name in GOOD if name != "region"}
+    cases += [("missing", WHOLE, missing), ("not-asked", WHOLE, {**GOOD, "height": "180"})]
+    cases.append(("one-drawn", {**WHOLE, "ask_one": True}, GOOD))
+    for name, document, answers in cases:
+        entry = {"study": document, "answers": answers, "seed": name}
+        yield {**entry, **public_outcome(entry)}
