@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from inference.design.bands import Band, leaves, simultaneous_band
-from inference.design.simulated_posteriors import Parameters, posterior_draws
+from inference.design.simulated_posteriors import (
+    FEWEST_EFFECTIVE,
+    Parameters,
+    poorly_mixed,
+    posterior_draws,
+)
 from inference.design.simulation import clipped_share, for_clients, simulate
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
@@ -33,6 +38,9 @@ STUDIES, DEVICES = 100, 10_000
 DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
 BINS = 10
+# Where the chains of more studies than the first mix poorly that is said; beyond the second the ranks are
+# those of the sampler.
+SOME_MIX_POORLY, MOST_MIX_POORLY = 0.05, 0.5
 # More clipped records than these and the regression models' assumptions are worth a word.
 FEW_CLIPPED = 0.01
 
@@ -41,7 +49,8 @@ FEW_CLIPPED = 0.01
 class Calibration:
     """ranks: {parameter: of the truth among the draws, one for each study}. band: for each parameter.
 
-    outside: parameters whose ranks leave the band. notes: what a reader should know besides.
+    outside: parameters whose ranks leave the band. poor: {parameter: the share of studies whose chain mixes
+    poorly}. notes: what a reader should know besides.
     """
 
     question: str
@@ -51,20 +60,27 @@ class Calibration:
     ranks: dict[str, Ranks]
     band: Band
     outside: tuple[str, ...]
+    poor: Mapping[str, float]
     notes: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
-        return not self.outside
+        return not self.reasons
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        if self.ok:
-            return ()
-        return (
-            f"the ranks of {listed(self.outside)} are not uniform: under this study's prior and {self.n} "
-            "devices the intervals do not contain the truth as often as they say",
-        )
+        found = []
+        if self.outside:
+            found.append(
+                f"the ranks of {listed(self.outside)} are not uniform: under this study's prior and {self.n} "
+                "devices the intervals do not contain the truth as often as they say"
+            )
+        if unmixed := [name for name, share in self.poor.items() if share > MOST_MIX_POORLY]:
+            found.append(
+                f"in most studies the chain of {listed(unmixed)} mixes poorly: ranks are the sampler's, and "
+                "say nothing of the intervals; state a narrower prior, or simulate more devices"
+            )
+        return tuple(found)
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in calibration.json."""
@@ -86,6 +102,7 @@ class Calibration:
             "chi_square_p": chi_square_p(ranks),
             "covered_50": covered(ranks, 0.5),
             "covered_90": covered(ranks, 0.9),
+            "poorly_mixed": self.poor[name],
             "ranks": ranks.tolist(),
         }
 
@@ -127,8 +144,13 @@ def calibrate(
     ranks = ranks_of(truths, draws, own_seed)
     band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
     outside = tuple(name for name, found in ranks.items() if leaves(band, found))
-    notes = (*models[0].notes, *_clipping(question, truths, own_seed, clip))
-    return Calibration(question.id, question.model.name, n, seed, ranks, band, outside, notes)
+    poor = poorly_mixed(draws)
+    notes = (
+        *models[0].notes,
+        *_clipping(question, truths, own_seed, clip),
+        *mixing_notes(poor, SOME_MIX_POORLY),
+    )
+    return Calibration(question.id, question.model.name, n, seed, ranks, band, outside, poor, notes)
 
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
@@ -212,7 +234,22 @@ def covered(ranks: Ranks, level: float) -> float:
     return float(np.mean(np.abs(place - 0.5) <= level / 2))
 
 
+def mixing_notes(poor: Mapping[str, float], some: float) -> tuple[str, ...]:
+    """A note where more chains than `some` mix poorly. poor: `Calibration.poor`."""
+    worst = max(poor, key=lambda name: poor[name])
+    if poor[worst] <= some:
+        return ()
+    return (
+        f"in {poor[worst]:.0%} of the simulated studies the one short chain of {worst} has fewer than "
+        f"{FEWEST_EFFECTIVE:.0f} effective draws: what it says is rough there; `ldpkit fit` runs four longer "
+        "chains, and says where they do not mix",
+    )
+
+
 def _clipping(question: Question, truths: list[Truth], seed: int, clip: bool) -> tuple[str, ...]:
+    """A note on clipped records; models of numbers know of clipping."""
+    if question.norm is None:
+        return ()
     random = np.random.default_rng([seed, 3])
     share = float(np.mean([clipped_share(question, truth, random) for truth in truths]))
     if share <= FEW_CLIPPED:

@@ -118,13 +118,14 @@ def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[
     lines.append("  epsilon " + "".join(f"{n:>12,}" for n in found.devices) + "  devices")
     for epsilon, widths in found.half_widths.items():
         lines.append(f"  {epsilon:>7} " + "".join(f"{value:>12.4g}" for value in widths[:, place]))
+    notes = [f"  {note}" for note in found.notes]
     if width is None:
-        return lines
+        return lines + notes
     for epsilon, widths in found.half_widths.items():
         needed = rounded_up(devices_for(width, found.devices, widths[:, place]))
         how = "at most" if needed <= found.devices[0] else "about"
         lines.append(f"  ± {width:g} at epsilon {epsilon}: {how} {needed:,} devices")
-    return lines
+    return lines + notes
 
 
 def run_calibrate(arguments: argparse.Namespace) -> int:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.design.calibration import empty_model, prior_truths
-from inference.design.simulated_posteriors import posterior_draws
-from inference.design.simulation import for_clients, simulate
+from inference.design.calibration import empty_model, mixing_notes, prior_truths
+from inference.design.simulated_posteriors import poorly_mixed, posterior_draws
+from inference.design.simulation import clipped_share, for_clients, simulate
 from inference.design.truth import with_truth
 from inference.limits import check_devices, check_seed
 from inference.models import model_for
@@ -32,6 +32,10 @@ REPEATS = 10
 DRAWS, THIN = 400, 1
 # Half of the 90 % interval: the ± that a width speaks of.
 TAILS = (0.05, 0.95)
+# Of answers beyond their bounds a planner hears; a truth that leaves hardly any between them is refused.
+FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
+# A median of widths hardly moves where fewer chains than these mix poorly.
+SOME_MIX_POORLY = 0.25
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Plan:
     """half_widths: {epsilon: (devices, parameters)}: medians over simulated studies of half a 90 % interval.
 
     devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
-    it was given; what is not given was drawn from the prior.
+    it was given; what is not given was drawn from the prior. notes: what a reader should know besides.
     """
 
     question: str
@@ -49,6 +53,7 @@ class Plan:
     parameters: tuple[str, ...]
     truth: Mapping[str, float]
     half_widths: Mapping[str, Vector]
+    notes: tuple[str, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -56,6 +61,7 @@ class Plan:
             "model": self.model,
             "method": f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval",
             "truth": dict(self.truth) or "drawn from the prior",
+            "notes": list(self.notes),
             "devices": list(self.devices),
             "half_widths": {
                 epsilon: dict(zip(self.parameters, widths.T.tolist(), strict=True))
@@ -92,7 +98,7 @@ def plan(
 
     Raises:
         InputError: a seed or numbers of devices that cannot be, a question that cannot be simulated, an
-            unknown parameter, or a truth that cannot be.
+            unknown parameter, or a truth that cannot be, or has hardly an answer between the bounds.
         StudyError: an epsilon that the mechanism cannot have.
     """
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
@@ -106,15 +112,45 @@ def plan(
         raise InputError(
             f"{parameter!r} is no parameter of {question_id}: {listed(list(truths[0].parameters))} are"
         )
-    half_widths = {}
+    notes = _clipping(questions[0], truths, truth or {}, own_seed)
+    found: dict[str, Widths] = {}
     for question in questions:
         epsilon = str(question.mechanism.epsilon)
         progress(
             f"{question_id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
         )
         widths = _half_widths if question.route is None else _summed_half_widths
-        names, half_widths[epsilon] = widths(question, truths, answers, own_seed)
-    return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths)
+        found[epsilon] = widths(question, truths, answers, own_seed)
+    notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
+    half_widths = {epsilon: one.half for epsilon, one in found.items()}
+    names = found[epsilon].parameters
+    return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths, notes)
+
+
+def _clipping(
+    question: Question, truths: Sequence[Truth], given: Mapping[str, float], seed: int
+) -> tuple[str, ...]:
+    """What devices would clip: of records always, of numbers where the truth was given.
+
+    Raises InputError for a given truth that leaves hardly an answer between the bounds.
+    """
+    if not given and question.norm is None:
+        return ()
+    random = np.random.default_rng([seed, 3])
+    share = float(np.mean([clipped_share(question, truth, random) for truth in truths]))
+    stated = ", ".join(f"{name}={value:g}" for name, value in given.items())
+    if given and share > NEARLY_ALL:
+        raise InputError(
+            f"{question.id}: with {stated} {share:.0%} of the answers lie beyond their bounds, where devices "
+            "clip them: is it in the question's own units?"
+        )
+    if share <= FEW_CLIPPED:
+        return ()
+    which = f"with {stated}" if given else "under the prior"
+    beyond = "the bounds: devices clip them, and so does this plan"
+    if question.norm is not None:
+        beyond = "their bounds or their norm: devices clip them, which regressions do not know of"
+    return (f"{which} {share:.0%} of the answers lie beyond {beyond}",)
 
 
 def questions_to_plan(
@@ -169,10 +205,15 @@ def _at_epsilon(study: Study, question_id: str, epsilon: str) -> Question:
     return question
 
 
-def _half_widths(
-    question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
-) -> tuple[tuple[str, ...], Vector]:
-    """Names of the parameters, and half widths (devices, parameters)."""
+class Widths(NamedTuple):
+    """half: (devices, parameters). poor: {parameter: the share of studies whose chain mixes poorly}."""
+
+    parameters: tuple[str, ...]
+    half: Vector
+    poor: Mapping[str, float]
+
+
+def _half_widths(question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int) -> Widths:
     mechanism = mechanism_for(question)
     generators = np.random.default_rng(seed).spawn(len(devices) * len(truths))
     cells = [(n, truth) for n in devices for truth in truths]
@@ -185,12 +226,17 @@ def _half_widths(
     halves = [
         np.diff(np.quantile(found, TAILS, axis=1), axis=0).reshape(shape) / 2 for found in draws.values()
     ]
-    return tuple(draws), np.median(np.stack(halves, axis=-1), axis=1)
+    return Widths(tuple(draws), np.median(np.stack(halves, axis=-1), axis=1), poorly_mixed(draws))
 
 
 def _summed_half_widths(
     question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
-) -> tuple[tuple[str, ...], Vector]:
+) -> Widths:
     """The same for a secure sum, in which each device's noise depends on how many there are."""
     found = [_half_widths(for_clients(question, n), truths, (n,), seed) for n in devices]
-    return found[0][0], np.concatenate([widths for _, widths in found])
+    poor = _largest([widths.poor for widths in found])
+    return Widths(found[0].parameters, np.concatenate([widths.half for widths in found]), poor)
+
+
+def _largest(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: max(one[name] for one in shares) for name in shares[0]}

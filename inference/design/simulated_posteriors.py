@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
+from arviz_stats.base.array import array_stats
 from jax import Array
 from numpy.typing import NDArray
 
@@ -23,6 +24,8 @@ WARMUP = (50, 100)
 TREE_DEPTH = 6
 # What a compiled program holds in memory at once.
 MOST_SIDE_BY_SIDE = 50
+# A chain with fewer effective draws than these gives rough quantiles and ranks.
+FEWEST_EFFECTIVE = 25.0
 
 
 def posterior_draws(
@@ -49,6 +52,15 @@ def posterior_draws(
             )
             progress(min(first + width, len(models)))
     return {name: np.concatenate([part[name] for part in parts])[: len(models)] for name in parts[0]}
+
+
+def poorly_mixed(draws: Parameters) -> dict[str, float]:
+    """{parameter: the share of the models whose chain has too few effective draws of it, or never moved}."""
+    effective = {
+        name: array_stats.ess(found[:, None], chain_axis=1, draw_axis=2, method="bulk")
+        for name, found in draws.items()
+    }
+    return {name: float(np.mean(~(found >= FEWEST_EFFECTIVE))) for name, found in effective.items()}
 
 
 class SideBySide:

@@ -70,12 +70,14 @@ def _summed(
 
 
 def clipped_share(question: Question, truth: Truth, random: Generator, people: int = 1000) -> float:
-    """The share of records that lie beyond their bounds or their norm, which devices would clip."""
-    if question.norm is None:
+    """The share of numbers or records beyond their bounds or their norm, which devices would clip."""
+    if question.ask not in ("number", "record"):
         return 0.0
-    vectors = record_vectors(question, 1.0, family_of(question).simulate(question, truth, people, random))[
-        :, 1:
-    ]
+    answers = family_of(question).simulate(question, truth, people, random)
+    if question.norm is None:
+        low, width = number_units(question)
+        return float(np.mean(np.abs(np.asarray(answers) - low - width / 2) > width / 2))
+    vectors = record_vectors(question, 1.0, answers)[:, 1:]
     beyond = (np.abs(vectors) > 1).any(axis=1)
     return float(np.mean(beyond | (np.linalg.norm(vectors[:, :-1], axis=1) > float(question.norm))))
 

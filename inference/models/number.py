@@ -15,12 +15,12 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy import stats
 
-from inference.likelihoods import BinnedPerturbed, GaussianNoise, LaplaceNoise, clipped
+from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.likelihoods.numbers.noise import Noise
 from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
 from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
-from inference.models.base import Model
+from inference.models.base import Draws, Model
 from inference.models.family import Answers
 from inference.models.number_ridge import AT_A_BOUND, bound_met, ridge_coordinates
 from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
@@ -40,6 +40,9 @@ NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNo
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
 _LAWS = {"laplace": stats.laplace, "gaussian": stats.norm}
+# With a smaller part of the bounds' distance as its sd a law slips between the nodes of its quadrature; in
+# so few draws that does no harm.
+NARROWEST, FEW_DRAWS = 1 / 512, 0.05
 # Of which the channel is stated.
 ANSWERS = 65
 
@@ -62,7 +65,14 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
     start = place.start(law, _moments(summary, edges, noise_scale, variance))
     data = {"n": summary.n, "counts": summary.values}
     channel = partial(_channel, mechanism, edges, noise_scale)
-    model = Model(program, data, start, lambda draws: law.own(draws, place.units), channel=channel)
+    model = Model(
+        program,
+        data,
+        start,
+        lambda draws: law.own(draws, place.units),
+        remarks=partial(_too_narrow, law, place),
+        channel=channel,
+    )
     error = math.sqrt(variance / max(summary.n, 1))
     end = bound_met(_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
     if end is None:
@@ -87,7 +97,8 @@ def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: 
 
     start = place.start(law, _moments_of_total(values / max(n, 1), cells))
     notes = () if cells is None else approximation_notes(n, noise_sd, values)
-    return Model(program, {"n": n, "total": values}, start, lambda draws: law.own(draws, place.units), notes)
+    data, own = {"n": n, "total": values}, lambda draws: law.own(draws, place.units)
+    return Model(program, data, start, own, notes, remarks=partial(_too_narrow, law, place))
 
 
 def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[float, float]:
@@ -157,6 +168,21 @@ def place_of(law: NumberLaw, question: Question) -> Place:
             f"{question.id}: a model of whole numbers needs bounds at most {MOST_POINTS} apart and from 0"
         )
     return place
+
+
+def _too_narrow(law: NumberLaw, place: Place, draws: Draws) -> tuple[str, ...]:
+    """A note where the posterior is of laws that quadrature cannot resolve; closed forms need none."""
+    base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
+    if not isinstance(base, ClippedContinuous):
+        return ()
+    narrow = float(np.mean(np.sqrt(base.base.variance) < NARROWEST * place.stretch))
+    if narrow <= FEW_DRAWS:
+        return ()
+    return (
+        f"{100 * narrow:.0f} % of the posterior are laws so narrow beside the bounds (an sd below 1/512 of "
+        "their distance) that the likelihood is computed to a few thousandths only: with very many reports "
+        "intervals are off; ask again with narrower bounds, or take the model normal, which is exact",
+    )
 
 
 def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:

@@ -60,15 +60,16 @@ class Predictive:
     def _distances(self, simulated: Shares) -> tuple[Shares, float]:
         """Of every simulated summary, and of the observed one.
 
-        Sums of squares over the groups, in the spread of the (other) simulated summaries.
+        Sums of squares over the groups and their total, in the spread of the (other) simulated summaries.
         """
+        simulated, observed = _with_total(simulated), _with_total(self.observed)
         count, middle = len(simulated), simulated.mean(axis=0)
         away = simulated - middle
-        floor = 1e-9 * (1 + np.abs(self.observed))
+        floor = 1e-9 * (1 + np.abs(observed))
         others_middle = -away / (count - 1)
         others_variance = (np.sum(away**2, axis=0) - away**2) / (count - 1) - others_middle**2
         own = np.sum((away - others_middle) ** 2 / np.maximum(others_variance, floor**2), axis=1)
-        seen = np.sum((self.observed - middle) ** 2 / np.maximum(away.var(axis=0), floor**2))
+        seen = np.sum((observed - middle) ** 2 / np.maximum(away.var(axis=0), floor**2))
         return own, float(seen)
 
     @property
@@ -111,3 +112,9 @@ class Predictive:
         if not self.misfit:
             return ()
         return ("the model does not fit these reports: its intervals are those of another law",)
+
+
+def _with_total(entries: Shares) -> Shares:
+    """Entries (…, groups) and their total: how many bits a report has in all each of many groups hides."""
+    total = entries.sum(axis=-1, keepdims=True)
+    return np.concatenate([entries, total], axis=-1) if entries.shape[-1] > 1 else entries

@@ -127,6 +127,26 @@ def test_false_reports_in_a_regression_are_found(share, sds):
     assert "they are false" in reason
 
 
+def test_empty_reports_of_a_choice_are_no_answers():
+    """At a large epsilon each of many bits is seldom set: only all together are they too few."""
+    choices = [f"c{i}" for i in range(40)]
+    mechanism = {"name": "oue", "epsilon": "8"}
+    study = Study(studies.document({**studies.CHOICE, "choices": choices, "mechanism": mechanism}))
+    (asked,) = study.questions
+    for payload, fits in ((np.zeros((400, 5), np.uint8), False), (set_bits(mechanism_for(asked), 400), True)):
+        part = QuestionSummary.of(mechanism_for(asked), payload)
+        summary = Summary(study.id, study.version, study.digest, {asked.id: part})
+        found = fit(study, summary, method="laplace")[asked.id]
+        assert (found.verdict.model.state == "good") == fits, found.verdict
+
+
+def set_bits(mechanism, n):
+    """Payloads of n people who choose evenly."""
+    random = np.random.default_rng(3)
+    labels = [f"c{i}" for i in random.integers(0, mechanism.choices, n)]
+    return payloads(mechanism.perturb_many(labels, NotForRealAnswers(random.bytes)))
+
+
 @pytest.mark.parametrize("wrong", ["a path", None, 3, [{"ever": True}], {"ever": [1]}, ["a line"]])
 def test_what_is_no_series_of_reports_is_one_clear_line(wrong):
     for job in (lambda: fit(STUDY, wrong), lambda: summarize(STUDY, wrong)):

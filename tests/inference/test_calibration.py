@@ -70,6 +70,27 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
     assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("walks", "ok", "says"), [(0, True, ""), (8, True, "20%"), (30, False, "75%")])
+def test_chains_that_do_not_mix_are_told(monkeypatch, walks, ok, says):
+    """A random walk in place of some chains."""
+
+    def stuck(models, seed, draws, *_options):
+        random = np.random.default_rng(seed)
+        found = random.random((len(models), draws))
+        slow = np.cumsum(random.normal(size=(walks, draws)), axis=1)
+        found[:walks] = 0.5 + 0.4 * np.tanh(slow / 5)
+        return {"p": found}
+
+    monkeypatch.setattr(job, "posterior_draws", stuck)
+    monkeypatch.setattr(job, "leaves", lambda _band, _ranks: False)
+    found = calibrate(STUDY.questions[0], STUDIES, 500)
+    assert found.ok == ok
+    assert bool(found.notes) == bool(says)
+    assert says in "".join(found.notes)
+    assert bool(found.reasons) == (not ok)
+    assert found.to_document()["parameters"]["p"]["poorly_mixed"] == walks / STUDIES
+
+
 @pytest.mark.slow
 def test_questions_that_cannot_be_simulated_are_left_out(tmp_path, capsys):
     both = Study(studies.document(studies.YES_NO, studies.YES_NO_RECORD))

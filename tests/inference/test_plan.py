@@ -109,6 +109,45 @@ def test_a_truth_that_no_answers_could_have():
         with_truth(question, Truth({"mean": 30.0, "sd": 5.0}, {}), {"sd": -5.0})
 
 
+@pytest.mark.parametrize(
+    ("template", "options"),
+    [
+        (studies.NUMBER, ["--truth", "rate=0.0001"]),
+        (studies.AGE, ["--truth", "mean=3000,sd=5"]),
+        (studies.LINEAR, ["--truth", "intercept=4000"]),
+    ],
+    ids=["exponential", "normal", "regression"],
+)
+def test_a_truth_in_other_units_than_the_bounds_is_refused(tmp_path, capsys, template, options):
+    """Weeks' seconds for hours: no answer would lie between the bounds."""
+    (tmp_path / "study.json").write_text(Study(studies.document(template)).to_json())
+    command = ["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "of the answers lie beyond their bounds" in said
+    assert "own units?" in said
+    assert "simulating" not in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_truth_partly_beyond_the_bounds_is_said_with_its_share(tmp_path, capsys):
+    """Half of a normal law around the upper bound."""
+    (tmp_path / "study.json").write_text(Study(studies.document(studies.AGE)).to_json())
+    high = float(studies.AGE["bounds"][1])
+    command = ["plan", str(tmp_path / "study.json"), "--devices", "500", "--epsilon", "1"]
+    for place, wanted in ((high, True), (high / 2, False)):
+        out = tmp_path / f"{place:.0f}"
+        assert main([*command, "--truth", f"mean={place},sd=1", "--out", str(out)]) == 0
+        notes = json.loads((out / "plan.json").read_text())["questions"]["age"]["notes"]
+        printed = capsys.readouterr().out
+        assert bool(notes) == ("devices clip them, and so does this plan" in printed) == wanted
+    (share,) = re.findall(
+        r"(\d+)%",
+        *plan(Study(studies.document(studies.AGE)), "age", [500], ["1"], {"mean": high, "sd": 1}).notes,
+    )
+    assert 48 <= int(share) <= 52
+
+
 def test_a_parameter_is_one_questions(tmp_path, capsys):
     """It is said at once, not after the first question's simulations."""
     study = Study(studies.document(studies.YES_NO, studies.AGE))

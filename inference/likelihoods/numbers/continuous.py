@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
-from numpyro.distributions import Beta, Distribution, constraints
+from numpyro.distributions import Beta, Delta, Distribution, constraints
 from numpyro.distributions.util import not_jax_tracer
 
 from inference.likelihoods.numbers.base import ClippedLaw, log_normal
@@ -61,7 +61,7 @@ class ClippedContinuous(ClippedLaw):
         validate_args: whether NumPyro checks arguments and values.
 
     Raises:
-        ValueError: the law is discrete or not of one dimension.
+        ValueError: the law is discrete, has a mass at a point, or is not of one dimension.
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
@@ -77,6 +77,10 @@ class ClippedContinuous(ClippedLaw):
     ) -> None:
         if base.event_shape or base.is_discrete:
             raise ValueError(f"{type(base).__name__} is not a continuous law of one number")
+        if _has_point_mass(base):
+            raise ValueError(
+                f"{type(base).__name__} has a mass at a point, and no density there: a narrow Normal has one"
+            )
         self.base, self.low, self.high = base, _known(low), _known(high)
         super().__init__(base.batch_shape, validate_args=validate_args)
 
@@ -220,6 +224,13 @@ class ClippedContinuous(ClippedLaw):
         inside = [self._log_masses(panels), *map(self._log_end_masses, some)]
         log_found = jnp.concatenate([log_low[..., None], *inside, log_high[..., None]], axis=-1)
         return points, log_found - logsumexp(log_found, axis=-1, keepdims=True)
+
+
+def _has_point_mass(base: Distribution) -> bool:
+    """Whether a law, or what it is made of, is a Delta: quadrature of a density misses what lies there."""
+    parts = [getattr(base, name, None) for name in ("base_dist", "component_distribution")]
+    parts += getattr(base, "component_distributions", [])
+    return isinstance(base, Delta) or any(_has_point_mass(part) for part in parts if part is not None)
 
 
 def _known(bound: ArrayLike) -> Any:

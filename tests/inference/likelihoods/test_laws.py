@@ -58,6 +58,26 @@ LAWS = {
 }
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        dist.Delta(0.4),
+        dist.MixtureGeneral(
+            dist.Categorical(probs=jnp.array([0.3, 0.7])),
+            [dist.Delta(0.0), dist.Normal(0.0, 1.0)],
+            support=dist.constraints.real,
+        ),
+        dist.TransformedDistribution(dist.Delta(0.4), dist.transforms.AffineTransform(0.1, 0.5)),
+        dist.Delta(jnp.zeros(2)).mask(True),
+    ],
+    ids=["delta", "mixture", "transformed", "masked"],
+)
+def test_a_mass_at_a_point_has_no_density(law):
+    """It gave an infinite density at one report and none, or no number, at others."""
+    with pytest.raises(ValueError, match="has a mass at a point"):
+        Perturbed(law, (0.0, 1.0), LaplaceNoise(1.0))
+
+
 def kernel(name, scale):
     """Density and cdf of the noise."""
     if name == "gaussian":
