@@ -1,0 +1,155 @@
+"""Fit a formula to a table: draws, peaks, checks, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from inference.analyses.assembling import assemble
+from inference.analyses.peaks import Peak, peaks_of
+from inference.analyses.program import Assembled
+from inference.analyses.result import AnalysisPosterior, Draws
+from inference.analyses.stated_priors import draws_from, is_flat
+from inference.analyses.table import Table
+from inference.compile_cache import use_compile_cache
+from inference.limits import check_draws, check_seed
+from inference.models.base import Model
+from inference.results.diagnostics import diagnose, listed
+from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.verdict import Part
+from inference.samplers import SAMPLERS
+from inference.sampling import KEPT, PRIOR_DRAWS
+from ldp_client.documents.errors import InputError
+
+METHODS = ("nuts", "laplace")
+
+
+def analyse_table(
+    table: Table,
+    formula: str,
+    *,
+    family: str | None = None,
+    priors: Mapping[str, Any] | str | None = None,
+    seed: int = 0,
+    method: str = "nuts",
+    draws: int = KEPT,
+    progress: Callable[[str], None] | None = None,
+) -> AnalysisPosterior:
+    """Fit a formula to a table of reports.
+
+    family: of the outcome, by default what its kind says. priors: "flat", or {parameter: "flat" or
+    distribution}. The others are as for `fit`. Raises InputError for what cannot be fitted, and says why.
+    """
+    check_seed(seed)
+    if method not in METHODS:
+        raise InputError(f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are")
+    check_draws(draws, method)
+    use_compile_cache()
+    analysis = assemble(table, formula, priors, family)
+    if progress:
+        progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
+    model = model_of(analysis)
+    peaks = peaks_of(analysis, model)
+    _refuse_improper(analysis, peaks)
+    own_seed = crc32(f"{seed} {formula}".encode())
+    drawn = SAMPLERS[method].draw(model, own_seed, draws)
+    parameters = analysis.parameters(drawn.sites)
+    prior_draws = _prior_draws(analysis, own_seed)
+    stated = {name: prior for name, (prior, _) in analysis.priors().items()}
+    before = {name: float(np.std(values)) for name, values in prior_draws.items()}
+    notes = (*table.notes, *notes_of(analysis, peaks), *prior_notes(parameters, prior_draws))
+    return AnalysisPosterior(
+        question=analysis.formula.outcome,
+        model=analysis.outcome.name,
+        n=table.n,
+        draws=parameters,
+        prior_sd={name: before.get(name, float("inf")) for name in parameters},
+        diagnostics=diagnose(
+            parameters,
+            drawn.diverging,
+            table.n,
+            notes,
+            drawn.reasons,
+            drawn.mixing,
+            SAMPLERS[method].remedy,
+            drawn.chained,
+            Part.of(contradictions(parameters, prior_draws)),
+            knowledge(parameters, prior_draws),
+        ),
+        study=table.digest,
+        seed=seed,
+        method=method,
+        prior=stated,
+        prior_draws=prior_draws,
+        formula=analysis.formula.text,
+        form=analysis.cells.form,
+        axes=analysis.axes(),
+        mode=peaks[0] if peaks and peaks[0].found else None,
+        maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
+    )
+
+
+def model_of(analysis: Assembled) -> Model:
+    """The analysis as the samplers take it."""
+    return Model(analysis.program, analysis.data(), analysis.initial(), analysis.parameters)
+
+
+def _prior_draws(analysis: Assembled, seed: int) -> dict[str, Draws]:
+    """Draws (draws,) of each parameter that has a prior of its own; of the intercept by its middle's."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for name, (prior, own) in analysis.priors().items():
+        if not is_flat(prior) and own:
+            found[name] = draws_from(prior, PRIOR_DRAWS, random)
+    parts = (analysis.law,) if analysis.shares is None else (analysis.law, analysis.shares)
+    for part in parts:
+        for output, names in enumerate(part.intercept_names()):
+            prior, own = part.intercept_priors[output]
+            slopes = [found.get(name) for name in names[1:]]
+            if not own and all(slope is not None for slope in slopes):
+                at = draws_from(prior, PRIOR_DRAWS, random)
+                for middle, slope in zip(part.middles, slopes, strict=True):
+                    at = at - middle * slope
+                found[names[0]] = at
+    return found
+
+
+def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> None:
+    """Raises InputError where flat priors leave no posterior, as the likelihood has no peak."""
+    flat = [name for name, (prior, _) in analysis.priors().items() if is_flat(prior)]
+    if flat and peaks and not peaks[0].found:
+        raise InputError(
+            f"under flat priors there is no posterior: the reports put no bound on "
+            f"{listed(_unbounded(peaks[0]))}, as where all of a level say the same, or fewer say yes than "
+            "the noise alone would; leave the flat priors out, or state others"
+        )
+
+
+def _unbounded(peak: Peak) -> list[str]:
+    """The parameters with the widest curvature, by their own size."""
+    wide = [name for name, sd in peak.sds.items() if not sd < 10 + abs(peak.values[name]) / 3]
+    return wide or list(peak.values)
+
+
+def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str, ...]:
+    """What a reader must know: of the form, of levels without reports, of a likelihood without a peak."""
+    found = [analysis.cells.form]
+    empty = [*analysis.law.empty, *(analysis.shares.empty if analysis.shares else ())]
+    if empty:
+        found.append(f"no report has {listed(empty)}: what stands there is the prior")
+    if peaks and not peaks[1].found:
+        found.append(
+            "the reports alone put no bound on some coefficients, as where all of a level say the same or "
+            "fewer say yes than the noise alone would: there the prior decides how far intervals reach"
+        )
+    for one in analysis.privates:
+        if one.missing:
+            found.append(
+                f"{one.missing:,} of {analysis.cells.counts.sum():,} rows have no report of {one.name}"
+            )
+    if not analysis.privates:
+        found.append("the formula names no private column: this is an ordinary regression")
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""From a table and a formula to an analysis that can be drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.cells import Cells, cells_of
+from inference.analyses.families import FAMILIES, Outcome, OwnParameters, choice_outcome, number_outcome
+from inference.analyses.formula import Formula, Varying, parse
+from inference.analyses.linear import Linear, Scales, linear_of
+from inference.analyses.matrices import Matrix, matrix_of, variables
+from inference.analyses.naming import INTERCEPT
+from inference.analyses.program import Assembled
+from inference.analyses.stated_priors import LOGIT_SCALE, Given
+from inference.analyses.table import Private, Table, Values
+from inference.analyses.varying import Group, groups_of, levels_of
+from inference.priors.laws import Stated, state
+from ldp_client.documents.errors import InputError
+
+UNIFORM: Stated = state("beta", a=1.0, b=1.0)
+# Numbers that a likelihood holds at a time: 2.4 GB.
+MOST_TERMS = 300_000_000
+MOST_LEVELS = 100
+
+
+def assemble(table: Table, text: str, priors: Any = None, family: str | None = None) -> Assembled:
+    """Read a formula over a table.
+
+    priors: "flat", or {parameter: distribution}. Raises InputError for what cannot be fitted, and says why.
+    """
+    if family is not None and family not in FAMILIES:
+        raise InputError(f"{family!r} is no family: {', '.join(FAMILIES)} are")
+    formula, given = parse(text, table.names), Given(priors)
+    predictors, public = _right_side(formula, table)
+    response = table.private.get(formula.outcome)
+    reported = [*([formula.outcome] if response else []), *(one.name for one in predictors)]
+    cells = cells_of(table, public, reported, None if response else formula.outcome)
+    outcome, values = _outcome_of(formula.outcome, response, cells, family)
+    matrix = matrix_of(formula.fixed, cells.frame, predictors, cells.sizes)
+    terms = len(cells.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
+    if terms > MOST_TERMS:
+        raise InputError(
+            f"{len(cells.counts):,} patterns of reports and {len(matrix.combinations):,} combinations of "
+            "private answers do not fit into memory: name fewer private predictors, or coarser public columns"
+        )
+    own = OwnParameters(outcome, given)
+    law = _law(matrix, cells, outcome, given, bool(formula.varying))
+    unit = outcome.scales.coefficient / LOGIT_SCALE
+    groups = groups_of(formula.varying, cells, predictors, outcome.outputs, given, unit)
+    shares, shares_groups = _shares_of(formula, matrix, cells, predictors, given)
+    unknown: dict[str, Stated] = {}
+    for one in [*([response] if response else []), *predictors]:
+        unknown |= {name: given.of([name], UNIFORM, "share")[0] for name in one.unknown}
+    given.refuse_others()
+    laws = (law, groups, shares, shares_groups, own)
+    return Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values)
+
+
+def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], list[str]]:
+    """The private predictors, and the public columns on the right side."""
+    named = set(variables(formula.fixed, table.names))
+    for one in formula.varying:
+        named |= {*variables(one.expression, table.names), one.group}
+        if one.group in table.private:
+            raise InputError(f"(… | {one.group}): {one.group} is private, and groups must be public")
+    if formula.outcome in named:
+        raise InputError(f"{formula.outcome} stands on both sides of the formula")
+    ordered = [name for name in table.names if name in named]
+    private = tuple(table.private[name] for name in ordered if name in table.private)
+    return private, [name for name in ordered if name not in table.private]
+
+
+def _outcome_of(
+    name: str, response: Private | None, cells: Cells, family: str | None
+) -> tuple[Outcome, Values | None]:
+    """The outcome's law, and where it is public its values."""
+    if response is not None:
+        return choice_outcome(response.answers, response.ordered, family), None
+    column = cells.outcome
+    assert column is not None
+    if _is_number(column, family):
+        values = column.to_numpy(np.float64)
+        return number_outcome(name, values, cells.counts.astype(np.float64), family), values
+    codes, levels = levels_of(column)
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        raise InputError(
+            f"{name} has {len(levels)} different values: an outcome of choices has 2 to {MOST_LEVELS}"
+        )
+    ordered = isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
+    return choice_outcome(levels, ordered, family), codes.astype(np.float64)
+
+
+def _is_number(column: pd.Series, family: str | None) -> bool:
+    """Whether a public outcome is a number; 0 and 1 alone are no and yes."""
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return False
+    if family is None:
+        return not set(column.unique()) <= {0, 1}
+    return family not in ("logit", "probit", "softmax", "ordered")
+
+
+def _law(matrix: Matrix, cells: Cells, outcome: Outcome, given: Given, varies: bool) -> Linear:
+    cutpoints = bool(outcome.cutpoints)
+    found = linear_of("law", matrix, cells.sizes, outcome.scales, given, outcome.outputs, cutpoints=cutpoints)
+    if not (found.intercept or len(found.columns) or cutpoints or varies):
+        raise InputError("the formula has nothing on its right side")
+    return found
+
+
+def _shares_of(
+    formula: Formula, matrix: Matrix, cells: Cells, predictors: tuple[Private, ...], given: Given
+) -> tuple[Linear | None, tuple[Group, ...]]:
+    """The law of the private predictors: a share for each combination of answers, by the public terms."""
+    if not predictors:
+        return None, ()
+    lead = ":".join(one.name for one in predictors) + "_"
+    outputs = tuple(", ".join(combination) for combination in matrix.combinations[1:])
+    public = _public_part(matrix)
+    shares = linear_of("shares", public, cells.sizes, Scales(LOGIT_SCALE, LOGIT_SCALE), given, outputs, lead)
+    by = dict.fromkeys(one.group for one in formula.varying)
+    varying = [Varying(group, "1") for group in by]
+    return shares, groups_of(varying, cells, (), outputs, given, lead=lead)
+
+
+def _public_part(matrix: Matrix) -> Matrix:
+    """The columns that no private answer changes, with an intercept."""
+    same = np.ptp(matrix.values, axis=1).max(axis=0) == 0
+    places = np.flatnonzero(same)
+    values = matrix.values[:, :1, places]
+    terms, levels = ([part[place] for place in places] for part in (matrix.terms, matrix.levels))
+    ones = np.ones((len(values), 1, 1))
+    if not places.size or np.abs(_least_squares(values[:, 0], ones[:, 0, 0])).max() > 1e-9:
+        values = np.concatenate([ones, values], axis=2)
+        terms, levels = [INTERCEPT, *terms], ["", *levels]
+    return replace(matrix, values=values, terms=tuple(terms), levels=tuple(levels))
+
+
+def _least_squares(columns: Values, wanted: Values) -> Values:
+    """What no combination of the columns explains."""
+    return np.asarray(columns @ np.linalg.lstsq(columns, wanted, rcond=None)[0] - wanted)

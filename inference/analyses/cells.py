@@ -1,0 +1,96 @@
+"""Equal reports counted together: cells of public columns, and patterns of a cell and what was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.table import Codes, Private, Table, Values
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+
+# Nearly as many patterns as reports: then reports are taken as they are.
+AS_ROWS = 0.9
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the likelihood takes.
+
+    frame: (cells, public columns). sizes: (cells,) reports in each. cell: (patterns,) of each pattern.
+    counts: (patterns,) how often it came. reports: {private column: (patterns,) its likelihood vector}.
+    outcome: (patterns,) of a public outcome, as it stands in its column. form: what was counted, in words.
+    """
+
+    frame: pd.DataFrame
+    sizes: Codes
+    cell: Codes
+    counts: Codes
+    reports: dict[str, Codes]
+    outcome: pd.Series | None
+    form: str
+
+
+def cells_of(
+    table: Table, public: Sequence[str], private: Sequence[str], outcome: str | None = None
+) -> Cells:
+    """Count a table's reports by these columns.
+
+    outcome: a public column that is no predictor. Raises InputError where a public column has blanks.
+    """
+    for name in [*public, *([outcome] if outcome else [])]:
+        _refuse_blanks(table.public[name], name)
+    cell, frame = _distinct(table.public[list(public)])
+    keys = {"cell": cell, **{name: table.private[name].codes for name in private}}
+    if outcome is not None:
+        keys["outcome"] = pd.factorize(table.public[outcome])[0].astype(np.int64)
+    pattern, rows = _distinct(pd.DataFrame(keys))
+    counts = np.bincount(pattern, table.counts, len(rows)).astype(np.int64)
+    first = np.zeros(len(rows), np.int64)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    return Cells(
+        frame,
+        np.bincount(cell, table.counts, len(frame)).astype(np.int64),
+        rows["cell"].to_numpy(),
+        counts,
+        {name: rows[name].to_numpy() for name in private},
+        table.public[outcome].iloc[first].reset_index(drop=True) if outcome is not None else None,
+        _form(len(rows), table.n),
+    )
+
+
+def _distinct(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
+    """Of each row which distinct row it is, and those, in order. A frame without columns is one row."""
+    if not len(frame.columns):
+        return np.zeros(len(frame), np.int64), pd.DataFrame(index=range(1))
+    groups = frame.groupby(list(frame.columns), sort=True, observed=True, dropna=False)
+    codes = groups.ngroup().to_numpy().astype(np.int64)
+    first = np.zeros(int(codes.max()) + 1, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return codes, frame.iloc[first].reset_index(drop=True)
+
+
+def _refuse_blanks(column: pd.Series, name: str) -> None:
+    blank = np.flatnonzero(column.isna())
+    if len(blank):
+        raise InputError(
+            f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
+            "them in, or give them a level of their own, or leave those rows out of the file"
+        )
+
+
+def _form(patterns: int, n: int) -> str:
+    if patterns > AS_ROWS * n:
+        return f"{counted(n, 'report')} taken one by one: nearly all differ, and the cost grows with them"
+    return f"{counted(n, 'report')} counted as {patterns:,} patterns: the cost is that of the patterns"
+
+
+def joint_vectors(columns: Sequence[Private], codes: Sequence[Codes]) -> Values:
+    """P(reports | answers) of patterns, (patterns, combinations of answers), the last column fastest."""
+    found = np.ones((len(codes[0]) if codes else 1, 1))
+    for column, code in zip(columns, codes, strict=True):
+        found = (found[:, :, None] * column.vectors[code][:, None, :]).reshape(len(code), -1)
+    return found

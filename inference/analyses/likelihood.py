@@ -1,0 +1,58 @@
+"""The one likelihood behind all analyses: P(reports | public) = Σ over answers of channel × law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+# Stands for log 0, of which no gradient can be taken.
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Reported:
+    """log P(reports) of each pattern, given the laws in its cell.
+
+    cell: (patterns,). predictors: (patterns, combinations), P(reports | answers) of the private predictors;
+    (patterns, 1) of ones without any. same: whether each pattern is a cell of its own, in order.
+    """
+
+    cell: Array
+    predictors: Array
+    same: bool = False
+
+    def _placed(self, of_cells: Array) -> Array:
+        """Of each pattern what its cell has."""
+        return of_cells if self.same else of_cells[self.cell]
+
+    def of_private(self, log_shares: Array | None, log_law: Array, outcome: Array) -> Array:
+        """Where the outcome is private.
+
+        log_shares: (cells, combinations) of the predictors' answers, None without predictors. log_law:
+        (cells, combinations, answers) of the outcome. outcome: (patterns, answers), P(its report | answer).
+        """
+        law = self._placed(jnp.exp(log_law))
+        inside = jnp.einsum("pky,py->pk", law, outcome)
+        if log_shares is None:
+            return jnp.log(jnp.maximum(inside[:, 0], TINY))
+        shares = self._placed(jnp.exp(log_shares)) * self.predictors
+        return jnp.log(jnp.maximum(jnp.sum(shares * inside, axis=1), TINY))
+
+    def of_public(self, log_shares: Array | None, log_density: Array) -> Array:
+        """Where it is public. log_density: (patterns, combinations), of its value."""
+        if log_shares is None:
+            return log_density[:, 0]
+        weights = self._placed(log_shares) + jnp.log(jnp.maximum(self.predictors, TINY))
+        return jax.scipy.special.logsumexp(weights + log_density, axis=1)
+
+
+def with_unknown(vectors: Array, slopes: Mapping[str, Array], shares: Mapping[str, Array]) -> Array:
+    """P(report | answer) at the shares that a channel leaves open."""
+    found = vectors
+    for name, slope in slopes.items():
+        found = found + slope * shares[name]
+    return found

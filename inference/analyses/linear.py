@@ -1,0 +1,269 @@
+"""A linear predictor: standardised, rotated columns for the sampler, coefficients in own units for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
+
+from inference.analyses.matrices import Matrix
+from inference.analyses.naming import INTERCEPT, Axis, Parameters, axis_of, named
+from inference.analyses.stated_priors import Given, is_flat, log_density
+from inference.analyses.table import Codes, Values
+from inference.models.base import Draws
+from inference.priors.laws import Stated, state
+from ldp_client.documents.errors import InputError
+
+# Of the largest pivot: columns that add less than this to the others say the same as they do.
+DEPENDENT = 1e-9
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Default priors: sds of the intercept in the middle and of a coefficient times its column's sd.
+
+    loc: of the intercept.
+    """
+
+    intercept: float
+    coefficient: float
+    loc: float = 0.0
+
+
+@dataclass(frozen=True)
+class Linear:
+    """β for `outputs` linear predictors at once (1, or one for each choice but the first).
+
+    site: its name in the program. matrix: as it was built. rotated: (cells, combinations, columns) that are
+    uncorrelated. back: (columns, columns): standardised coefficients = back @ rotated ones. middles, spreads:
+    of the columns. outputs: their labels, ("",) for one. lead: what stands before parameters' names.
+    priors: of each coefficient and output; intercept_priors: of each output's intercept, in the middle unless
+    it was stated. empty: columns that are zero everywhere.
+    """
+
+    site: str
+    matrix: Matrix
+    rotated: Values
+    back: Values
+    middles: Values
+    spreads: Values
+    columns: NDArray[np.int64]
+    intercept: bool
+    outputs: tuple[str, ...]
+    lead: str
+    priors: tuple[tuple[Stated, ...], ...]
+    intercept_priors: tuple[tuple[Stated, bool], ...]
+    empty: tuple[str, ...]
+
+    def data(self) -> dict[str, Values]:
+        """What the program takes."""
+        return {f"{self.site}_columns": self.rotated}
+
+    def initial(self, intercepts: Values) -> dict[str, object]:
+        """Where to start: no effects."""
+        found: dict[str, object] = {}
+        if len(self.columns):
+            found[f"{self.site}_rotated"] = np.zeros((len(self.columns), len(self.outputs)))
+        if self.intercept:
+            found[f"{self.site}_middle"] = intercepts
+        return found
+
+    def draw(self, data: dict[str, Array]) -> Array:
+        """Inside a NumPyro program: η (cells, combinations, outputs)."""
+        outputs = len(self.outputs)
+        eta = jnp.zeros((*self.rotated.shape[:2], outputs))
+        coefficients = jnp.zeros((0, outputs))
+        if len(self.columns):
+            real = dist.ImproperUniform(dist.constraints.real, (), (len(self.columns), outputs))
+            rotated = numpyro.sample(f"{self.site}_rotated", real)
+            eta += data[f"{self.site}_columns"] @ rotated
+            coefficients = self.back @ rotated / self.spreads[:, None]
+            flat = [prior for row in self.priors for prior in row]
+            numpyro.factor(f"{self.site}_prior", log_density(flat, coefficients.ravel()))
+        if self.intercept:
+            real = dist.ImproperUniform(dist.constraints.real, (), (outputs,))
+            middle = numpyro.sample(f"{self.site}_middle", real)
+            own = middle - self.middles @ coefficients
+            for place, (prior, was_stated) in enumerate(self.intercept_priors):
+                at = own if was_stated else middle
+                numpyro.factor(
+                    f"{self.site}_middle_prior_{place}", log_density([prior], at[place : place + 1])
+                )
+            eta += middle
+        return eta
+
+    def coefficients(self, draws: Draws) -> Values:
+        """β in own units, (…, columns of the matrix, outputs), of draws (…)."""
+        lead = next(iter(draws.values())).shape[: -1 if not len(self.columns) else -2]
+        if len(self.columns):
+            rotated = draws[f"{self.site}_rotated"]
+            slopes = np.einsum("jk,...ko->...jo", self.back, rotated) / self.spreads[:, None]
+            lead = rotated.shape[:-2]
+        else:
+            lead = draws[f"{self.site}_middle"].shape[:-1]
+            slopes = np.zeros((*lead, 0, len(self.outputs)))
+        found = np.zeros((*lead, len(self.matrix.terms), len(self.outputs)))
+        found[..., self.columns, :] = slopes
+        if self.intercept:
+            middle = draws[f"{self.site}_middle"]
+            found[..., self._intercept_place, :] = middle - np.einsum("j,...jo->...o", self.middles, slopes)
+        return found
+
+    @property
+    def _intercept_place(self) -> int:
+        return self.matrix.terms.index(INTERCEPT)
+
+    def names(self) -> list[list[str]]:
+        """Of each column and output its parameter's name."""
+        return [
+            [named(f"{self.lead}{term}", level, output) for output in self.outputs]
+            for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True)
+        ]
+
+    def parameters(self, draws: Draws) -> Parameters:
+        """{name: draws} of every coefficient, as bambi names it."""
+        found, names = self.coefficients(draws), self.names()
+        pairs = [(row, column) for row in range(len(names)) for column in range(len(self.outputs))]
+        return {names[row][column]: found[..., row, column] for row, column in pairs}
+
+    def axes(self, outputs: str) -> dict[str, Axis]:
+        """{name: where it stands}; outputs: the dimension of the outcome's choices."""
+        found = {}
+        for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True):
+            whole = self.lead + term
+            for output in self.outputs:
+                axis = axis_of(whole, {f"{whole}_dim": level, outputs: output})
+                found[named(whole, level, output)] = axis
+        return found
+
+    def intercept_names(self) -> list[list[str]]:
+        """Of each output the intercept's name and those of the coefficients beside it."""
+        if not self.intercept:
+            return []
+        names = self.names()
+        wanted = [self._intercept_place, *self.columns]
+        return [[names[row][output] for row in wanted] for output in range(len(self.outputs))]
+
+    def prior_by_name(self) -> dict[str, tuple[Stated, bool]]:
+        """{name: its prior, and whether that is of the parameter itself, not of the intercept's middle}."""
+        names = self.names()
+        found = {}
+        for place, column in enumerate(self.columns):
+            for output, prior in enumerate(self.priors[place]):
+                found[names[column][output]] = (prior, True)
+        if self.intercept:
+            for output, (prior, was_stated) in enumerate(self.intercept_priors):
+                found[names[self._intercept_place][output]] = (prior, was_stated)
+        return found
+
+
+def linear_of(
+    site: str,
+    matrix: Matrix,
+    sizes: Codes,
+    scales: Scales,
+    given: Given,
+    outputs: Sequence[str] = ("",),
+    lead: str = "",
+    cutpoints: bool = False,
+) -> Linear:
+    """Standardise and rotate a design matrix.
+
+    sizes: reports in each cell, by which columns are standardised. cutpoints: whether the outcome has its own
+    instead of an intercept. Raises InputError for columns that say the same, or nothing.
+    """
+    intercept = INTERCEPT in matrix.terms and not cutpoints
+    columns = np.asarray([place for place, term in enumerate(matrix.terms) if term != INTERCEPT], np.int64)
+    values = matrix.values[:, :, columns]
+    weights = np.broadcast_to((sizes / sizes.sum())[:, None], values.shape[:2]) / values.shape[1]
+    middles = np.einsum("ck,ckj->j", weights, values) * (intercept or cutpoints)
+    centred = values - middles
+    spreads = np.sqrt(np.einsum("ck,ckj->j", weights, centred**2))
+    names = [matrix.names[column] for column in columns]
+    # Of a level that nobody has; a number that is always 0 is a slip.
+    unseen = ~values.any(axis=(0, 1)) & np.asarray([bool(matrix.levels[column]) for column in columns], bool)
+    empty = [int(place) for place in np.flatnonzero(unseen)]
+    _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
+    spreads[empty] = 1.0
+    back = _rotation(centred / spreads, weights, names, empty)
+    priors = []
+    for place, name in enumerate(names):
+        default = state("normal", loc=0.0, scale=scales.coefficient / spreads[place])
+        term = matrix.terms[columns[place]]
+        row = [
+            given.of(_keys(lead, term, matrix.levels[columns[place]], output), default)[0]
+            for output in outputs
+        ]
+        if place in empty and any(is_flat(prior) for prior in row):
+            raise InputError(f"no report has {name}: a flat prior leaves it without a posterior; state one")
+        priors.append(tuple(row))
+    middle = state("normal", loc=scales.loc, scale=scales.intercept)
+    return Linear(
+        site,
+        matrix,
+        centred / spreads @ back,
+        back,
+        middles,
+        spreads,
+        columns,
+        intercept,
+        tuple(outputs),
+        lead,
+        tuple(priors),
+        tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs)
+        if intercept
+        else (),
+        tuple(names[place] for place in empty),
+    )
+
+
+def _keys(lead: str, term: str, level: str, output: str) -> list[str]:
+    """Names under which a prior may be stated: the parameter's own, its level's, its term's."""
+    return list(
+        dict.fromkeys([named(lead + term, level, output), named(lead + term, level, ""), lead + term])
+    )
+
+
+def _refuse_constant(spreads: Values, names: Sequence[str], empty: Sequence[int], sizes: Values) -> None:
+    for place, name in enumerate(names):
+        if place not in empty and spreads[place] <= 1e-12 * sizes[place]:
+            raise InputError(
+                f"{name} is the same in every row, so that nothing can be learnt of it: leave it out"
+            )
+
+
+def _rotation(standard: Values, weights: Values, names: Sequence[str], empty: Sequence[int]) -> Values:
+    """R⁻¹ of the QR decomposition of the weighted columns; empty ones stay as they are.
+
+    Raises InputError where columns are collinear.
+    """
+    back = np.eye(len(names))
+    full = [place for place in range(len(names)) if place not in empty]
+    if not full:
+        return back
+    tall = (standard * np.sqrt(weights)[:, :, None]).reshape(-1, len(names))[:, full]
+    # From the triangle of the first decomposition, which is small, to the pivots.
+    triangle = qr(tall, mode="r", check_finite=False)[0][: len(full)]
+    pivots, order = qr(triangle, mode="r", pivoting=True)
+    strengths = np.abs(np.diag(pivots))
+    if len(triangle) < len(full) or strengths[-1] < DEPENDENT * strengths[0]:
+        raise InputError(_collinear(triangle, [names[place] for place in full], order[-1]))
+    back[np.ix_(full, full)] = solve_triangular(triangle, np.eye(len(full)))
+    return back
+
+
+def _collinear(triangle: Values, names: Sequence[str], last: int) -> str:
+    _, _, right = np.linalg.svd(triangle)
+    both = [name for name, weight in zip(names, right[-1], strict=True) if abs(weight) > 1e-6]
+    both = both if len(both) > 1 else [names[last]]
+    return (
+        f"the columns {', '.join(both)} say the same, together with the intercept where there is one, so "
+        "that nothing tells their coefficients apart: leave one of them out"
+    )

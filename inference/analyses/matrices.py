@@ -1,0 +1,194 @@
+"""Design matrices: a formula's columns over public cells and the possible answers of private predictors."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from formulaic import Formula as Formulaic
+from formulaic.errors import DataMismatchWarning
+from formulaic.parser.types import Factor
+from formulaic.transforms import TRANSFORMS
+
+from inference.analyses.formula import Names, known_column
+from inference.analyses.table import Codes, Private, Values
+from ldp_client.documents.errors import InputError
+
+# Entries of one design matrix: 1.6 GB.
+MOST_ENTRIES = 200_000_000
+# Rows over which a transform such as scale() is found.
+MOST_ROWS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """values: (cells, combinations, columns). terms: of each column its term; levels: its level, "" for none.
+
+    combinations: of answers of the private predictors. spec: formulaic's, by which other frames are read.
+    """
+
+    values: Values
+    terms: tuple[str, ...]
+    levels: tuple[str, ...]
+    combinations: tuple[tuple[str, ...], ...]
+    spec: Any
+    predictors: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of each column, as bambi names it: the term, and its level in brackets."""
+        pairs = zip(self.terms, self.levels, strict=True)
+        return tuple(f"{term}[{level}]" if level else term for term, level in pairs)
+
+
+def variables(side: str, columns: Sequence[str]) -> list[str]:
+    """The columns that a right side names, in their order. Raises InputError for one that is not there."""
+    names = Names(columns)
+    found = {name for term in _read(side, names) for factor in term.factors for name in _names_in(factor)}
+    found = {names.back(name) for name in found}
+    unknown = sorted(name for name in found if name not in columns and name not in TRANSFORMS)
+    if unknown:
+        known_column(unknown[0], columns)
+    return [name for name in columns if name in found]
+
+
+def _names_in(factor: Any) -> list[str]:
+    """The names that a factor uses, of columns and of what it calls."""
+    if factor.eval_method is Factor.EvalMethod.LITERAL:
+        return []
+    if factor.eval_method is Factor.EvalMethod.LOOKUP:
+        return [str(factor.expr)]
+    try:
+        tree = ast.parse(str(factor.expr), mode="eval")
+    except SyntaxError:
+        raise InputError(f"the formula's term {factor.expr!s} cannot be read") from None
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+
+
+def _read(side: str, names: Names) -> Any:
+    try:
+        return Formulaic(names.put(side))
+    except Exception as error:
+        raise InputError(f"the formula's terms {side!r} cannot be read: {_one_line(error)}") from None
+
+
+def matrix_of(
+    side: str, frame: pd.DataFrame, predictors: Sequence[Private] = (), sizes: Codes | None = None
+) -> Matrix:
+    """The design matrix of a right side over the cells of a frame.
+
+    predictors: private columns, which run over their answers in every cell. sizes: reports in each cell, over
+    which transforms such as scale() are found. Raises InputError where a term cannot be evaluated.
+    """
+    names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
+    answers = combinations(predictors)
+    if len(frame) * len(answers) > MOST_ENTRIES:
+        raise InputError("the private predictors have too many answers for so many public cells: name fewer")
+    expanded = _renamed(_expanded(frame, predictors, answers), names)
+    found = _evaluated(_read(side, names), expanded, side)
+    if found.model_spec.transform_state:
+        found = _over_reports(side, names, expanded, sizes, len(answers))
+    values = np.asarray(found, np.float64)
+    if values.size > MOST_ENTRIES:
+        raise InputError(f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit")
+    if not np.isfinite(values).all():
+        odd = names.back(str(found.columns[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]]))
+        raise InputError(f"the term {odd} is not a finite number in some rows: change the term or the rows")
+    terms, levels = _labels(found.model_spec, names)
+    shaped = values.reshape(len(frame), len(answers), -1)
+    return Matrix(shaped, terms, levels, answers, found.model_spec, tuple(one.name for one in predictors))
+
+
+def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
+    """The same columns over another frame, (rows, combinations, columns).
+
+    Raises InputError for levels that the first one had not.
+    """
+    names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
+    expanded = _renamed(_expanded(frame, predictors, matrix.combinations), names)
+    found = _evaluated(matrix.spec, expanded, "the formula")
+    return np.asarray(found, np.float64).reshape(len(frame), len(matrix.combinations), -1)
+
+
+def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:
+    """All answers of the private predictors together, the last one's fastest."""
+    return tuple(product(*(one.answers for one in predictors)))
+
+
+def _expanded(
+    frame: pd.DataFrame, predictors: Sequence[Private], answers: Sequence[tuple[str, ...]]
+) -> pd.DataFrame:
+    """Every row of the frame once for each combination of answers."""
+    if not predictors:
+        return frame
+    found = frame.loc[np.repeat(np.asarray(frame.index), len(answers))].reset_index(drop=True)
+    for place, one in enumerate(predictors):
+        column = [combination[place] for combination in answers] * len(frame)
+        found[one.name] = pd.Categorical(column, categories=list(one.answers))
+    return found
+
+
+def _renamed(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
+    renamed = frame.rename(columns=dict(names.stand_ins))
+    # A frame without columns has no rows for formulaic.
+    return renamed if len(renamed.columns) else renamed.assign(column0z=0.0)
+
+
+def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes | None, each: int) -> Any:
+    """The matrix whose transforms were found over all reports, not over cells that count once each."""
+    repeats = np.repeat(sizes, each) if sizes is not None else np.ones(len(expanded), np.int64)
+    if repeats.sum() > MOST_ROWS:
+        raise InputError(
+            f"{side!r} has a transform that is found over all reports: of more than {MOST_ROWS:,} make a "
+            "column of it yourself"
+        )
+    whole = expanded.loc[np.repeat(np.asarray(expanded.index), repeats)].reset_index(drop=True)
+    spec = _evaluated(_read(side, names), whole, side).model_spec
+    return _evaluated(spec, expanded, side)
+
+
+def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
+            return formula.get_model_matrix(frame, na_action="raise", context={}, output="pandas")
+    except DataMismatchWarning as error:
+        raise InputError(f"a column has levels that are not listed: {_one_line(error)}") from None
+    except Exception as error:
+        raise InputError(f"a term of {side!r} cannot be evaluated: {_one_line(error)}") from None
+
+
+def _one_line(error: BaseException) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", " ".join(str(error).split()))[:300]
+
+
+def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of each column its term and its level."""
+    terms: list[str] = []
+    levels: list[str] = []
+    for part in spec.structure:
+        factors = [names.back(str(factor)) for factor in part.term.factors]
+        term = "Intercept" if factors == ["1"] else ":".join(factors)
+        for column in part.columns:
+            terms.append(term)
+            levels.append(_level(names.back(str(column)), factors))
+    both = list(zip(terms, levels, strict=True))
+    if len(set(both)) < len(both):
+        levels = [names.back(str(column)) for part in spec.structure for column in part.columns]
+    return tuple(terms), tuple(levels)
+
+
+def _level(column: str, factors: Sequence[str]) -> str:
+    """The level that a column of a term stands for: formulaic's `region[T.b]:sex[m]` is "b, m"."""
+    rest = column
+    for factor in factors:
+        rest = rest.replace(factor, "", 1)
+    found = re.findall(r"\[(?:[A-Z]\.)?([^\]]*)\]", rest)
+    return ", ".join(found)

@@ -1,0 +1,175 @@
+"""An analysis as a NumPyro program, and its draws as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+from jax import Array
+
+from inference.analyses.cells import Cells
+from inference.analyses.families import Outcome, OwnParameters
+from inference.analyses.formula import Formula
+from inference.analyses.likelihood import Reported, with_unknown
+from inference.analyses.linear import Linear
+from inference.analyses.naming import Axis, Parameters
+from inference.analyses.table import Private, Values
+from inference.analyses.varying import Group
+from inference.models.base import Draws
+from inference.priors.laws import Stated, law
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A formula over a table, ready to be drawn from.
+
+    response: the private outcome, None where it is public. predictors: the private ones. law: the linear
+    predictor of the outcome, and groups what varies in it; shares and shares_groups: the same of the
+    predictors' answers together, None without any. unknown: {share that a channel leaves open: its prior}.
+    values: (patterns,) of a public outcome: numbers, or places of choices.
+    """
+
+    formula: Formula
+    outcome: Outcome
+    response: Private | None
+    predictors: tuple[Private, ...]
+    cells: Cells
+    law: Linear
+    groups: tuple[Group, ...]
+    shares: Linear | None
+    shares_groups: tuple[Group, ...]
+    own: OwnParameters
+    unknown: Mapping[str, Stated]
+    values: Values | None = None
+
+    @property
+    def privates(self) -> tuple[Private, ...]:
+        """The private columns that the formula names, the outcome first."""
+        return (*([self.response] if self.response else []), *self.predictors)
+
+    @property
+    def _parts(self) -> tuple[Linear | Group, ...]:
+        """What adds to linear predictors."""
+        shares = (self.shares,) if self.shares is not None else ()
+        return (self.law, *self.groups, *shares, *self.shares_groups)
+
+    def data(self) -> dict[str, Any]:
+        """What the program takes."""
+        cells = self.cells
+        found: dict[str, Any] = {
+            "cell": cells.cell,
+            "counts": cells.counts.astype(np.float64),
+            **self.law.data(),
+        }
+        for part in self._parts[1:]:
+            found |= part.data()
+        for place, one in enumerate(self.privates):
+            codes = cells.reports[one.name]
+            found[f"vectors_{place}"] = one.vectors[codes]
+            for name, slopes in one.unknown.items():
+                found[f"slopes_{place}_{name}"] = slopes[codes]
+        if self.values is not None:
+            found["values"] = self.values
+        return found
+
+    def initial(self) -> dict[str, object]:
+        """Where to start."""
+        found = {**self.law.initial(self.outcome.start), **self.own.initial()}
+        for group in (*self.groups, *self.shares_groups):
+            found |= group.initial()
+        if self.shares is not None:
+            found |= self.shares.initial(np.zeros(len(self.shares.outputs)))
+        return found | dict.fromkeys(self.unknown, 0.5)
+
+    def program(self, **data: Array) -> None:
+        """The NumPyro program of the analysis."""
+        log_law, log_shares, shares = self.drawn(data)
+        numpyro.factor("reports", jnp.sum(data["counts"] * self.each(data, log_law, log_shares, shares)))
+
+    def drawn(self, data: dict[str, Array]) -> tuple[Array, Array | None, dict[str, Array]]:
+        """Inside a program: the outcome's law, the predictors' log shares, and what channels leave open."""
+        eta = self.law.draw(data)
+        for group in self.groups:
+            eta += group.draw(data)
+        own = self.own.draw()
+        log_shares = None
+        if self.shares is not None:
+            others = self.shares.draw(data)[:, 0]
+            for group in self.shares_groups:
+                others += group.draw(data)[:, 0]
+            logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
+            log_shares = jax.nn.log_softmax(logits, axis=1)
+        shares = {name: numpyro.sample(name, law(prior)) for name, prior in self.unknown.items()}
+        if self.response is not None or self.outcome.answers:
+            return self.outcome.log_law(eta, own), log_shares, shares
+        density = self.outcome.log_density(data["values"][:, None], self._of_patterns(eta, data), own)
+        return density, log_shares, shares
+
+    def _of_patterns(self, values: Array, data: dict[str, Array]) -> Array:
+        same = len(self.cells.cell) == len(self.cells.frame)
+        return values if same else values[data["cell"]]
+
+    def each(
+        self, data: dict[str, Array], log_law: Array, log_shares: Array | None, shares: Mapping[str, Array]
+    ) -> Array:
+        """Log-likelihood (patterns,) of each pattern."""
+        vectors = [
+            with_unknown(
+                data[f"vectors_{place}"],
+                {name: data[f"slopes_{place}_{name}"] for name in one.unknown},
+                shares,
+            )
+            for place, one in enumerate(self.privates)
+        ]
+        predictors = jnp.ones((len(self.cells.cell), 1))
+        for one in vectors[len(self.privates) - len(self.predictors) :]:
+            predictors = (predictors[:, :, None] * one[:, None, :]).reshape(len(one), -1)
+        reported = Reported(data["cell"], predictors, len(self.cells.cell) == len(self.cells.frame))
+        if self.response is not None:
+            return reported.of_private(log_shares, log_law, vectors[0])
+        if not self.outcome.answers:
+            return reported.of_public(log_shares, log_law)
+        chosen = data["values"].astype(int)
+        of_patterns = self._of_patterns(log_law, data)
+        picked = jnp.take_along_axis(of_patterns, chosen[:, None, None], axis=2)[:, :, 0]
+        return reported.of_public(log_shares, picked)
+
+    def parameters(self, draws: Draws) -> Parameters:
+        """{parameter: draws}, as bambi names them, in the columns' own units."""
+        found = dict(self.law.parameters(draws))
+        shift = self._shift(draws)
+        found |= self.own.parameters(draws, shift)
+        for part in self._parts[1:]:
+            found |= part.parameters(draws)
+        return found | {name: draws[name] for name in self.unknown}
+
+    def axes(self) -> dict[str, Axis]:
+        """{parameter: where it stands in ArviZ's groups}, of those that are one of several."""
+        found = self.own.axes()
+        chosen = f"{self.formula.outcome}_reduced_dim"
+        own = len(self.groups) + 1
+        for place, part in enumerate(self._parts):
+            found |= part.axes(chosen if place < own else f"{part.lead}dim")
+        return {name: axis for name, axis in found.items() if axis.coordinates}
+
+    def priors(self) -> dict[str, tuple[Stated, bool]]:
+        """{parameter: its prior, and whether that is its own, and not that of the intercept's middle}."""
+        found = {**self.law.prior_by_name()}
+        found |= {name: (prior, True) for name, prior in self.own.priors.items()}
+        for group in (*self.groups, *self.shares_groups):
+            found |= {name: (prior, True) for name, prior in group.sd_priors().items()}
+        if self.shares is not None:
+            found |= self.shares.prior_by_name()
+        return found | {name: (prior, True) for name, prior in self.unknown.items()}
+
+    def _shift(self, draws: Draws) -> Values:
+        """What centring the columns took from η, where cutpoints stand in place of an intercept."""
+        if not self.outcome.cutpoints or not len(self.law.columns):
+            return np.zeros(())
+        slopes = self.law.coefficients(draws)[..., self.law.columns, 0]
+        return np.asarray(slopes @ self.law.middles)

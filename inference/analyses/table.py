@@ -1,0 +1,117 @@
+"""What an analysis reads: public columns, and what each report says of the answers of private ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+
+Values = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Private:
+    """One private column, behind a known channel.
+
+    name: of the column. answers: what may be true, the first being the one that others are compared with; of
+    two, the second is the event. codes: (rows,) which likelihood vector each row's report has. vectors:
+    (distinct, answers): P(report | answer), up to a factor that no answer changes. unknown: {name of a share
+    that the channel leaves open: (distinct, answers)}, which times that share is added to the vectors.
+    ordered: whether the answers have an order. exact: whether the factor is 1, so that log-likelihoods are
+    those of the reports. missing: how many rows have no report; theirs is a vector of ones.
+    """
+
+    name: str
+    answers: tuple[str, ...]
+    codes: Codes
+    vectors: Values
+    unknown: Mapping[str, Values] = field(default_factory=dict)
+    ordered: bool = False
+    exact: bool = True
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Table:
+    """public: a row for each report, or for each group of equal ones; private: by name, in the same rows.
+
+    counts: (rows,) how many reports each row stands for. notes: what a reader of any result must know.
+    digest: of the documents that it came from.
+    """
+
+    public: pd.DataFrame
+    private: Mapping[str, Private]
+    counts: Codes
+    notes: tuple[str, ...] = ()
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        both = [name for name in self.private if name in self.public.columns]
+        if both:
+            raise InputError(f"{both[0]} is private and public: give one of the two another name")
+        if not self.counts.sum():
+            raise InputError("there are no reports: a fit would give back the prior")
+
+    @property
+    def n(self) -> int:
+        """How many reports."""
+        return int(self.counts.sum())
+
+    @property
+    def names(self) -> list[str]:
+        """The private columns, then the public ones."""
+        return [*self.private, *map(str, self.public.columns)]
+
+
+def table_of(
+    public: pd.DataFrame, private: Sequence[Private], notes: tuple[str, ...] = (), digest: str = ""
+) -> Table:
+    """A table with one row a report. Raises InputError where columns differ in length, or share a name."""
+    for one in private:
+        if len(one.codes) != len(public):
+            raise InputError(
+                f"{one.name} has {counted(len(one.codes), 'row')}, the public columns have {len(public)}"
+            )
+    frame = public.reset_index(drop=True)
+    return Table(frame, {one.name: one for one in private}, np.ones(len(frame), np.int64), notes, digest)
+
+
+def with_missing(column: Private) -> Private:
+    """The column whose missing reports, of code −1, have a vector that says nothing."""
+    gone = column.codes < 0
+    if not gone.any():
+        return column
+    silent = np.ones((1, len(column.answers)))
+    unknown = {name: np.vstack([slopes, 0 * silent]) for name, slopes in column.unknown.items()}
+    codes = np.where(gone, len(column.vectors), column.codes)
+    vectors = np.vstack([column.vectors, silent])
+    return replace(column, codes=codes, vectors=vectors, unknown=unknown, missing=int(gone.sum()))
+
+
+def known_channel(
+    name: str,
+    answers: Sequence[str],
+    reports: Sequence[int] | Codes,
+    matrix: Sequence[Sequence[float]] | Values,
+    ordered: bool = False,
+) -> Private:
+    """A private column under one matrix P(report | answer), (answers, reports); −1 is a missing report.
+
+    Raises InputError where the matrix is none of probabilities.
+    """
+    known = np.asarray(matrix, np.float64)
+    if known.ndim != 2 or len(known) != len(answers):
+        raise InputError(f"{name}: the matrix needs a row for each of its {len(answers)} answers")
+    if (known < 0).any() or not np.allclose(known.sum(axis=1), 1, atol=1e-9):
+        raise InputError(f"{name}: each row of the matrix must be probabilities that add up to 1")
+    codes = np.asarray(reports, np.int64)
+    if codes.size and (codes.min() < -1 or codes.max() >= known.shape[1]):
+        raise InputError(f"{name}: reports must be numbers from 0 to {known.shape[1] - 1}")
+    return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered))

@@ -1,0 +1,161 @@
+"""Intercepts and slopes that vary by group, non-centred: effect = sd × a standard normal number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pandas as pd
+from jax import Array
+
+from inference.analyses.cells import Cells
+from inference.analyses.formula import Varying
+from inference.analyses.matrices import Matrix, matrix_of
+from inference.analyses.naming import INTERCEPT, Axis, Parameters, axis_of, named
+from inference.analyses.stated_priors import VARYING_SCALE, Given
+from inference.analyses.table import Codes, Private, Values
+from inference.models.base import Draws
+from inference.priors.laws import Stated, law, state
+from ldp_client.documents.errors import InputError
+
+
+@dataclass(frozen=True)
+class Group:
+    """What varies by one column.
+
+    site: in the program. column: by which. levels: of it. codes: (cells,) the level. matrix: of what varies;
+    spreads: (columns,), by which the sampler's columns are divided. priors: of each column's sd.
+    """
+
+    site: str
+    column: str
+    levels: tuple[str, ...]
+    codes: Codes
+    matrix: Matrix
+    spreads: Values
+    outputs: tuple[str, ...]
+    priors: tuple[Stated, ...]
+    lead: str = ""
+
+    def data(self) -> dict[str, Values | Codes]:
+        """What the program takes."""
+        return {f"{self.site}_columns": self.matrix.values / self.spreads, f"{self.site}_codes": self.codes}
+
+    def initial(self) -> dict[str, object]:
+        """Where to start: small differences."""
+        columns, outputs = len(self.spreads), len(self.outputs)
+        found: dict[str, object] = {f"{self.site}_z": np.zeros((len(self.levels), columns, outputs))}
+        for place, prior in enumerate(self.priors):
+            unit = float(prior.get("scale", VARYING_SCALE / self.spreads[place]))
+            found[f"{self.site}_sd_{place}"] = np.full(outputs, unit / 3)
+        return found
+
+    def draw(self, data: dict[str, Array]) -> Array:
+        """Inside a NumPyro program: what the groups add to η (cells, combinations, outputs)."""
+        columns, outputs = len(self.spreads), len(self.outputs)
+        standard = dist.Normal(jnp.zeros((len(self.levels), columns, outputs)), 1.0).to_event(3)
+        z = numpyro.sample(f"{self.site}_z", standard)
+        sds = []
+        for place, prior in enumerate(self.priors):
+            own = law(prior).expand([outputs]).to_event(1)
+            sds.append(numpyro.sample(f"{self.site}_sd_{place}", own) * self.spreads[place])
+        effects = (z * jnp.stack(sds))[data[f"{self.site}_codes"]]
+        return jnp.einsum("ckj,cjo->cko", data[f"{self.site}_columns"], effects)
+
+    def effects(self, draws: Draws) -> Values:
+        """In own units, (…, levels, columns, outputs)."""
+        sds = np.stack([draws[f"{self.site}_sd_{place}"] for place in range(len(self.spreads))], axis=-2)
+        return np.asarray(draws[f"{self.site}_z"] * sds[..., None, :, :])
+
+    def parameters(self, draws: Draws) -> Parameters:
+        """{name: draws} of sds, then of effects, as bambi names them."""
+        found = {name: draws[f"{self.site}_sd_{place}"][..., output] for name, place, output in self._sds()}
+        effects = self.effects(draws)
+        for place, (_, name, label) in enumerate(self._names()):
+            for at, level in enumerate(self.levels):
+                for output, choice in enumerate(self.outputs):
+                    found[named(name, label, level, choice)] = effects[..., at, place, output]
+        return found
+
+    def axes(self, outputs: str) -> dict[str, Axis]:
+        """{name: where it stands}; outputs: the dimension of the outcome's choices."""
+        found = {}
+        for sd_name, name, label in self._names():
+            varying = {f"{name.rpartition('|')[0]}__expr_dim": label}
+            for choice in self.outputs:
+                found[named(sd_name, label, choice)] = axis_of(sd_name, {**varying, outputs: choice})
+                for level in self.levels:
+                    by = {f"{self.column}__factor_dim": level}
+                    axis = axis_of(name, {**varying, **by, outputs: choice})
+                    found[named(name, label, level, choice)] = axis
+        return found
+
+    def sd_priors(self) -> dict[str, Stated]:
+        """{name of an sd: its prior}."""
+        return {name: self.priors[place] for name, place, _ in self._sds()}
+
+    def _sds(self) -> list[tuple[str, int, int]]:
+        """Of each sd its name, its column and its output."""
+        return [
+            (named(sd_name, label, choice), place, output)
+            for place, (sd_name, _, label) in enumerate(self._names())
+            for output, choice in enumerate(self.outputs)
+        ]
+
+    def _names(self) -> list[tuple[str, str, str]]:
+        both = zip(self.matrix.terms, self.matrix.levels, strict=True)
+        return [names_of(term, level, self.column, self.lead) for term, level in both]
+
+
+def names_of(term: str, level: str, group: str, lead: str = "") -> tuple[str, str, str]:
+    """Of what varies: its sd's name, its effects' name, and its level."""
+    own = f"{lead}{'1' if term == INTERCEPT else term}|{group}"
+    return f"{own}_sigma", own, level
+
+
+def groups_of(
+    varying: Sequence[Varying],
+    cells: Cells,
+    predictors: Sequence[Private],
+    outputs: Sequence[str],
+    given: Given,
+    unit: float = 1.0,
+    lead: str = "",
+) -> tuple[Group, ...]:
+    """What varies by group. unit: of the linear predictor. Raises InputError for fewer than two groups."""
+    found = []
+    for place, one in enumerate(varying):
+        codes, levels = levels_of(cells.frame[one.group])
+        if len(levels) < 2:
+            raise InputError(
+                f"(… | {one.group}): there is only one {one.group}, so that nothing varies by it"
+            )
+        matrix = matrix_of(one.expression, cells.frame, predictors, cells.sizes)
+        weights = np.broadcast_to((cells.sizes / cells.sizes.sum())[:, None], matrix.values.shape[:2])
+        squares = np.einsum("ck,ckj->j", weights / matrix.values.shape[1], matrix.values**2)
+        if (squares == 0).any():
+            raise InputError(f"({one.expression} | {one.group}) has a column of nothing but zeros")
+        spreads = np.where(np.asarray(matrix.terms) == INTERCEPT, 1.0, np.sqrt(squares))
+        defaults = [state("half_normal", scale=VARYING_SCALE * unit / spread) for spread in spreads]
+        priors = []
+        for column, (term, level) in enumerate(zip(matrix.terms, matrix.levels, strict=True)):
+            sd_name, _, label = names_of(term, level, one.group, lead)
+            keys = list(dict.fromkeys([named(sd_name, label, ""), sd_name]))
+            priors.append(given.of(keys, defaults[column], "positive")[0])
+        site = f"{lead and 'shares_'}by{place}"
+        found.append(
+            Group(site, one.group, levels, codes, matrix, spreads, tuple(outputs), tuple(priors), lead)
+        )
+    return tuple(found)
+
+
+def levels_of(column: pd.Series) -> tuple[Codes, tuple[str, ...]]:
+    """Of each row its level's number, and the levels as text; those that a category lists are kept."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(np.int64), tuple(map(str, column.cat.categories))
+    codes, levels = pd.factorize(column, sort=True)
+    return np.asarray(codes, np.int64), tuple(map(str, levels))

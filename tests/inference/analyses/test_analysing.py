@@ -1,0 +1,190 @@
+"""Analyses from table to posterior: peaks, priors, names, and what is refused or said."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.analysing import analyse_table
+from inference.analyses.assembling import assemble
+from inference.analyses.table import known_channel, table_of
+from inference.results.posterior import save_posteriors
+from ldp_client.documents.errors import InputError
+from tests.inference.analyses.simulated import YES_NO, table
+
+
+def simulated(n: int = 4000, seed: int = 1, slope: float = 0.8):
+    """logit P(ever) = −0.5 + slope × age + 1 in the west, under a known matrix."""
+    random = np.random.default_rng(seed)
+    age, region = random.normal(size=n), random.choice(["east", "west"], n)
+    chance = 1 / (1 + np.exp(0.5 - slope * age - (region == "west")))
+    answers = (random.random(n) < chance).astype(int)
+    reports = (random.random(n) < np.asarray(YES_NO)[answers, 1]).astype(int)
+    frame = pd.DataFrame({"age": age, "region": region})
+    return table_of(frame, [known_channel("ever", ["no", "yes"], reports, YES_NO)])
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    return analyse_table(simulated(), "ever ~ age + region", seed=3)
+
+
+def test_the_truth_lies_in_the_posterior(posterior):
+    """Five sds: of sound fits one in a million does not."""
+    truth = {"Intercept": -0.5, "age": 0.8, "region[west]": 1.0}
+    for name, row in posterior.summary().items():
+        assert abs(row["mean"] - truth[name]) < 5 * row["sd"]
+        # 4,000 noisy answers: neither nothing was learnt, nor more than answers without noise would tell.
+        assert 0.03 < row["sd"] < 0.25
+    assert posterior.diagnostics.ok
+
+
+def test_the_mode_is_where_no_step_is_better(posterior):
+    """The likelihood's peak, and its curvature, by a plain implementation."""
+    data = simulated()
+    reports = data.private["ever"].codes
+    columns = np.column_stack(
+        [np.ones(data.n), data.public["age"], (data.public["region"] == "west").astype(float)]
+    )
+
+    def log_likelihood(beta):
+        share = 1 / (1 + np.exp(-columns @ beta))
+        yes = 0.2 * (1 - share) + 0.7 * share
+        return float(np.sum(np.where(reports == 1, np.log(yes), np.log1p(-yes))))
+
+    found = posterior.maximum_likelihood
+    beta = np.asarray(list(found.values.values()))
+    assert found.log_likelihood == pytest.approx(log_likelihood(beta), abs=1e-8)
+    step = 1e-4
+    unit = np.eye(3) * step
+    slope = [(log_likelihood(beta + one) - log_likelihood(beta - one)) / (2 * step) for one in unit]
+    # In sds of the estimate: nothing is left to climb.
+    assert np.all(np.abs(np.asarray(slope) * list(found.sds.values())) < 1e-4)
+    curvature = [
+        [
+            (log_likelihood(beta + a + b) - log_likelihood(beta + a - b))
+            - (log_likelihood(beta - a + b) - log_likelihood(beta - a - b))
+            for a in unit * 10
+        ]
+        for b in unit * 10
+    ]
+    information = -np.asarray(curvature) / (4 * (10 * step) ** 2)
+    assert list(found.sds.values()) == pytest.approx(np.sqrt(np.diag(np.linalg.inv(information))), rel=1e-4)
+
+
+def test_what_is_written_has_the_mode_beside_the_draws(posterior, tmp_path):
+    save_posteriors({"ever": posterior}, tmp_path)
+    entry = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]
+    assert set(entry["mode"]["parameters"]) == set(entry["parameters"]) == set(posterior.draws)
+    assert entry["formula"] == "ever ~ age + region"
+
+
+def test_the_groups_and_coordinates_are_bambis(posterior):
+    tree = posterior.to_arviz()
+    assert set(tree["posterior"].data_vars) == {"Intercept", "age", "region"}
+    assert list(tree["posterior"]["region"].coords["region_dim"].values) == ["west"]
+    assert tree["prior"]["age"].shape[1] == 1000
+
+
+def test_names_of_choices_groups_and_thresholds_are_bambis():
+    found = assemble(table(), "mood ~ job + (age | clinic)")
+    axes = found.axes()
+    assert axes["threshold[low]"].coordinates == {"threshold_dim": "low"}
+    assert axes["1|clinic[2]"].coordinates == {"clinic__factor_dim": "2"}
+    assert axes["job[teacher]"].coordinates == {"job_dim": "teacher"}
+    assert {"1|clinic_sigma", "age|clinic_sigma"} <= set(found.priors())
+
+
+REFUSED = {
+    "ever ~": "must read",
+    "ever ~ age ~ region": "must read",
+    "evr ~ age": "did you mean ever",
+    "ever ~ agee": "did you mean age",
+    "ever ~ ever": "both sides",
+    "ever ~ age^2": "I(age**2)",
+    "ever ~ age + I(age * 2)": "say the same",
+    "ever ~ region + C(region)": "say the same",
+    "ever ~ I(age * 0)": "the same in every row",
+    "ever ~ 1 | clinic": "brackets",
+    "ever ~ age - (1 | clinic)": "write a +",
+    "ever ~ (1 | job)": "groups must be public",
+    "ever ~ (1 | clinic": "not closed",
+    "ever ~ log(age - 1000)": "log",
+    "ever ~ (lambda: age)()": "no column",
+    "ever ~ age.__class__": "underscores",
+    "ever ~ os.system('true')": "no column 'os'",
+    "ever ~ region + 0*age:": "cannot be read",
+}
+
+
+@pytest.mark.parametrize("formula", REFUSED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_formula_that_cannot_be_fitted_is_refused_in_one_line(formula):
+    with pytest.raises(InputError, match=re.escape(REFUSED[formula])) as error:
+        assemble(table(), formula)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("priors", "said"),
+    [
+        ({"agee": "flat"}, "no parameter 'agee'"),
+        ({"age": {"distribution": "beta", "a": 1, "b": 1}}, "must be"),
+        ({"age": {"distribution": "normal", "loc": 0, "scale": -1}}, "positive"),
+        ({"age": {"distribution": "normal", "loc": 0}}, "needs loc, scale"),
+        ("none", "flat"),
+    ],
+)
+def test_a_prior_that_fits_nothing_is_refused(priors, said):
+    with pytest.raises(InputError, match=said):
+        assemble(table(), "ever ~ age", priors)
+
+
+def test_a_family_that_does_not_fit_is_refused():
+    for formula, family in (
+        ("ever ~ age", "softmax"),
+        ("income ~ age", "logistic"),
+        ("income ~ age", "poisson"),
+    ):
+        with pytest.raises(InputError):
+            assemble(table(), formula, family=family)
+
+
+def test_a_blank_in_a_column_that_is_used_is_refused():
+    whole = table()
+    whole.public.loc[3, "age"] = np.nan
+    with pytest.raises(InputError, match="row 4"):
+        assemble(whole, "ever ~ age")
+    assemble(whole, "ever ~ region")
+
+
+def separated(n: int = 400):
+    """Nobody in the west reports yes: fewer than the noise alone would have."""
+    random = np.random.default_rng(5)
+    region = np.where(np.arange(n) % 2, "west", "east")
+    reports = np.where(region == "west", 0, random.integers(0, 2, n))
+    frame = pd.DataFrame({"region": region})
+    return table_of(frame, [known_channel("ever", ["no", "yes"], reports, YES_NO)])
+
+
+def test_separation_is_said_and_has_no_posterior_under_flat_priors():
+    with pytest.raises(InputError, match="no posterior"):
+        analyse_table(separated(), "ever ~ region", priors="flat")
+    found = analyse_table(separated(), "ever ~ region")
+    assert any("put no bound" in note for note in found.diagnostics.notes)
+    assert found.maximum_likelihood is None
+
+
+def test_a_level_without_reports_is_the_prior_and_said():
+    frame = pd.DataFrame({"region": pd.Categorical(["a", "b"] * 50, categories=["a", "b", "c"])})
+    random = np.random.default_rng(2)
+    whole = table_of(frame, [known_channel("ever", ["no", "yes"], random.integers(0, 2, 100), YES_NO)])
+    found = analyse_table(whole, "ever ~ region")
+    assert any("no report has region[c]" in note for note in found.diagnostics.notes)
+    assert found.draws["region[c]"].std() == pytest.approx(2.5, rel=0.1)
+    with pytest.raises(InputError, match="no report has"):
+        analyse_table(whole, "ever ~ region", priors="flat")
