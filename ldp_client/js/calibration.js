@@ -28,11 +28,8 @@ export function unaryThreshold(epsilon) {
   return ((1n << (CHOICE_BITS + WORK_BITS)) + divisor - 1n) / divisor;
 }
 
-/** T = ⌊2**b e**ε / (e**ε + k − 1)⌋: the true one of k choices is reported with probability T / 2**b. */
-export const truthThreshold = (epsilon, choices) => truthThresholdOfWeights(epsilon, 1, choices - 1);
-
 /** ⌊2**b often·e**ε / (often·e**ε + seldom)⌋: `often` reports support the truth, `seldom` do not. */
-export function truthThresholdOfWeights(epsilon, often, seldom) {
+export function truthThreshold(epsilon, often, seldom) {
   const growth = BigInt(often) * expEpsilonBelow(epsilon);
   return (growth << CHOICE_BITS) / (growth + (BigInt(seldom) << WORK_BITS));
 }

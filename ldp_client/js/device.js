@@ -82,25 +82,30 @@ export async function openDevice({
     return (await move("id", report?.id, { held: { state: "queued" } }))[0];
   }
 
-  /** Give what waits to be sent to a study another invitation: it had none, or one that was not taken. */
+  /** Give what waits to be sent to a study another invitation: it had none, or one that was not taken. Throws as `withdraw`. */
   async function invite(studyId, invitation) {
     const given = { invitation };
-    await move("study", studyId, { held: given, queued: given, uninvited: given });
+    await write((memory) => {
+      refuseUnknown(memory, studyId);
+      change(memory, "study", studyId, { held: given, queued: given, uninvited: given });
+    });
   }
 
   /**
    * Wipe what this device holds of its answers to a study. Where a report may have left, ask for its deletion
-   * from now on until that is acknowledged: how many these are.
+   * from now on until that is acknowledged: how many these are. Throws "input" for a study that it never answered.
    */
   const withdraw = (studyId) =>
     write((memory) => {
+      refuseUnknown(memory, studyId);
       for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
       // A report that no collector was found for never left. One of an older ledger may have.
       const isLeft = ({ study, state, publisher }) => study !== studyId || (state !== "held" && publisher !== "");
       memory.reports = memory.reports.filter(isLeft);
-      const wiped = { state: "withdrawn", body: "", invitation: "" };
       // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
-      return change(memory, "study", studyId, { queued: wiped, uninvited: wiped, sent: wiped, refused: wiped }).length;
+      const asked = memory.reports.filter(({ study }) => study === studyId);
+      for (const report of asked) Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
+      return asked.length;
     });
 
   /**
@@ -140,6 +145,11 @@ export async function openDevice({
 function limit(text, field) {
   const number = parseDecimal(text);
   return number?.[0] > 0n ? number : fail("input", "must be above 0", field);
+}
+
+/** A mistyped id is nobody's: a 0 would say that all is deleted. */
+function refuseUnknown({ spent }, studyId) {
+  if (!spent.some(({ study }) => study === studyId)) fail("input", "was never answered", "study");
 }
 
 /**

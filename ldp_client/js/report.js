@@ -5,7 +5,7 @@ import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { systemRandom, take, uniformBelow } from "./randomness.js";
 import { checkNames } from "./shapes.js";
-import { hex, sha256 } from "./study.js";
+import { hex, sha256, utf8 } from "./study.js";
 
 /**
  * {id, secret, body, answered}: one report with a fresh id, the secret that it is made of, and the questions
@@ -20,8 +20,7 @@ export async function perturbAnswers(study, answers, random, mechanisms) {
 export async function drawIdentity(random = systemRandom) {
   const bytes = 16;
   const secret = take(random, bytes);
-  const prefix = new TextEncoder().encode("ldpkit.report-id/1\0");
-  return { id: (await sha256([...prefix, ...secret])).slice(0, 2 * bytes), secret: hex(secret) };
+  return { id: (await sha256([...utf8("ldpkit.report-id/1\0"), ...secret])).slice(0, 2 * bytes), secret: hex(secret) };
 }
 
 /**

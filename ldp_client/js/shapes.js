@@ -8,6 +8,8 @@ import { parseDecimal } from "./rational.js";
 
 export const hasOwn = Object.hasOwn;
 
+export const isText = (value) => typeof value === "string";
+
 export function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -39,7 +41,7 @@ function plain(isGood) {
 export function text(longest) {
   return plain(
     (value) =>
-      typeof value === "string" &&
+      isText(value) &&
       value &&
       [...value].length <= longest &&
       !/\p{Surrogate}/u.test(value),
@@ -47,7 +49,7 @@ export function text(longest) {
 }
 
 export const identifier = plain(
-  (value) => typeof value === "string" && /^[a-z\d][a-z\d._-]{0,63}$/.test(value),
+  (value) => isText(value) && /^[a-z\d][a-z\d._-]{0,63}$/.test(value),
 );
 
 export function oneOf(...values) {
@@ -63,13 +65,13 @@ export const day = plain(isDay);
 function isDay(value) {
   const midnight = `${value}T00:00:00.000Z`;
   // No date of what is not a day: toJSON gives null.
-  return typeof value === "string" && value > "0001" && new Date(midnight).toJSON() === midnight;
+  return isText(value) && value > "0001" && new Date(midnight).toJSON() === midnight;
 }
 
 /** An exact decimal in a string, of which [numerator, denominator] is good. */
 export function decimal(isGood) {
   return (value, path) => {
-    const number = typeof value === "string" && parseDecimal(value);
+    const number = isText(value) && parseDecimal(value);
     check(number && isGood(number), path);
     return number;
   };

@@ -2,7 +2,7 @@
 
 import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
-import { check, day, identifier, isObject, listOf, oneOf, record, text, whole } from "./shapes.js";
+import { check, day, identifier, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
 
 /** A shape for what is read later. */
 const later = (value) => value;
@@ -41,7 +41,7 @@ export async function parseStudy(source) {
     if (asked.model.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
   const canonical = canonicalJson(document);
-  return { ...study, document, canonical, digest: await sha256(new TextEncoder().encode(canonical)) };
+  return { ...study, document, canonical, digest: await sha256(utf8(canonical)) };
 }
 
 function parse(source) {
@@ -49,11 +49,13 @@ function parse(source) {
   check(source.length <= mostBytes, "");
   try {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    return parseJson(typeof source === "string" ? source : decoder.decode(source));
+    return parseJson(isText(source) ? source : decoder.decode(source));
   } catch {
     return check(false, "");
   }
 }
+
+export const utf8 = (string) => new TextEncoder().encode(string);
 
 /** In hexadecimal digits. */
 export const sha256 = async (bytes) =>

@@ -3,45 +3,43 @@
  * publishes the study settle anything: what a proxy, a captive portal or another one says leaves a report where it was.
  */
 
-import { sha256 } from "./study.js";
+import { sha256, utf8 } from "./study.js";
 
-const HEADER = "LDPKit-";
 const JSON_TYPE = "application/json";
 
 /**
  * Which collector serves exactly the study that was answered, before anything is sent there: {changes, again}, of the
  * report, and whether to ask again soon. A report of an older ledger may name no study.
  */
-export async function findPublisher(url, { version, digest }) {
-  const { text, publisher, again, reason } = await request(`${url}?version=${version}`);
-  const isServed = !digest || (await sha256(new TextEncoder().encode(text))) === digest;
-  return { changes: isServed && publisher ? { publisher } : { reason: `no study: ${reason}` }, again };
-}
+export const findPublisher = (url, { version, digest }) =>
+  request(`${url}?version=${version}`, {}, undefined, async ({ text, publisher, reason }) => {
+    const isServed = !digest || (await sha256(utf8(text))) === digest;
+    return isServed && publisher ? { publisher } : { reason: `no study: ${reason}` };
+  });
 
 /** Send a report: {changes, again}, as above. */
-export async function put(url, report) {
+export function put(url, report) {
   const { body, invitation, digest, closes } = report;
-  const headers = { "Content-Type": JSON_TYPE, ...(invitation && { [`${HEADER}Invitation`]: invitation }) };
-  const answer = await request(url, { method: "PUT", body, headers }, report);
-  const { said, problem, again, reason } = answer;
-  if (/^(stored|duplicate)$/.test(answer.result)) {
-    return { changes: { state: "sent", invitation: "", reason: "" } };
-  }
-  if (problem === "invitation-needed") return { changes: { state: "uninvited", reason } };
-  const isLast =
-    said.digest === digest &&
-    (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
-      (problem === "study-closed" && isOver(closes, answer.date)));
-  return { changes: { state: isLast ? "refused" : "queued", reason }, again };
+  const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }) };
+  return request(url, { method: "PUT", body, headers }, report, ({ said, result, problem, date, reason }) => {
+    if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
+    if (problem === "invitation-needed") return { state: "uninvited", reason };
+    const isLast =
+      said.digest === digest &&
+      (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
+        (problem === "study-closed" && isOver(closes, date)));
+    return { state: isLast ? "refused" : "queued", reason };
+  });
 }
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
-export async function remove(url, report) {
+export function remove(url, report) {
   // A report of an older ledger has none.
   if (!report.secret) return { changes: { reason: "only its operator can delete it" } };
-  const headers = { [`${HEADER}Withdrawal`]: report.secret };
-  const { result, again, reason } = await request(url, { method: "DELETE", headers }, report);
-  return result === "withdrawn" ? { changes: { state: null } } : { changes: { reason }, again };
+  const headers = { "LDPKit-Withdrawal": report.secret };
+  return request(url, { method: "DELETE", headers }, report, ({ result, reason }) =>
+    result === "withdrawn" ? { state: null } : { reason },
+  );
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
@@ -59,11 +57,17 @@ function isOver(closes, date) {
   return Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + graceMs;
 }
 
+/** Make a request: what an answer changes, and whether to ask again soon. */
+async function request(url, options, report, changesOf) {
+  const answer = await exchange(url, options, report);
+  return { changes: await changesOf(answer), again: answer.again };
+}
+
 /**
  * What came, whole, within one deadline, and what it says where it comes from the report's publisher. Nothing
  * that links requests is sent along.
  */
-async function request(url, options, report) {
+async function exchange(url, options, report) {
   const timeoutMs = 20_000;
   try {
     const response = await fetch(report ? `${url}/reports/${report.id}` : url, {
@@ -77,7 +81,7 @@ async function request(url, options, report) {
     const { status, headers } = response;
     const text = await response.text();
     const [type] = /^[^;]*/.exec(headers.get("Content-Type"));
-    const publisher = headers.get(`${HEADER}Collector`);
+    const publisher = headers.get("LDPKit-Collector");
     const said = publisher === report?.publisher ? read(text) : {};
     const [, problem] = (type === "application/problem+json" && /^urn:ldpkit:problem:([\w-]+)$/.exec(said.type)) || [];
     return {

@@ -6,7 +6,8 @@ import stat
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.documents.errors import LedgerError
+from ldp_client.commands.device import default_folder
+from ldp_client.documents.errors import InputError, LedgerError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
@@ -69,3 +70,29 @@ def test_an_app_that_keeps_other_files_there_keeps_its_folders_mode(documents, c
     assert "they still can: give the device a folder of its own" in caplog.text
     for name in ("ledger.sqlite3", "lock.sqlite3"):
         assert stat.S_IMODE((documents / name).stat().st_mode) == 0o600
+
+
+def test_the_command_says_when_a_device_is_a_new_one(tmp_path, monkeypatch, capsys):
+    """Two folders are two devices: the second one knows nothing of the first one's answer."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with Server(STUDY.canonical()) as server:
+        command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
+        assert main([*command, "--folder=~/device"]) == 0
+        assert f"a new device, in {tmp_path / 'home' / 'device'}: " in capsys.readouterr().err
+        assert main([*command, "--folder", str(tmp_path / "home" / "device")]) == 2
+        assert "new device" not in capsys.readouterr().err
+        assert os.listdir(tmp_path) == ["home"]
+
+
+def test_the_default_folder_does_not_go_by_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for base, expected in (("", ".local/share"), ("data", ".local/share"), (str(tmp_path / "xdg"), "xdg")):
+        monkeypatch.setenv("XDG_DATA_HOME", base)
+        assert default_folder() == str(tmp_path / expected / "ldpkit")
+
+
+@pytest.mark.parametrize("attempts", [0, -1, "2", None])
+def test_a_flush_that_would_try_nothing_is_refused(tmp_path, attempts):
+    with pytest.raises(InputError, match="attempts"):
+        consenting(tmp_path, "4", "https://a.example").flush(attempts)

@@ -1,8 +1,9 @@
 /** What all choice mechanisms share: labels, odds that must favour the truth, and short codes. */
 
+import { CHOICE_BITS, truthThreshold } from "../calibration.js";
 import { fail } from "../errors.js";
 import * as models from "../models.js";
-import { check, isObject, listOf, record, text, whole } from "../shapes.js";
+import { check, isObject, isText, listOf, record, text, whole } from "../shapes.js";
 
 const LABELS = listOf(text(200), 2, 10000);
 const COUNT = record({ count: whole(2, 1 << 20) });
@@ -27,9 +28,19 @@ export function choiceIndex({ id, ask, choices }) {
 
 /** Choices by count are whole numbers, given as such or as text. */
 function numberedIndex(id, count, answer) {
-  const number = typeof answer === "string" && /^[0-9]{1,7}$/.test(answer) ? Number(answer) : answer;
+  const number = isText(answer) && /^\d{1,7}$/.test(answer) ? Number(answer) : answer;
   const good = Number.isInteger(number) && number >= 0 && number < count;
   return good ? number : fail("answer", `must be a whole number from 0 to ${count - 1}`, id);
+}
+
+/**
+ * T of ⌊2**32 often·e**ε / (often·e**ε + seldom)⌋: so many in 2**32 reports are of the `often` that support the
+ * truth. Throws LdpkitError "study" where ε is so small that they are no likelier than the `seldom` others.
+ */
+export function thresholdFor(question, often, seldom) {
+  const threshold = truthThreshold(question.mechanism.epsilon, often, seldom);
+  checkOdds(question, threshold * BigInt(seldom), ((1n << CHOICE_BITS) - threshold) * BigInt(often));
+  return threshold;
 }
 
 /** The two weights of a report, for a choice that it supports and for one that it does not. */

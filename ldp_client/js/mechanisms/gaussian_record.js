@@ -30,7 +30,7 @@ function build(question) {
   const radius = isqrt(distance * distance - BigInt(ofResponse)) / 2n;
   const grid = (radius * norm[1]) / norm[0];
   const size = isNumber ? Number(isqrt(ofResponse) / 2n) : 1;
-  const threshold = truthThreshold(epsilonOf(part), 2);
+  const threshold = truthThreshold(epsilonOf(part), 1, 1);
   const where = `${question.path}.mechanism`;
   check(grid, where);
   check(isNumber ? size : 2n * threshold > WHOLE && threshold < WHOLE, `${where}.response_share`);

@@ -1,22 +1,20 @@
 /** Hadamard response (Acharya, Sun & Zhang 2019): one column of a Hadamard matrix, in a few bytes. */
 
-import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThreshold } from "../calibration.js";
+import { WORK_BITS, expEpsilonBelow } from "../calibration.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
-import { bytesBelow, checkOdds, choice, choiceIndex, packBelow } from "./choice.js";
+import { bytesBelow, choice, choiceIndex, packBelow, thresholdFor } from "./choice.js";
 
 /** One of blocks × width columns, in a supporting one with probability T / 2**32. */
-export const mechanism = { kinds: [choice], parameters: {}, build };
+export const mechanism = { kinds: [choice], build };
 
 function build(question) {
-  const { choices } = question;
-  const { epsilon } = question.mechanism;
-  const growth = expEpsilonBelow(epsilon);
+  const { choices, mechanism: stated } = question;
+  const growth = expEpsilonBelow(stated.epsilon);
   let blocks = 1;
   while (BigInt(2 * blocks) << WORK_BITS < growth && blocks < choices.length) blocks *= 2;
   let width = 2;
   while ((width - 1) * blocks < choices.length) width *= 2;
-  const threshold = truthThreshold(epsilon, 2 * blocks);
-  checkOdds(question, threshold * BigInt(2 * blocks - 1), (1n << CHOICE_BITS) - threshold);
+  const threshold = thresholdFor(question, 1, 2 * blocks - 1);
   const payloadSize = bytesBelow(blocks * width);
 
   /** Draws a half of a block by randomized response, then a column of it, uniformly. */

@@ -7,7 +7,7 @@ import { noisyNumber, number } from "./number.js";
 /** i in 0..levels, released as i + round(2**20 × Laplace(1)) in 4 bytes; true epsilon = levels / 2**20. */
 export const mechanism = {
   kinds: [number],
-  parameters: {},
+ 
   build: (question) =>
     noisyNumber(question, laplaceLevels(question.mechanism.epsilon), laplace, "mechanism.epsilon"),
 };

@@ -1,8 +1,8 @@
 /** Optimized local hashing (Wang et al. 2017): randomized response on a hash of the choice. */
 
-import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThreshold } from "../calibration.js";
+import { WORK_BITS, expEpsilonBelow } from "../calibration.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
-import { bytesBelow, checkOdds, choice, choiceIndex, packBelow } from "./choice.js";
+import { bytesBelow, choice, choiceIndex, packBelow, thresholdFor } from "./choice.js";
 
 // A prime above every choice; all products stay below 2**53.
 const PRIME = 2 ** 31 - 1;
@@ -12,14 +12,12 @@ const MOST_HASHES = 65536n;
  * The payload is a, b and c, drawn below PRIME, then ((a·x² + b·x + c) mod PRIME) mod hashes by randomized
  * response.
  */
-export const mechanism = { kinds: [choice], parameters: {}, build };
+export const mechanism = { kinds: [choice], build };
 
 function build(question) {
-  const { epsilon } = question.mechanism;
-  const best = ((expEpsilonBelow(epsilon) + (1n << (WORK_BITS - 1n))) >> WORK_BITS) + 1n;
+  const best = ((expEpsilonBelow(question.mechanism.epsilon) + (1n << (WORK_BITS - 1n))) >> WORK_BITS) + 1n;
   const hashes = Number(best < MOST_HASHES ? best : MOST_HASHES);
-  const threshold = truthThreshold(epsilon, hashes);
-  checkOdds(question, threshold * BigInt(hashes - 1), (1n << CHOICE_BITS) - threshold);
+  const threshold = thresholdFor(question, 1, hashes - 1);
   const valueSize = bytesBelow(hashes);
 
   /** Draws the hash function, the coin and the other value, whatever the answer. */

@@ -1,17 +1,15 @@
 /** Optimized unary encoding (Wang et al. 2017): one noisy bit for each choice. */
 
-import { CHOICE_BITS, unaryThreshold } from "../calibration.js";
 import { take } from "../randomness.js";
-import { checkOdds, choice, choiceIndex } from "./choice.js";
-import { biasedBits, oneHot, trimmed, unarySize } from "./unary.js";
+import { choice, choiceIndex } from "./choice.js";
+import { biasedBits, bitThreshold, oneHot, trimmed, unarySize } from "./unary.js";
 
 /** A bit is 1 with probability ½ for the true choice, else T / 2**32. */
-export const mechanism = { kinds: [choice], parameters: {}, build };
+export const mechanism = { kinds: [choice], build };
 
 function build(question) {
   const payloadSize = unarySize(question);
-  const threshold = unaryThreshold(question.mechanism.epsilon);
-  checkOdds(question, (1n << CHOICE_BITS) - threshold, threshold);
+  const threshold = bitThreshold(question, question.mechanism.epsilon);
 
   function randomise(quantised, random) {
     const bits = biasedBits(threshold, payloadSize, random);

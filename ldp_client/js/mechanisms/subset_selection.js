@@ -1,21 +1,18 @@
 /** Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set of choices, the true one likely in it. */
 
-import { CHOICE_BITS, WORK_BITS, expEpsilonBelow, truthThresholdOfWeights } from "../calibration.js";
+import { WORK_BITS, expEpsilonBelow } from "../calibration.js";
 import { randomUint32, take, uniformBelow, viewOf } from "../randomness.js";
-import { checkOdds, choice, choiceIndex } from "./choice.js";
+import { choice, choiceIndex, thresholdFor } from "./choice.js";
 import { unarySize } from "./unary.js";
 
 /** `size` choices: the true one with probability T / 2**32, the rest uniform among the others. */
-export const mechanism = { kinds: [choice], parameters: {}, build };
+export const mechanism = { kinds: [choice], build };
 
 function build(question) {
   const payloadSize = unarySize(question);
-  const { epsilon } = question.mechanism;
   const choices = question.choices.length;
-  const size = subsetSize(epsilon, choices);
-  const threshold = truthThresholdOfWeights(epsilon, size, choices - size);
-  const missed = (1n << CHOICE_BITS) - threshold;
-  checkOdds(question, threshold * BigInt(choices - size), missed * BigInt(size));
+  const size = subsetSize(question.mechanism.epsilon, choices);
+  const threshold = thresholdFor(question, size, choices - size);
 
   /** Draws `size` other choices in random order, and lets the truth take the first one's place. */
   function randomise(quantised, random) {

@@ -1,8 +1,9 @@
 /** What mechanisms that send one bit for each choice share. */
 
-import { CHOICE_BITS } from "../calibration.js";
+import { CHOICE_BITS, unaryThreshold } from "../calibration.js";
 import { take } from "../randomness.js";
 import { check } from "../shapes.js";
+import { checkOdds } from "./choice.js";
 
 const MOST_CHOICES = 65536;
 
@@ -10,6 +11,13 @@ const MOST_CHOICES = 65536;
 export function unarySize({ choices, path }) {
   check(choices.length <= MOST_CHOICES, `${path}.mechanism.name`);
   return Math.ceil(choices.length / 8);
+}
+
+/** Of a bit that is not the true one's. Throws LdpkitError "study" where ε is so small that it is as likely. */
+export function bitThreshold(question, epsilon) {
+  const threshold = unaryThreshold(epsilon);
+  checkOdds(question, (1n << CHOICE_BITS) - threshold, threshold);
+  return threshold;
 }
 
 /** 8 × size bits, each 1 with probability threshold / 2**32. Bit-sliced: lowest digit first. */
