@@ -10,6 +10,7 @@ from math import exp, floor, log10
 from ldp_client.core.quantise import UNIT
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import mechanisms_of
+from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.public import MOST_CHOICES, public_lines
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 
@@ -209,13 +210,16 @@ def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
         One or more sentences, with the mechanism's probabilities and the size of its noise.
 
     Raises:
-        KeyError: the language has no sentence of this mechanism.
+        KeyError: the language has no sentence of this mechanism, nor of what it derives from.
     """
     if mechanism.name.startswith("table_"):
         return " ".join(_table_sentences(mechanism, words))
     facts = _known(mechanism, words)
     kind = facts.get("kind", "")
-    return words.say_of(f"mechanism.{mechanism.name}{kind}", facts)
+    key = f"mechanism.{mechanism.name}{kind}"
+    if isinstance(mechanism, ChoiceMechanism) and key not in words.sentences("mechanism."):
+        key = "mechanism.supports"
+    return words.say_of(key, facts)
 
 
 class _Known(dict):  # type: ignore[type-arg]

@@ -1,10 +1,10 @@
-"""What the JavaScript port knows of the catalogue: `python -m schemas.javascript` writes its two files."""
+"""What the JavaScript port knows of the catalogue: `python -m schemas.javascript` writes its files."""
 
 import os
 
 import ldp_client
 from ldp_client.documents import priors
-from ldp_client.documents.catalogue import MODELS, PERSON_ASKS
+from ldp_client.documents.catalogue import MECHANISMS, MODELS, PERSON_ASKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,15 @@ def models() -> str:
         )
         lines.append(f"export const {ask} = [{names}];\n")
     return "".join(lines)
+
+
+def loaders() -> str:
+    """The text of mechanisms/loaders.js: how to load each mechanism that has a sampler there."""
+    having = [n for n in MECHANISMS if os.path.exists(os.path.join(FOLDER, "mechanisms", f"{n}.js"))]
+    lines = [HEAD.format("The mechanisms, each a file of its name.")]
+    lines += ["export const LOADERS = {\n"]
+    lines += [f'  {name}: () => import("./{name}.js"),\n' for name in having]
+    return "".join([*lines, "};\n"])
 
 
 def prior_shapes() -> str:
@@ -114,11 +123,11 @@ def _parameters(own: "dict[str, Any]") -> str:
     return "{ " + ", ".join([f"{name}: {kinds[id(kind)]}" for name, kind in own.items()]) + " }"
 
 
-FILES = {"models.js": models, "prior_shapes.js": prior_shapes}
+FILES = {"models.js": models, "prior_shapes.js": prior_shapes, "mechanisms/loaders.js": loaders}
 
 
 def write_all() -> None:
-    """Write both files into the port."""
+    """Write the files into the port."""
     for name, render in FILES.items():
         with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as file:
             file.write(render())

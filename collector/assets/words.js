@@ -2,18 +2,8 @@
 
 import { mechanismFor } from "../../ldp_client/js/index.js";
 
-const READERS = {
-  laplace: number,
-  gaussian: number,
-  randomized_response: choice,
-  oue: choices,
-  sue: choices,
-  subset_selection: choices,
-  olh: code,
-  hadamard: code,
-  gaussian_statistics: products,
-  gaussian_record: entries,
-};
+// By what a sampler says that its payloads are, else by the kind of question; what neither has is a code.
+const READERS = { number, one: choice, some: choices, products, record: entries };
 
 /** The sentence of this key, in the form for the fact `count` where it has two, with its facts. */
 export function say(key, facts = {}) {
@@ -32,9 +22,8 @@ export function inWords(study, body) {
 }
 
 function said(question, payload) {
-  const { name, of } = question.mechanism;
   const bytes = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));
-  return READERS[of ?? name](question, bytes);
+  return (READERS[mechanismFor(question).says ?? question.ask] ?? code)(question, bytes);
 }
 
 function number(question, bytes) {

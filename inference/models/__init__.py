@@ -41,7 +41,7 @@ def model_for(
     mechanism = mechanism or mechanism_for(question)
     if question.route is not None:
         return family.condition_on_total(question, mechanism, summary)
-    if name not in family.reads:
-        known = ", ".join(family.reads)
+    if name not in family.mechanisms():
+        known = ", ".join(family.mechanisms())
         raise InputError(f"{question.id}: {family.name!r} has no likelihood for {name!r}, only for {known}")
     return family.condition(question, mechanism, summary, rows)

@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from inference.likelihoods.numbers.totals import NoisyCounts
 from inference.models.base import Model, Truth
-from inference.models.choice_forms import form_of, rows_form
+from inference.models.choice_forms import Form, form_of, rows_form
 from inference.models.family import Answers, Family, Priors, Sets, draw, register
 from inference.models.prior_weight import noiseless_answers, noiseless_answers_of_total, prior_note
 from inference.models.shares import Shares, answers_log_prob
@@ -26,9 +26,15 @@ from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question
 from summaries import QuestionSummary
+from summaries.reductions import REDUCTIONS
 
 # A posterior draws every share, and its page shows each.
 MOST_SHARES = 10_000
+
+
+def _for_choices(ask: str) -> tuple[str, ...]:
+    """All mechanisms for such questions: they have the law of supports, a new one too. A sum has another."""
+    return tuple(name for name in MECHANISMS if ask in MECHANISMS[name].asks and name != "summed_gaussian")
 
 
 @register
@@ -36,7 +42,9 @@ class Bernoulli(Family):
     """p is the share of yes."""
 
     name = "bernoulli"
-    reads = ("randomized_response", "memoized")
+
+    def mechanisms(self) -> tuple[str, ...]:
+        return _for_choices("yes_no")
 
     def priors(self, question: Question) -> Priors:
         del question
@@ -45,9 +53,11 @@ class Bernoulli(Family):
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
-        """Reported yes are binomial."""
-        del sets
+        """Reported yes are binomial, where a report is a yes or a no; other reports have the law of sets."""
         choice = cast(ChoiceMechanism, mechanism)
+        if REDUCTIONS[mechanism.name].counts(mechanism) != "choices":
+            return _bernoulli_of_sets(question, form_of(mechanism, summary))
+        del sets
         p, q = float(choice.p), float(choice.q)
         yes = int(summary.values[1])
 
@@ -82,15 +92,24 @@ class Bernoulli(Family):
         return random.random(n) < truth.parameters["p"]
 
 
+def _bernoulli_of_sets(question: Question, form: Form) -> Model:
+    def program(**data: Array) -> None:
+        share = draw(question, "p")
+        law, values = form.law(jnp.stack([1 - share, share]), data)
+        numpyro.sample("reports", law, obs=jnp.asarray(values))
+
+    start: dict[str, object] = {"p": float(np.clip(form.estimate[1], 0.01, 0.99))}
+    return Model(program, form.data, start, lambda draws: {"p": draws["p"]}, form.notes, form.replicates)
+
+
 @register
 class Multinomial(Family):
     """p[choice] are the shares of the choices."""
 
     name = "multinomial"
-    # All have the law of supports, a new one too; a sum over devices has another.
-    reads = tuple(
-        name for name in MECHANISMS if "choice" in MECHANISMS[name].asks and name != "summed_gaussian"
-    )
+
+    def mechanisms(self) -> tuple[str, ...]:
+        return _for_choices("choice")
 
     def priors(self, question: Question) -> Priors:
         del question

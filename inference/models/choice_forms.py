@@ -23,16 +23,15 @@ from inference.likelihoods import (
     UnaryEncodingPatterns,
 )
 from inference.likelihoods.choices.multinomial import walsh_hadamard
-from inference.likelihoods.choices.packing import pack_sets
+from inference.likelihoods.choices.packing import PackedSets, pack_sets
 from inference.models.base import Replicates
-from inference.models.replicates import supports
+from inference.models.replicates import correlated_supports, supports
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.memoized import MemoizedResponse
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries import QuestionSummary
+from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns, pattern_bits
 
 Values = NDArray[np.float64]
@@ -63,20 +62,18 @@ class Form:
 def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
     """The form of a summary: exact where the summary is sufficient, else normal in the support counts."""
     choice = cast(ChoiceMechanism, mechanism)
-    if mechanism.name == "hadamard":
+    counted = REDUCTIONS[mechanism.name].counts(mechanism)
+    if summary.reports is not None:
+        return rows_form(mechanism, sets_of(mechanism, summary.reports))
+    if counted == "columns":
         return _hadamard(cast(Hadamard, mechanism), summary)
-    if _counts_one_choice(choice):
+    if counted == "choices":
         return _randomized_response(choice, summary)
     if keeps_patterns(choice.choices):
-        return _patterns(choice, summary)
+        return _any_patterns(choice, summary) if counted == "sets" else _patterns(choice, summary)
+    if counted == "subsets" and cast(SubsetSelection, choice).size == 1:
+        return _randomized_response(choice, summary)
     return _counts(choice, summary)
-
-
-def _counts_one_choice(choice: ChoiceMechanism) -> bool:
-    """Whether a report is one choice: a set of size 1 is k-ary randomized response."""
-    if isinstance(choice, SubsetSelection):
-        return choice.size == 1 and not keeps_patterns(choice.choices)
-    return isinstance(choice, RandomizedResponse | MemoizedResponse)
 
 
 def _observed(law: Callable[[Array, Array], Distribution]) -> Callable[..., tuple[Distribution, Array]]:
@@ -125,6 +122,14 @@ def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     return Form(_observed(law), data, estimate, (f"{EXACT}, in the counts of the reported sets of choices",))
 
 
+def _any_patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
+    """Exact whatever the law of the sets: only how often each came depends on the shares."""
+    bits = pattern_bits(choice.choices)
+    rows = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
+    note = f"{EXACT}, in the counts of the reported sets of choices"
+    return _sets_form(choice, PackedSets(rows[None], summary.values[None]), summary.n, note)
+
+
 def _pattern_law(
     choice: ChoiceMechanism, bits: Values
 ) -> tuple[NDArray[np.bool_], Callable[[Array, Array], Distribution]]:
@@ -166,16 +171,21 @@ def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
 
 def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
     """The exact form of the reports themselves: packed sets of choices (n, ceil(k / 8)), lowest bit first."""
-    choice = cast(ChoiceMechanism, mechanism)
-    sets, odds = pack_sets(rows), log_odds(choice)
+    note = f"{EXACT}, in each of the {len(rows)} reports"
+    return _sets_form(cast(ChoiceMechanism, mechanism), pack_sets(rows), len(rows), note)
+
+
+def _sets_form(choice: ChoiceMechanism, sets: PackedSets, n: int, note: str) -> Form:
+    odds = log_odds(choice)
 
     def law(shares: Array, data: Mapping[str, Array]) -> tuple[Distribution, Array]:
         return PackedSupportSets(shares, odds, data["counts"]), data["sets"]
 
+    rows, counts = sets.rows.reshape(-1, sets.rows.shape[-1]), sets.counts.ravel()
     bits = np.unpackbits(rows, axis=1, bitorder="little", count=choice.choices)
-    observed = bits.sum(axis=0, dtype=np.float64)
+    observed = counts.astype(np.float64) @ bits
     data = {"sets": sets.rows, "counts": sets.counts}
-    notes = (f"{EXACT}, in each of the {len(rows)} reports",)
-    return Form(
-        law, data, _unbiased(choice, observed, len(rows)), notes, supports(choice, observed, len(rows))
-    )
+    estimate = _unbiased(choice, observed, n)
+    if REDUCTIONS[choice.name].counts(choice) == "sets":
+        return Form(law, data, estimate, (note,), correlated_supports(choice, rows, counts))
+    return Form(law, data, estimate, (note,), supports(choice, observed, n))

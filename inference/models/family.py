@@ -33,11 +33,15 @@ class Family:
 
     Attributes:
         name: As the catalogue and studies have it; it never changes meaning.
-        reads: Names of the mechanisms whose reports it has a likelihood for.
+        reads: What `mechanisms` gives, where that is fixed.
     """
 
     name: str
     reads: tuple[str, ...] = ()
+
+    def mechanisms(self) -> tuple[str, ...]:
+        """Name the mechanisms whose reports it has a likelihood for."""
+        return self.reads
 
     def priors(self, question: Question) -> Priors:
         """Give the default prior of each parameter that the catalogue names, in the question's own units."""

@@ -42,8 +42,39 @@ def _subsets(mechanism: SubsetSelection, n: int, sites: Draws, random: Generator
     return np.bincount(sets.ravel(), minlength=len(shares)).astype(np.float64)
 
 
+def correlated_supports(
+    mechanism: ChoiceMechanism, rows: NDArray[np.uint8], counts: NDArray[np.int64]
+) -> Replicates:
+    """How many reports support each choice (k,), where nothing is known of how supports hang together.
+
+    rows: packed sets (sets, bytes), and how often each came. Their means follow from p, q and the shares; how
+    they vary together is taken from the reports themselves, whose deviations are weighted by normal numbers
+    (the multiplier bootstrap).
+    """
+    rows, counts = rows[counts > 0], counts[counts > 0]
+    n = int(counts.sum())
+    observed = counts @ np.unpackbits(rows, axis=1, bitorder="little", count=mechanism.choices)
+    return Replicates(n, observed.astype(np.float64), partial(_correlated, mechanism, rows, counts))
+
+
+def _correlated(
+    mechanism: ChoiceMechanism,
+    rows: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+    sites: Draws,
+    random: Generator,
+) -> Values:
+    p, q, n = float(mechanism.p), float(mechanism.q), counts.sum()
+    weights = np.sqrt(counts) * random.normal(size=len(counts))
+    weights -= counts * weights.sum() / n
+    bits = np.unpackbits(rows, axis=1, bitorder="little", count=mechanism.choices)
+    return np.asarray(n * (q + (p - q) * _shares(sites)) + weights @ bits)
+
+
 def _shares(sites: Draws) -> Values:
-    shares = np.maximum(sites["p"], 0)
+    """Of each choice; of a yes/no `p` is the share of yes."""
+    found = np.asarray(sites["p"])
+    shares = np.maximum(found if found.ndim else np.stack([1 - found, found]), 0)
     return np.asarray(shares / shares.sum())
 
 

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Report, Study
-from summaries.reductions.choice import hash_supports, keeps_patterns
+from summaries.reductions import REDUCTIONS, sets_of
+from summaries.reductions.choice import keeps_patterns
 
 # Reports × choices: at this many, the exact likelihood takes about a millisecond an evaluation.
 MOST_BITS = 1 << 18
-# Whose support counts are not sufficient.
-_LOSSY = ("oue", "sue", "subset_selection", "olh")
 
 
 class SmallSamples:
@@ -45,16 +44,12 @@ class SmallSamples:
         """The packed sets (n, ceil(k / 8)) of a question's reports; None where counts do, or must do."""
         if not self._payloads.get(name):
             return None
-        return packed_sets(self._mechanisms[name], b"".join(self._payloads[name]))
+        mechanism, payloads = self._mechanisms[name], b"".join(self._payloads[name])
+        rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, mechanism.payload_size)
+        return sets_of(mechanism, rows)
 
 
 def _loses(mechanism: Mechanism) -> bool:
-    return mechanism.name in _LOSSY and not keeps_patterns(cast(ChoiceMechanism, mechanism).choices)
-
-
-def packed_sets(mechanism: Mechanism, payloads: bytes) -> NDArray[np.uint8]:
-    """The sets that joined payloads stand for, choice j in bit j % 8 of byte j // 8."""
-    rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, mechanism.payload_size)
-    if mechanism.name != "olh":
-        return rows
-    return np.packbits(hash_supports(mechanism, rows), axis=1, bitorder="little")
+    """Whether the summary has how many reports support each choice, which is not sufficient."""
+    lossy = REDUCTIONS[mechanism.name].counts(mechanism) in ("bits", "subsets")
+    return lossy and not keeps_patterns(cast(ChoiceMechanism, mechanism).choices)

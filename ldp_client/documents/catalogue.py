@@ -85,6 +85,23 @@ MECHANISMS = _by_name(
     _table("table_statistics_laplace", {"fourth_moments": Boolean()}),
 )
 
+
+def add_mechanism(name: str, *asks: str, **parameters: "Any") -> None:
+    """Let studies name a mechanism.
+
+    Args:
+        name: Its name, which never changes meaning.
+        *asks: The kinds of question that it fits.
+        **parameters: What a study states of it, with the shape of each.
+
+    Raises:
+        ValueError: There is a mechanism of that name.
+    """
+    if name in MECHANISMS:
+        raise ValueError(f"there is a mechanism {name!r} already")
+    MECHANISMS[name] = Entry(name, asks, None, **parameters)
+
+
 _FEATURES: "dict[str, Any]" = {
     # The expected response (of a yes/no: its log-odds) at the middle of the features' bounds.
     "centre": REAL,

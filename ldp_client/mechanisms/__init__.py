@@ -1,10 +1,11 @@
 """The mechanisms, by the names that studies use.
 
-To add one: a class here, an entry in MECHANISMS, one in ldp_client/documents/catalogue.py and its sentence in
-ldp_client/words/en.json.
+To add one: its line in ldp_client/documents/catalogue.py and a file of its name here, whose class registers
+itself (docs/adding-a-mechanism.md).
 """
 
-from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.documents import catalogue
+from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
 from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -19,8 +20,6 @@ from ldp_client.mechanisms.unary import Oue, Sue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
-
     from ldp_client.documents.study import Question, Study
 
 
@@ -31,25 +30,26 @@ def _of_table(question: "Question") -> Mechanism:
     return table_mechanism(question)
 
 
-MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {
-    kind.name: kind
-    for kind in (
-        Laplace,
-        Gaussian,
-        RandomizedResponse,
-        Oue,
-        Sue,
-        SubsetSelection,
-        Olh,
-        Hadamard,
-        GaussianStatistics,
-        SummedMechanism,
-    )
-}
+for _kind in (
+    Laplace,
+    Gaussian,
+    RandomizedResponse,
+    Oue,
+    Sue,
+    SubsetSelection,
+    Olh,
+    Hadamard,
+    GaussianStatistics,
+    SummedMechanism,
+):
+    register(_kind)
 MECHANISMS["gaussian_record"] = gaussian_record
 MECHANISMS["memoized"] = memoized
 for _name in ("table_statistics", "table_statistics_ddplr", "table_statistics_laplace"):
     MECHANISMS[_name] = _of_table
+for _name in catalogue.MECHANISMS:
+    if _name not in MECHANISMS:
+        __import__(f"{__name__}.{_name}")
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for", "mechanisms_of"]
 

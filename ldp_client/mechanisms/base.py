@@ -8,7 +8,7 @@ from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable, TypeVar
 
     from numpy import uint8
     from numpy.typing import NDArray
@@ -16,8 +16,24 @@ if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Question
 
+    Kind = TypeVar("Kind", bound="type[Mechanism]")
 
 LARGEST_SIGNED = (1 << 31) - 1
+
+# How a question's mechanism is built, by the name that studies use.
+MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {}
+
+
+def register(kind: "Kind") -> "Kind":
+    """Add a mechanism to the registry: a class decorator.
+
+    Raises:
+        ValueError: Another mechanism has the name.
+    """
+    if kind.name in MECHANISMS:
+        raise ValueError(f"there is a mechanism {kind.name!r} already")
+    MECHANISMS[kind.name] = kind
+    return kind
 
 
 class Privacy:

@@ -1,22 +1,27 @@
 """From payloads to the integers that a likelihood needs: one fixed-size vector for each mechanism.
 
 Each reduction is a sum over reports, so that summaries of parts add up to the summary of the whole.
-To add one: a file here, and its entry below under the mechanism's name.
+To add one: its entry below under the mechanism's name, and a file here where none fits; SUPPORTS fits every
+mechanism for choices.
 """
 
 from __future__ import annotations
 
-from summaries.reductions.base import Reduction
+from ldp_client.mechanisms.base import Mechanism
+from summaries.reductions.base import Payloads, Reduction
 from summaries.reductions.choice import (
     COLUMN_COUNTS,
     HASH_COUNTS,
     INDEX_COUNTS,
     MEMOIZED,
     SUBSET_COUNTS,
+    SUPPORTS,
     UNARY_COUNTS,
 )
 from summaries.reductions.histogram import HISTOGRAM
 from summaries.reductions.records import RECORDS, SUMS, TABLES, TOTALS
+
+__all__ = ["REDUCTIONS", "SUPPORTS", "Reduction", "sets_of"]
 
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
@@ -35,3 +40,11 @@ REDUCTIONS: dict[str, Reduction] = {
     "table_statistics_ddplr": TABLES,
     "table_statistics_laplace": TABLES,
 }
+
+
+def sets_of(mechanism: Mechanism, payloads: Payloads) -> Payloads:
+    """The packed sets of choices that payloads (n, bytes) stand for, shape (n, ceil(choices / 8))."""
+    sets = REDUCTIONS[mechanism.name].sets
+    if sets is None:
+        raise ValueError(f"reports of {mechanism.name} are not read as sets of choices")
+    return sets(mechanism, payloads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +14,33 @@ Payloads = NDArray[np.uint8]
 Values = NDArray[np.int64]
 
 
+# One choice; one column of a Hadamard matrix; independent bits, one a choice; a set of a fixed size; any set.
+Counted = Literal["choices", "columns", "bits", "subsets", "sets"]
+
+
 def _never(_mechanism: Mechanism) -> bool:
     return False
+
+
+def _nothing(_mechanism: Mechanism) -> Counted | None:
+    return None
 
 
 class Reduction(NamedTuple):
     """size: how many values. reduce: payload bytes of n reports, shape (n, bytes) -> values, their sum.
 
     possible: whether values can be those of n reports. keeps_reports: whether a posterior needs the
-    reports themselves, because no summary of fixed size is exact.
+    reports themselves, because no summary of fixed size is exact. counts: of a choice, what its reports stand
+    for, from which its likelihood follows. sets: of a choice, the packed sets of choices that payloads stand
+    for, shape (n, ceil(choices / 8)), choice j in bit j % 8 of byte j // 8.
     """
 
     size: Callable[[Mechanism], int]
     reduce: Callable[[Mechanism, Payloads], Values]
     possible: Callable[[Mechanism, int, Values], bool]
     keeps_reports: Callable[[Mechanism], bool] = _never
+    counts: Callable[[Mechanism], Counted | None] = _nothing
+    sets: Callable[[Mechanism, Payloads], Payloads] | None = None
 
 
 def signed(payloads: Payloads) -> NDArray[np.int32]:

@@ -8,6 +8,7 @@ one of the mechanism that it memoizes, with other probabilities.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import Memoized
 from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
-from summaries.reductions.base import Payloads, Reduction, Values, counts_all
+from summaries.reductions.base import Counted, Payloads, Reduction, Values, counts_all
 
 # Up to this many choices, supported sets are counted as whole bit patterns.
 MOST_PATTERN_CHOICES = 12
@@ -119,11 +120,52 @@ def _hash_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
     return total
 
 
-INDEX_COUNTS = Reduction(_choices, _index_counts, counts_all)
-COLUMN_COUNTS = Reduction(_columns, _column_counts, counts_all)
-UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible)
-SUBSET_COUNTS = Reduction(_set_size, _unary_counts, _subset_possible)
-HASH_COUNTS = Reduction(_set_size, _hash_counts, _sets_possible)
+def _hash_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
+    return np.packbits(hash_supports(mechanism, payloads), axis=1, bitorder="little")
+
+
+def _as_sent(_mechanism: Mechanism, payloads: Payloads) -> Payloads:
+    return payloads
+
+
+def support_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
+    """The packed sets that payloads stand for, from the mechanism's `supported`, each read once."""
+    choice = cast(ChoiceMechanism, mechanism)
+    distinct, where = np.unique(payloads, axis=0, return_inverse=True)
+    sets = [[choice.supported(bytes(one), index) for index in range(choice.choices)] for one in distinct]
+    bits = np.asarray(sets, dtype=np.uint8).reshape(len(distinct), choice.choices)
+    return np.packbits(bits, axis=1, bitorder="little")[where.ravel()]
+
+
+def _pattern_size(mechanism: Mechanism) -> int:
+    return _set_size(mechanism) if keeps_patterns(_choices(mechanism)) else 0
+
+
+def _support_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
+    if not keeps_patterns(_choices(mechanism)):
+        return np.zeros(0, dtype=np.int64)
+    return _unary_counts(mechanism, support_sets(mechanism, payloads))
+
+
+def _keeps_sets(mechanism: Mechanism) -> bool:
+    return not keeps_patterns(_choices(mechanism))
+
+
+def _always(what: Counted) -> Callable[[Mechanism], Counted]:
+    return lambda _mechanism: what
+
+
+INDEX_COUNTS = Reduction(_choices, _index_counts, counts_all, counts=_always("choices"))
+COLUMN_COUNTS = Reduction(_columns, _column_counts, counts_all, counts=_always("columns"))
+UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible, counts=_always("bits"), sets=_as_sent)
+SUBSET_COUNTS = Reduction(
+    _set_size, _unary_counts, _subset_possible, counts=_always("subsets"), sets=_as_sent
+)
+HASH_COUNTS = Reduction(_set_size, _hash_counts, _sets_possible, counts=_always("bits"), sets=_hash_sets)
+# Of any mechanism for choices, exactly, from its `supported` alone.
+SUPPORTS = Reduction(
+    _pattern_size, _support_counts, counts_all, _keeps_sets, counts=_always("sets"), sets=support_sets
+)
 
 
 _MEMOIZED = {"randomized_response": INDEX_COUNTS, "sue": UNARY_COUNTS}
@@ -145,7 +187,13 @@ def _memoized_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
     return _memoizes(mechanism).possible(mechanism, n, values)
 
 
-MEMOIZED = Reduction(_memoized_size, _memoized_counts, _memoized_possible)
+def _memoized_kind(mechanism: Mechanism) -> Counted | None:
+    return _memoizes(mechanism).counts(mechanism)
+
+
+MEMOIZED = Reduction(
+    _memoized_size, _memoized_counts, _memoized_possible, counts=_memoized_kind, sets=_as_sent
+)
 
 
 # Rows at a time: their words and sums stay in the processor's cache.

@@ -18,7 +18,7 @@ from inference.models.small_samples import MOST_BITS, SmallSamples
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
-from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.core.randomness import NotForRealAnswers, urandom
 from schemas import Report, Study
 from summaries import QuestionSummary, summarize
 from summaries.reductions import REDUCTIONS
@@ -29,12 +29,20 @@ MECHANISMS = ("randomized_response", "oue", "sue", "subset_selection", "olh", "h
 
 def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
     mechanism = {"name": name, "epsilon": epsilon}
+    if name == "memoized":
+        mechanism |= {"of": "sue", "instantaneous_epsilon": "3"}
     return Study(studies.document({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism}))
 
 
 def reports_of(study: Study, answers):
     question = study.questions[0]
     mechanisms = {question.id: mechanism_for(question)}
+    if question.mechanism.name == "memoized":  # of devices that report once
+        payloads = [mechanisms[question.id].randomise(int(a), urandom) for a in answers]
+        return [
+            Report(f"{i:032x}", study.id, study.version, study.digest, {question.id: payload})
+            for i, payload in enumerate(payloads)
+        ]
     return [perturb_answers(study, mechanisms, {question.id: int(a)}) for a in answers]
 
 
@@ -80,7 +88,7 @@ def test_the_form_is_said() -> None:
     assert "each of the 3 reports" in note("oue", 13, np.zeros((3, 2), dtype=np.uint8))
 
 
-@pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh"])
+@pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh", "memoized"])
 def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
     """Up to a constant: the exact form of the reports against the exact form of their patterns."""
     monkeypatch.setattr("inference.models.small_samples.keeps_patterns", lambda _: False)

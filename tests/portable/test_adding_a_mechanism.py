@@ -1,4 +1,4 @@
-"""docs/adding-a-mechanism.md: its edits, made to a copy of the repository, give a mechanism that passes."""
+"""docs/adding-a-mechanism.md: its edits, made to a copy of the repository, run it from device to page."""
 
 import json
 import os
@@ -9,13 +9,24 @@ import sys
 
 import pytest
 
+from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import REPOSITORY
 
-BLOCK = re.compile(r"```(?:python|json)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(?:python|json|js)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
-COPIED = ("schemas", "ldp_client", "summaries", "tests")
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "js", "golden", "collector", "node_modules")
+COPIED = ("schemas", "ldp_client", "summaries", "inference", "tests")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "golden", "collector", "node_modules")
+
+
+STUDY = """
+from ldp_client import mechanism_for
+from schemas import Study
+from tests import studies
+
+own = {"mechanism": {"name": "truth_or_any", "epsilon": "1"}}
+m = mechanism_for(Study(studies.document({**studies.CHOICE, **own})).questions[0])
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +47,7 @@ def copy(blocks, tmp_path_factory):
             before = "\n" + file.read_text(encoding="utf-8")
             assert before.count(anchor) == 1
             file.write_text(before.replace(anchor, anchor + text)[1:], encoding="utf-8")
-        elif title.endswith(".py"):
+        elif title.endswith((".py", ".js")):
             (root / title).write_text(text, encoding="utf-8")
     return root
 
@@ -53,34 +64,71 @@ def test_its_exact_law_is_the_stated_one(blocks, copy):
     python(copy, dict(blocks)["check"])
 
 
-def test_its_vectors_are_the_same_on_micropython(blocks, copy, tmp_path):
-    text = dict(blocks)["vector"]
-    here = json.loads(python(copy, text))
-    assert {draw["bytes"] for draw in here} == {8}
-    assert {draw["payload"] for draw in here} == {"00", "01", "02"}
+@pytest.fixture(scope="module")
+def draws(blocks, copy):
+    found = json.loads(python(copy, dict(blocks)["vector"]))
+    assert {draw["bytes"] for draw in found} == {8}
+    assert {draw["payload"] for draw in found} == {"00", "01", "02"}
+    return found
+
+
+def test_its_vectors_are_the_same_on_micropython(blocks, copy, draws, tmp_path):
     npm.install()
-    assert json.loads(npm.node("micropython.mjs", copy, npm.MICROPYTHON, tmp_path, text)) == here
+    text = dict(blocks)["vector"]
+    assert json.loads(npm.node("micropython.mjs", copy, npm.MICROPYTHON, tmp_path, text)) == draws
 
 
-def test_reports_are_counted(copy):
-    assert python(
-        copy,
-        "from summaries import summarize; from schemas import Study; from tests import studies\n"
-        "from ldp_client import mechanism_for; from ldp_client.answering import perturb_answers\n"
-        "m = {'name': 'truth_or_any', 'epsilon': '1'}\n"
-        "study = Study(studies.document({**studies.CHOICE, 'mechanism': m}))\n"
-        "mechanisms = {'occupation': mechanism_for(study.questions[0])}\n"
-        "reports = [perturb_answers(study, mechanisms, {'occupation': 'worker'}) for _ in range(50)]\n"
-        "print(summarize(study, reports).questions['occupation'].values.sum())",
-    ).split() == ["50"]
+def test_a_browser_needs_its_sampler_only(copy, draws, tmp_path):
+    python(copy, "from schemas.javascript import write_all; write_all()")
+    study = studies.document({**studies.CHOICE, "mechanism": {"name": "truth_or_any", "epsilon": "1"}})
+    study["questions"][0]["choices"] = ["red", "green", "blue"]
+    integers = {"threshold": python(copy, STUDY + "print(m.threshold)").strip()}
+    vectors = {"studies": {"colour": {"study": study, "integers": integers}}, "draws": draws}
+    (tmp_path / "truth_or_any.json").write_text(json.dumps(vectors))
+    port = copy / "ldp_client" / "js" / "index.js"
+    found = json.loads(npm.node("run_vectors.mjs", port, tmp_path, "truth_or_any"))
+    assert found == {"truth_or_any": []}
+    vectors["draws"][0]["payload"] = "03"
+    (tmp_path / "truth_or_any.json").write_text(json.dumps(vectors))
+    assert json.loads(npm.node("run_vectors.mjs", port, tmp_path, "truth_or_any"))["truth_or_any"]
+
+
+PIPELINE = """
+import contextlib, io, json, random
+from pathlib import Path
+from ldp_client.cli import main
+from tests import studies
+from tests.ldp_client.devices import consenting
+
+own = {"mechanism": {"name": "truth_or_any", "epsilon": "2"}}
+document = studies.document({**studies.CHOICE, **own})
+Path("study.json").write_text(json.dumps(document))
+drawn = random.Random(1).choices(["student", "worker", "teacher"], [6, 3, 1], k=3000)
+Path("answers.ndjson").write_text("".join(json.dumps({"occupation": one}) + "\\n" for one in drawn))
+assert main(["perturb", "study.json", "answers.ndjson", "--out", "reports.ndjson"]) == 0
+
+from schemas import Study
+device = consenting("phone", "4")
+device.answer(Study(document), {"occupation": "worker"})
+(queued,) = device.ledger.queued()
+with open("reports.ndjson", "a") as file:
+    file.write(queued.body + "\\n")
+
+assert main(["summarize", "study.json", "reports.ndjson", "--out", "summary.json"]) == 0
+assert main(["fit", "study.json", "summary.json", "--out", "fit", "--method", "laplace"]) == 0
+page = Path("fit/report.html").read_text()
+assert "truth_or_any" in page and "The true answer is sent with probability" in page
+found = json.loads(Path("fit/posterior.json").read_text())["questions"]["occupation"]
+assert found["n"] == 3001
+middle = found["parameters"]["p[student]"]
+assert abs(middle["mean"] - 0.6) < 5 * middle["sd"] < 0.25, middle
+"""
+
+
+def test_from_device_and_file_to_the_report_page(copy):
+    python(copy, PIPELINE)
 
 
 def test_people_read_what_it_does(copy):
-    said = python(
-        copy,
-        "from schemas import Study; from tests import studies; from ldp_client import mechanism_for\n"
-        "m = {'name': 'truth_or_any', 'epsilon': '1'}\n"
-        "study = Study(studies.document({**studies.CHOICE, 'mechanism': m}))\n"
-        "print(mechanism_for(study.questions[0]).in_words())",
-    )
+    said = python(copy, STUDY + "print(m.in_words())")
     assert said == "The true answer is sent with probability 0.5761, else another one.\n"

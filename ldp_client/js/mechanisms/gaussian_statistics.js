@@ -46,7 +46,7 @@ function build(question) {
   }
 
   const integers = { radius, weight, distance, diagonal, off_diagonal };
-  return { integers, payloadSize: 4 * pairs.length, quantise, randomise };
+  return { integers, payloadSize: 4 * pairs.length, quantise, randomise, says: "products" };
 }
 
 /** The pairs (i, j), i ≤ j ≤ last, without those whose product is known: the constant's, and a yes/no's. */

@@ -1,28 +1,17 @@
 /** The mechanisms, each a file of its name that is loaded when a study names it. */
 
 import { systemRandom } from "../randomness.js";
-import { check, epsilon, hasOwn, isObject, oneOf, record } from "../shapes.js";
+import { check, epsilon, isObject, oneOf, record } from "../shapes.js";
+import { LOADERS } from "./loaders.js";
 
-const LOADERS = {
-  laplace: () => import("./laplace.js"),
-  gaussian: () => import("./gaussian.js"),
-  randomized_response: () => import("./randomized_response.js"),
-  oue: () => import("./oue.js"),
-  sue: () => import("./sue.js"),
-  subset_selection: () => import("./subset_selection.js"),
-  olh: () => import("./olh.js"),
-  hadamard: () => import("./hadamard.js"),
-  memoized: () => import("./memoized.js"),
-  gaussian_statistics: () => import("./gaussian_statistics.js"),
-  gaussian_record: () => import("./gaussian_record.js"),
-};
 const loaded = {};
 
 /** Load the mechanisms that a document names; whether it may is found out later. */
 export async function loadMechanisms(document) {
   for (const asked of [].concat(document?.questions)) {
     const name = asked?.mechanism?.name;
-    if (hasOwn(LOADERS, name)) loaded[name] ??= (await LOADERS[name]()).mechanism;
+    // What every object inherits is nothing to load: `loaded` has it too.
+    loaded[name] ??= (await LOADERS[name]?.())?.mechanism;
   }
 }
 

@@ -19,5 +19,5 @@ function build(question) {
     return trimmed(kept, question.choices.length);
   }
 
-  return { integers: { threshold }, payloadSize, quantise: choiceIndex(question), randomise };
+  return { integers: { threshold }, payloadSize, quantise: choiceIndex(question), randomise, says: "some" };
 }

@@ -12,5 +12,5 @@ function build(question) {
   const payloadSize = bytesBelow(choices);
   const randomise = (quantised, random) =>
     packBelow(truthOrOther(quantised, choices, threshold, random), payloadSize);
-  return { integers: { threshold }, payloadSize, quantise: choiceIndex(question), randomise };
+  return { integers: { threshold }, payloadSize, quantise: choiceIndex(question), randomise, says: "one" };
 }

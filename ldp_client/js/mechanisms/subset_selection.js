@@ -25,7 +25,7 @@ function build(question) {
   }
 
   const integers = { threshold, size: BigInt(size) };
-  return { integers, payloadSize, quantise: choiceIndex(question), randomise };
+  return { integers, payloadSize, quantise: choiceIndex(question), randomise, says: "some" };
 }
 
 /** max(1, round(k / (1 + e**ε))). */

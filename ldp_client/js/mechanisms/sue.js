@@ -12,5 +12,5 @@ function build(question) {
   const threshold = bitThreshold(question, [numerator, 2n * denominator]);
   const randomise = (quantised, random) =>
     flipped(oneHot(new Uint8Array(payloadSize), quantised), threshold, question.choices.length, random);
-  return { integers: { threshold }, payloadSize, quantise: choiceIndex(question), randomise };
+  return { integers: { threshold }, payloadSize, quantise: choiceIndex(question), randomise, says: "some" };
 }
