@@ -53,7 +53,11 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
     )
     parser.add_argument(
-        "--folder", default=default_folder(), help="where the device's ledger lives (default %(default)s)"
+        "--folder",
+        # A shell leaves the ~ of --folder=~/device as it is.
+        type=os.path.expanduser,
+        default=default_folder(),
+        help="where the device's ledger lives (default %(default)s)",
     )
     parser.add_argument(
         "--node",
@@ -66,7 +70,10 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def default_folder() -> str:
     """The folder of this user's own device."""
-    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    base = os.environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(base):
+        # Nor does a relative one count: each working folder would have a device of its own.
+        base = os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(base, "ldpkit")
 
 
@@ -85,6 +92,9 @@ def run_answer(arguments: argparse.Namespace) -> int:
         nodes=arguments.node,
         known_digests=arguments.digest or None,
     )
+    if not device.ledger.spent():
+        line = f"note: a new device, in {os.path.abspath(arguments.folder)}"
+        print(f"{visible(line)}: what was answered from another folder is not known here", file=sys.stderr)
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
     if study.unit != "holder":
@@ -147,7 +157,11 @@ def _refuse_folder_of_others(folder: str) -> None:
     """Raises InputError, before anything is made there, for a folder that is not for a device."""
     from ldp_client.device.locking import holds_device, holds_others
 
-    if os.path.isdir(folder) and not holds_device(folder) and holds_others(folder):
+    try:
+        is_wrong = os.path.isdir(folder) and not holds_device(folder) and holds_others(folder)
+    except OSError as error:
+        raise InputError(f"cannot look into the folder {folder}: {error.strerror}") from None
+    if is_wrong:
         raise InputError(f"{folder} holds other files and no device: give --folder a new or empty folder")
 
 

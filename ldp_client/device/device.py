@@ -298,9 +298,11 @@ class Device:
             How many reports were sent, wait or were refused, and how many withdrawn ones were deleted.
 
         Raises:
-            InputError: the device has no collector.
+            InputError: the device has no collector, or attempts is no whole number above 0.
             LedgerError: the ledger cannot be used.
         """
+        if not isinstance(attempts, int) or attempts < 1:
+            raise InputError("attempts must be a whole number above 0")
         # Loaded when there is something to send: answering needs no network.
         from ldp_client.device.sending import Sender
 
