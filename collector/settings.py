@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomllib
 
 from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import read_bytes
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 PREFIX = "LDPKIT_"
 _PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))
@@ -25,7 +27,6 @@ FILE_NAME = "ldpkit.toml"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
 # Of a token: whoever has it may do everything, and may try five a second.
 FEWEST_CHARACTERS = 16
-_RELATIVE_SQLITE = re.compile(r"(?P<scheme>sqlite(\+\w+)?:///)(?P<file>(?!/|:memory:|file:).+)")
 
 
 @dataclass(frozen=True)
@@ -138,11 +139,46 @@ def _read_file(path: Path) -> dict[str, object]:
         values = tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
-    relative = _RELATIVE_SQLITE.fullmatch(str(values.get("database", "")))
-    if relative is not None:
-        # So that a place which was copied or moved works on the database beside its settings.
-        values["database"] = f"{relative['scheme']}{path.parent / relative['file']}"
+    if "database" in values:
+        values["database"] = _from_beside(str(values["database"]), path)
     return values
+
+
+def _from_beside(database: str, path: Path) -> str:
+    """A database's URL as settings in a file mean it: an SQLite file is named from their folder.
+
+    So a place that was copied or moved works on the database beside its settings. Raises InputError where
+    settings of an earlier release name the place that they were copied from.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(database)
+    except ArgumentError:
+        # What it is wrong with is said where it is used.
+        return database
+    file = url.database or ""
+    if not url.drivername.startswith("sqlite") or not file or file.startswith((":memory:", "file:")):
+        return database
+    beside = path.absolute().parent / os.path.basename(file)
+    if os.path.isabs(file) and beside.is_file() and not (os.path.exists(file) and beside.samefile(file)):
+        raise InputError(
+            f"{path} names the database {file}, but there is {beside}: if this place was copied or moved, "
+            f'write database = "sqlite:///{beside.name}", else put {beside} elsewhere'
+        )
+    return sqlite_url(path.parent / file, url)
+
+
+def sqlite_url(file: Path, url: URL | None = None) -> str:
+    """The URL of an SQLite file, or `url` with that file. Raises InputError where no URL can name it."""
+    from sqlalchemy import URL, make_url
+
+    named = (url or URL.create("sqlite")).set(database=str(file)).render_as_string(hide_password=False)
+    # Releases of SQLAlchemy differ in what they quote.
+    if make_url(named).database != str(file):
+        raise InputError(f"{file}: no database URL can name it: choose a folder without '?' and '%'")
+    return named
 
 
 def _text(_name: str, value: object) -> str:

@@ -171,7 +171,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit admin invite STUDY_ID (--count N | --file LIST | --lift)"""
     from collector.operator.inviting import invite, lift, take_list
 
-    text = read_bytes(arguments.file).decode("ascii", "replace") if arguments.file else ""
+    text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
     secret = settings_with().invitation_secret
     invitations: list[str] = []
     with _opened(arguments) as database, database.write() as session:

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from collector.settings import FILE_NAME, Settings
+from collector.settings import FILE_NAME, Settings, sqlite_url
 from ldp_client.documents.errors import InputError
 from ldp_client.files.writing import write_new
 
@@ -52,7 +52,7 @@ def run_init(arguments: argparse.Namespace) -> int:
             "start it with ldpkit serve, or correct what the file says"
         )
     folder.mkdir(mode=0o700, exist_ok=True)
-    database = arguments.database or f"sqlite:///{folder / DATABASE_NAME}"
+    database = arguments.database or sqlite_url(folder / DATABASE_NAME)
     shown = make_database(Settings(database=database))
     from collector.storage.keys import new_word
 
@@ -70,11 +70,13 @@ def _from_inside(database: str, folder: Path) -> str:
 
     So a copy of the place has a database of its own, and a place that was moved finds its own again.
     """
-    scheme, separator, file = database.partition(":///")
-    if not scheme.startswith("sqlite") or not file or file.startswith("file:"):
+    from sqlalchemy import make_url
+
+    url = make_url(database)
+    if not url.drivername.startswith("sqlite") or not url.database or url.database.startswith("file:"):
         return database
-    path = Path(os.path.abspath(file))
-    return f"{scheme}{separator}{path.relative_to(folder) if path.is_relative_to(folder) else path}"
+    path = Path(os.path.abspath(url.database))
+    return sqlite_url(path.relative_to(folder) if path.is_relative_to(folder) else path, url)
 
 
 def make_database(settings: Settings) -> str:

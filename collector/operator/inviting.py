@@ -57,8 +57,10 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes) -> str:
     """Let in who has the invitations of a node's list; how many, and at which node, in words.
 
     secret: as `invite` takes it. Raises InputError for another study's list, and for one that was taken in
-    before.
+    before, whole or in part.
     """
+    # Line ends as any editor or mail program leaves them.
+    text = "\n".join(text.removeprefix("\ufeff").splitlines()) + "\n"
     whose = LIST_OF.match(text)
     try:
         hashes = {bytes.fromhex(line) for line in text[whose.end() if whose else 0 :].split()}

@@ -199,17 +199,18 @@ def _store_study(
     if study is None:
         raise unknown_study(study_id)
     day = admission.today()
-    refusal = _shut(study, day, admission.late)
-    look_first = look_first or study.invited or refusal is not None
     reports = [report for upload in uploads for report in upload.reports]
+    refusals = _refusals(study, find, study_id, day, admission.late, {report.version for report in reports})
+    look_first = look_first or study.invited or bool(refusals)
     first: dict[bytes, PackedReport] = {}
     for report in reports:
         first.setdefault(report.id, report)
     held = queries.held_reports(session, study.number, first) if look_first else {}
-    fresh = [] if refusal else [report for report_id, report in first.items() if report_id not in held]
+    fresh = [one for one in first.values() if one.version not in refusals and one.id not in held]
+    uninvited = None
     if study.invited and fresh:
         fresh = _invited(session, study, admission.secret, uploads, fresh)
-        refusal = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
+        uninvited = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
     stored = queries.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
@@ -218,7 +219,7 @@ def _store_study(
     if not stored and all([held.get(report.id) == report for report in reports]):
         return [Receipt.DUPLICATE] * len(reports)
     held.update((report_id, first[report_id]) for report_id in stored)
-    return [_outcome(report, held, stored, refusal) for report in reports]
+    return [_outcome(one, held, stored, refusals.get(one.version, uninvited)) for one in reports]
 
 
 def _invited(
@@ -265,14 +266,37 @@ def _outcome(
     return Receipt.DUPLICATE
 
 
-def _shut(study: queries.StudyState, day: date, late: timedelta) -> ProblemError | None:
-    """Why the study takes no new report on this day, if it does not."""
+def _refusals(
+    study: queries.StudyState, find: FindRules, study_id: str, day: date, late: timedelta, versions: set[int]
+) -> dict[int, ProblemError]:
+    """Why the study takes no new report of some of these versions on this day.
+
+    While the current version is open all are taken; else one is for as long as its own document says: who
+    answered it in time must not wait for a later version to open.
+    """
     if study.closed:
-        return ProblemError(STUDY_CLOSED, "the study was closed")
-    if study.closes is not None and day - study.closes > late:
-        return ProblemError(STUDY_CLOSED, f"the study closed on {study.closes}")
-    if study.opens is not None and study.opens - day > EARLY:
-        return ProblemError(STUDY_NOT_OPEN, f"the study opens on {study.opens}")
+        return dict.fromkeys(versions, ProblemError(STUDY_CLOSED, "the study was closed"))
+    refusal = _shut(study.opens, study.closes, day, late)
+    if refusal is None:
+        return {}
+    own = {version: find(study_id, version).study for version in versions}
+    return {
+        version: refusal
+        for version, asked in own.items()
+        if _shut(_day(asked.opens), _day(asked.closes), day, late)
+    }
+
+
+def _day(text: str | None) -> date | None:
+    return date.fromisoformat(text) if text else None
+
+
+def _shut(opens: date | None, closes: date | None, day: date, late: timedelta) -> ProblemError | None:
+    """Why no new report is taken on this day, if none is."""
+    if closes is not None and day - closes > late:
+        return ProblemError(STUDY_CLOSED, f"the study closed on {closes}")
+    if opens is not None and opens - day > EARLY:
+        return ProblemError(STUDY_NOT_OPEN, f"the study opens on {opens}")
     return None
 
 

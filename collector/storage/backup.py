@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, inspect
 from sqlalchemy.exc import SQLAlchemyError
 
 from collector.storage.database import OWNER_ONLY, Database, one_line
@@ -27,6 +27,7 @@ COMPLETE = b"-- PostgreSQL database dump complete"
 def back_up(database: Database, path: Path) -> None:
     """Write a copy to a new file, whole or not at all: an SQLite file, or SQL for psql.
 
+    Of an earlier release's database too: it is copied before it is migrated.
     Reports stand in it in the order of their ids. Only its owner may read it. Raises InputError when it
     cannot be made, and where there is a file already.
     """
@@ -34,7 +35,7 @@ def back_up(database: Database, path: Path) -> None:
         raise InputError(f"cannot write {path}: no such folder")
     if path.exists():
         raise InputError(f"{path} is there already: a backup never takes the place of another")
-    check(database)
+    check(database, or_earlier=True)
     copy = _copy_sqlite if database.engine.dialect.name == "sqlite" else _dump_postgresql
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
@@ -80,12 +81,15 @@ def _dump_postgresql(database: Database, path: Path) -> None:
         with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
             snapshot = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
-            tables = [f'"{schema}"."{name}"' for name in ORDERED]
+            ordered = {
+                name: ORDERED[name] for name in inspect(connection).get_table_names() if name in ORDERED
+            }
+            tables = [f'"{schema}"."{name}"' for name in ordered]
             with path.open("wb") as file:
                 options = [f"--snapshot={snapshot}", *(f"--exclude-table-data={name}" for name in tables)]
                 _pg_dump(database.url, file, "--section=pre-data", "--section=data", *options)
                 rows = [
-                    _copy_rows(connection, name, key, file) for name, key in zip(tables, ORDERED.values())
+                    _copy_rows(connection, name, key, file) for name, key in zip(tables, ordered.values())
                 ]
                 _pg_dump(database.url, file, "--section=post-data", *options)
     except SQLAlchemyError as error:

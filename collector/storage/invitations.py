@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
-from sqlalchemy import Table, delete, insert, select, update
+from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage.models import InvitationListRow, InvitationRow, SpentInvitationRow
@@ -80,13 +80,32 @@ def add_invitations(session: Session, study: int, hashes: Iterable[bytes], secre
 
 
 def add_list(session: Session, study: int, hashes: set[bytes], secret: bytes) -> bool:
-    """`add_invitations` of a whole list, once; False, and nothing changes, where it was taken in before."""
+    """`add_invitations` of a whole list, once; False, and nothing changes, where it was taken in before.
+
+    Raises InputError also where only some of it was.
+    """
     digest = hashlib.sha256(b"".join(sorted(hashes))).digest()
     new = insert_new(session, LISTS, ["study", "digest"]).values(study=study, digest=digest)
     if not session.connection().execute(new).rowcount:
         return False
+    known = _known(session, study, hashes)
+    if known:
+        raise InputError(
+            f"{known} of the list's {len(hashes)} invitations were taken in before, with another list: "
+            "nothing was changed; take each list as it was written"
+        )
     add_invitations(session, study, hashes, secret)
     return True
+
+
+def _known(session: Session, study: int, hashes: set[bytes]) -> int:
+    """How many of these invitations there are."""
+    wanted, found = sorted(hashes), 0
+    for start in range(0, len(wanted), IDS_PER_STATEMENT):
+        some = INVITATIONS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
+        here = select(func.count()).select_from(INVITATIONS).where(INVITATIONS.c.study == study, some)
+        found += int(session.connection().execute(here).scalar_one())
+    return found
 
 
 def demand_invitations(session: Session, study: int) -> None:

@@ -45,8 +45,8 @@ def make(database: Database) -> None:
         command.upgrade(_config(connection), "head")
 
 
-def check(database: Database) -> None:
-    """Raises InputError unless the tables are there and this release's; never makes anything."""
+def check(database: Database, or_earlier: bool = False) -> None:
+    """Raises InputError unless the tables are there and of this release, or an earlier one; makes nothing."""
     database.require_file()
     try:
         with database.engine.connect() as connection:
@@ -60,7 +60,7 @@ def check(database: Database) -> None:
         database.engine.dispose()
     if not is_ours:
         raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
-    if now != REVISION:
+    if now != REVISION and not (or_earlier and (now or "") < REVISION):
         raise InputError(f"{database.shown} {_other_release(now)}")
 
 

@@ -100,12 +100,14 @@ def _take_day(session: Session, today: date) -> date | None:
     if last is None:
         # Of several processes one comes first.
         return None if session.execute(new.returning(UpkeepRow.day)).scalar() is None else date.min
-    # Another machine's clock may be ahead of midnight.
-    if today <= last <= today + A_DAY:
+    if last == today:
         return None
     session.execute(update(UpkeepRow).values(day=today))
     if last > today:
-        LOGGER.warning("a clock was wrong: the last upkeep was on %s; all days are put in order", last)
+        # By a day it may be another machine's that is ahead of midnight. It is put right all the same: else
+        # the day that really ends next would be taken for done.
+        if last > today + A_DAY:
+            LOGGER.warning("a clock was wrong: the last upkeep was on %s; all days are put in order", last)
         return date.min
     # One earlier: a machine whose clock is behind wrote on after midnight.
     return last - A_DAY

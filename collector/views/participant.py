@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from datetime import date
 from functools import cache, lru_cache
 from pathlib import Path
@@ -43,6 +44,8 @@ FOR_EVER = "public, max-age=31536000, immutable"
 BUDGET = "10"
 # More choices than this are a menu instead of a list of buttons.
 MOST_BUTTONS = 7
+# Stands in a page for the study's address; no author of a study can know it.
+ADDRESS = secrets.token_hex(16)
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -71,7 +74,8 @@ def page(study_id: str) -> Response:
         return _secured(make_response(_worded("missing.html"), 404))
     rules = collector.rules.find(study_id, published.version)
     season = _season(published.state, collector.today())
-    text = _rendered(rules, published.state.invited, season, _address(study_id))
+    address = str(escape(_address(study_id))).encode()
+    text = _rendered(rules, published.state.invited, season).replace(ADDRESS.encode(), address)
     response = _secured(make_response(text))
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
@@ -87,8 +91,11 @@ def _season(state: StudyState, today: date) -> str:
 
 
 @lru_cache(maxsize=256)
-def _rendered(rules: Rules, invited: bool, season: str, address: str) -> bytes:
-    """The page's bytes: the same for everybody who asks on a day."""
+def _rendered(rules: Rules, invited: bool, season: str) -> bytes:
+    """The page's bytes, with ADDRESS for the study's: the same for everybody who asks on a day.
+
+    What a sender chooses, as the Host header, must not choose how much is rendered or kept.
+    """
     study = rules.study
     return _worded(
         "holder.html" if study.unit == "holder" else "participant.html",
@@ -102,7 +109,7 @@ def _rendered(rules: Rules, invited: bool, season: str, address: str) -> bytes:
         in_words=in_words,
         words=ENGLISH.sentences("script."),
         budget=BUDGET,
-        address=address,
+        address=ADDRESS,
         most_buttons=MOST_BUTTONS,
     ).encode()
 

@@ -54,11 +54,12 @@ def _environment(token: str) -> dict[str, str]:
 def running_collector(folder: Path) -> Iterator[Collector]:
     """`ldpkit serve` on a SQLite file in `folder`; stopped on the way out, whatever happens."""
     token = secrets.token_urlsafe(32)
-    ready = folder / "url"
-    database = f"sqlite:///{folder / 'collector.sqlite3'}"
+    ready = folder.absolute() / "url"
+    # From inside: a folder's name may have characters that mean something in a URL.
+    database = "sqlite:///collector.sqlite3"
     command = [*LDPKIT, "serve", "--new", "--port", "0", "--database", database, "--ready-file", str(ready)]
     with (folder / "collector.log").open("wb") as log:
-        server = subprocess.Popen(command, env=_environment(token), stdout=log, stderr=log)
+        server = subprocess.Popen(command, cwd=folder, env=_environment(token), stdout=log, stderr=log)
         try:
             yield Collector(_wait_for(ready, server, folder / "collector.log"), token)
         finally:

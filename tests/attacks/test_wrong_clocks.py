@@ -42,9 +42,8 @@ def test_a_clock_that_was_ahead_hides_order_again(kept, study, caplog, ahead):
     kept.put(build_report(study))
     kept.day = right
     send(kept, study)
-    for _ in range(2):
-        kept.day += timedelta(1)
-        send(kept, study)
+    kept.day += timedelta(1)
+    send(kept, study)
     assert days_in_order(kept) >= {right}
     assert ("a clock was wrong" in caplog.text) == (ahead > 1)
 

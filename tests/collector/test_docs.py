@@ -63,7 +63,7 @@ SESSION = ("On a laptop", "Keys", "Invitations", "Backups, deletion")
 
 def session_lines(heading):
     """A section's shell block, as it stands there."""
-    section = TEXT.split(f"## {heading}\n")[1].split("\n## ")[0]
+    section = re.split(r"\n##+ ", TEXT.split(f"## {heading}\n")[1])[0]
     return "".join(re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
 
 
@@ -96,6 +96,15 @@ def test_the_session_works_word_for_word(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "habits\tversion 1\t… to …\t1 report\n" in done.stdout
     assert "1 report deleted" in done.stdout
+    (place / "ldpkit.toml").unlink()
+    lost = session_lines("If `ldpkit.toml` is lost")
+    done = subprocess.run(
+        ["sh", "-exc", lost + "ldpkit admin studies"], capture_output=True, check=False, **options
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 501
+    assert "habits\tversion 1\tclosed\t0 reports\n" in done.stdout
+    assert (place / "ldpkit.toml").stat().st_mode & 0o077 == 0
     assert (place / "backup-1.sqlite3").stat().st_mode & 0o077 == 0
 
 

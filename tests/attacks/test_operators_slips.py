@@ -1,0 +1,99 @@
+"""Run a collector from a folder with an odd name, take lists that were changed on their way, upgrade."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+import tomllib
+
+from collector.operator.inviting import list_text, take_list
+from collector.reports.running_summary import build_sums
+from collector.storage.database import Database
+from collector.storage.invitations import add_invitations
+from collector.storage.keys import hash_key
+from collector.storage.migrating import downgrade, make, migrate
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from tests.collector.conftest import count_invitations
+
+KEY = b"the key of this place"
+NODE = "https://node.example.org"
+
+
+@pytest.fixture(autouse=True)
+def nothing_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("LDPKIT_DATABASE", "LDPKIT_CONFIG", "LDPKIT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("name", ["50% done", "really?", "a%20b", "x#1", "with space", "q?mode=memory"])
+def test_a_place_may_have_any_name(tmp_path, monkeypatch, capsys, name):
+    """Each command works on the file in the place, and makes none elsewhere."""
+    place = tmp_path / name
+    assert main(["init", name]) == 0
+    assert sorted(file.name for file in place.iterdir()) == ["ldpkit.sqlite3", "ldpkit.toml"]
+    assert tomllib.loads((place / "ldpkit.toml").read_text())["database"] == "sqlite:///ldpkit.sqlite3"
+    monkeypatch.setenv("LDPKIT_CONFIG", str(place / "ldpkit.toml"))
+    assert main(["admin", "keys", "add", "ann", "--role", "read"]) == 0
+    with closing(sqlite3.connect(place / "ldpkit.sqlite3")) as connection:
+        assert connection.execute("SELECT count(*) FROM keys").fetchone() == (1,)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    capsys.readouterr()
+
+
+def test_a_copied_place_of_an_earlier_release_is_refused(tmp_path, monkeypatch, capsys):
+    """Its settings name the original's database by a whole path."""
+    assert main(["init", "prod"]) == 0
+    settings = tmp_path / "prod" / "ldpkit.toml"
+    older = settings.read_text().replace("sqlite:///ldpkit", f"sqlite:///{tmp_path}/prod/ldpkit")
+    settings.write_text(older)
+    shutil.copytree(tmp_path / "prod", tmp_path / "rehearsal")
+    monkeypatch.chdir(tmp_path / "prod")
+    assert main(["admin", "studies"]) == 0
+    monkeypatch.chdir(tmp_path / "rehearsal")
+    capsys.readouterr()
+    assert main(["admin", "studies"]) == 2
+    assert 'write database = "sqlite:///ldpkit.sqlite3"' in capsys.readouterr().err
+
+
+@pytest.fixture
+def writing(habits):
+    with habits.collector.database.write() as session:
+        yield session
+
+
+@pytest.mark.parametrize("changed", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t, str.rstrip])
+def test_a_list_that_a_mail_program_changed_is_taken(writing, changed):
+    text = list_text("habits", NODE, [hash_key(word) for word in "abc"])
+    assert take_list(writing, "habits", changed(text), KEY) == f"3 invitations taken, of node {NODE}"
+    with pytest.raises(InputError, match="taken in before"):
+        take_list(writing, "habits", text, KEY)
+
+
+def test_lists_that_overlap_are_refused_in_words(writing):
+    take_list(writing, "habits", list_text("habits", NODE, [hash_key(word) for word in "abc"]), KEY)
+    with pytest.raises(InputError, match="1 of the list's 2 invitations were taken in before"):
+        take_list(writing, "habits", list_text("habits", NODE, [hash_key(word) for word in "cd"]), KEY)
+    assert count_invitations(writing, 1) == 3
+    add_invitations(writing, 1, [hash_key("d")], KEY)
+
+
+def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(database_url, tmp_path, capsys):
+    """As the message says that refuses it: make a backup, and run `ldpkit admin migrate`."""
+    database = Database(database_url, 10)
+    make(database)
+    downgrade(database, "0007")
+    assert main(["admin", "studies", "--database", database_url]) == 2
+    assert "make a backup, and run `ldpkit admin migrate`" in capsys.readouterr().err
+    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "backup")]) == 0
+    assert (tmp_path / "backup").stat().st_size > 1000
+    migrate(database, build_sums)
+    with database.writing_connection() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "later")]) == 2
+    assert "later release" in capsys.readouterr().err
+    database.engine.dispose()

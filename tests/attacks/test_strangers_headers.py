@@ -1,0 +1,40 @@
+"""Choose what a collector renders and keeps with a Host header, which is a stranger's to choose."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.views import participant
+from schemas import Study
+from tests import studies
+
+PLANTS = Study(studies.document(*studies.TABLES, **studies.HOLDER, opens="2026-01-01"))
+
+
+@pytest.fixture
+def plants(empty):
+    participant._rendered.cache_clear()
+    assert empty.publish(PLANTS).status_code == 201
+    return empty
+
+
+def page(harness, host):
+    answer = harness.client.get("/s/plants", headers={"Host": host})
+    assert answer.status_code == 200
+    return answer
+
+
+def test_a_page_is_rendered_once_whatever_host_is_asked_for(plants):
+    for number in range(300):
+        host = f"host-{number}.example.org"
+        assert f"ldpkit answer https://{host}/v1/studies/plants" in page(plants, host).text
+    found = participant._rendered.cache_info()
+    assert (found.misses, found.currsize) == (1, 1)
+
+
+def test_a_host_is_text_and_nothing_that_a_browser_runs(plants):
+    odd = plants.client.get("/s/plants", headers={"Host": 'x"><b>'})
+    assert "<b>" not in odd.text
+    first, other = page(plants, "example.org"), page(plants, "other.example.org")
+    assert first.headers["ETag"] != other.headers["ETag"]
+    assert participant.ADDRESS not in first.text
