@@ -7,15 +7,11 @@ Consistency (NDSS 2020). All take estimates of shape (…, k) and return the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Frequencies = NDArray[np.float64]
-
-# Base-Cut lets so many choices that nobody made stand above its threshold, on average.
-FALSE_CHOICES = 2.0
 
 
 def norm(estimates: ArrayLike) -> Frequencies:
@@ -46,17 +42,6 @@ def norm_sub(estimates: ArrayLike) -> Frequencies:
     shift = (np.cumsum(falling, axis=-1) - 1) / np.arange(1, raw.shape[-1] + 1)
     last = np.sum(falling > shift, axis=-1, keepdims=True) - 1
     return np.asarray(np.maximum(raw - np.take_along_axis(shift, last, axis=-1), 0.0))
-
-
-def base_cut(estimates: ArrayLike, sd: float) -> Frequencies:
-    """Base-Cut: entries below Φ⁻¹(1 − 2/k)·sd become 0; the sum is left as it comes.
-
-    sd: of the estimate for a choice that nobody made (`unbiased_sd(0, …)`). Of such choices 2 pass on
-    average. With 4 choices or fewer the threshold would not be positive: entries below 0 become 0.
-    """
-    raw = np.asarray(estimates, dtype=np.float64)
-    kept_share = min(FALSE_CHOICES / raw.shape[-1], 0.5)
-    return np.where(raw >= NormalDist().inv_cdf(1 - kept_share) * sd, raw, 0.0)
 
 
 # Those that need nothing but the estimates, by their published names.

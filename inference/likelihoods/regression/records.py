@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -14,10 +14,9 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import not_jax_tracer, validate_sample
 
-from inference.likelihoods.regression.expected_sigmoid import expected_sigmoid, expected_sigmoids
+from inference.likelihoods.regression.sigmoid import expected_sigmoid, expected_sigmoids
 
 _LOG_2PI = 1.8378770664093453
-Rule = Callable[[Array, Array], Array]
 
 
 class PerturbedLinearRecords(Distribution):
@@ -148,8 +147,6 @@ class PerturbedLogisticRecords(Distribution):
         feature_noise_sd: of the noise in each feature, shape (...).
         p: probability that a 1 is reported as 1, shape (...).
         q: probability that a 0 is reported as 1, shape (...).
-        rule: (loc, variance) -> E sigmoid(N(loc, variance)). By default it is exact to 1e-8; from a table
-            where all reports share one variance.
         validate_args: whether NumPyro checks arguments and values.
     """
 
@@ -163,7 +160,6 @@ class PerturbedLogisticRecords(Distribution):
         "q": constraints.unit_interval,
     }
     support = constraints.real_vector
-    pytree_aux_fields = ("rule",)
 
     def __init__(
         self,
@@ -175,13 +171,11 @@ class PerturbedLogisticRecords(Distribution):
         feature_noise_sd: ArrayLike,
         p: ArrayLike,
         q: ArrayLike,
-        rule: Rule | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self.coefficients, self.feature_mean = jnp.asarray(coefficients), jnp.asarray(feature_mean)
         self.feature_covariance, self.intercept = jnp.asarray(feature_covariance), jnp.asarray(intercept)
         self.feature_noise_sd, self.p, self.q = jnp.asarray(feature_noise_sd), jnp.asarray(p), jnp.asarray(q)
-        self.rule = rule
         scalars = (self.intercept, self.feature_noise_sd, self.p, self.q)
         batch_shape = _batch_shape(self, scalars)
         super().__init__(batch_shape, (self.coefficients.shape[-1] + 1,), validate_args=validate_args)
@@ -210,17 +204,14 @@ class PerturbedLogisticRecords(Distribution):
         loc = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
         scores = jnp.einsum("...ij,...j->...i", white, away)
         variance = jnp.maximum(jnp.sum(self.coefficients * cross, -1) - jnp.sum(along**2, -1), 0.0)
-        chance = self._chance(loc + jnp.sum(along * scores, -1), variance)
+        # Exact to 1e-8; from a table where all reports share one variance.
+        mean = expected_sigmoid if variance.ndim else expected_sigmoids
+        chance = mean(loc + jnp.sum(along * scores, -1), variance)
         yes = self.q + (self.p - self.q) * chance
         log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
         of_features = -jnp.sum(scores**2, -1) / 2 - log_det - away.shape[-1] * _LOG_2PI / 2
         of_response = jnp.where(told > 0.5, yes, 1 - yes)
         return of_features + jnp.log(jnp.maximum(of_response, jnp.finfo(yes.dtype).tiny))
-
-    def _chance(self, loc: Array, variance: Array) -> Array:
-        if self.rule is not None:
-            return self.rule(loc, variance)
-        return expected_sigmoid(loc, variance) if variance.ndim else expected_sigmoids(loc, variance)
 
 
 def _with_noise(covariance: Array, noise_sd: Array) -> Array:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 
-from benchmarks.baselines.simplex import PROJECTIONS, base_cut, norm, norm_mul, norm_sub
+from benchmarks.baselines.simplex import PROJECTIONS, norm, norm_mul, norm_sub
 from benchmarks.baselines.unbiased import unbiased_frequencies, unbiased_sd
 from tests.statistics import FALSE_ALARM
 
@@ -82,17 +82,3 @@ def test_norm_adds_the_same_to_all():
 def test_norm_mul_keeps_the_ratios_of_what_is_positive():
     assert norm_mul([0.6, 0.2, -0.1]) == pytest.approx([0.75, 0.25, 0])
     assert norm_mul([-1, -2, 0]) == pytest.approx([1 / 3] * 3)
-
-
-def test_base_cut_lets_two_absent_choices_pass_on_average():
-    absent = np.zeros(100)
-    sd = float(unbiased_sd(0.0, 40_000, P, Q))
-    found = simulated_estimates(np.random.default_rng(3), 2000, 40_000, absent)
-    passed = int((base_cut(found, sd) > 0).sum())
-    assert stats.binomtest(passed, found.size, 0.02).pvalue > FALSE_ALARM
-    assert stats.binomtest(int((found > sd).sum()), found.size, 0.02).pvalue < FALSE_ALARM
-
-
-def test_base_cut_leaves_the_rest_as_it_was():
-    assert base_cut([0.5, 0.01, -0.2, 0.3], sd=0.1) == pytest.approx([0.5, 0.01, 0, 0.3])
-    assert base_cut([*[0.5, 0.1, -0.2, 0.3], *[0.0] * 96], sd=0.1)[:4] == pytest.approx([0.5, 0, 0, 0.3])

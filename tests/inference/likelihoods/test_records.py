@@ -10,12 +10,7 @@ from likelihood_references import FALSE_ALARM, gradient
 from scipy import special, stats
 
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
-from inference.likelihoods.regression.expected_sigmoid import (
-    chebyshev_sigmoid,
-    expected_sigmoid,
-    expected_sigmoids,
-    gauss_hermite_sigmoid,
-)
+from inference.likelihoods.regression.sigmoid import expected_sigmoid, expected_sigmoids
 
 MEAN, COVARIANCE = np.array([0.2, -0.1]), np.array([[0.3, 0.1], [0.1, 0.2]])
 SLOPES, INTERCEPT, SD = np.array([1.5, -0.7]), 0.3, 0.4
@@ -44,22 +39,6 @@ def worst(rule, sd):
 def test_the_expected_sigmoid_is_accurate_however_wide_the_predictor(sd):
     assert worst(expected_sigmoid, sd) < 1e-10
     assert worst(jax.jit(expected_sigmoids), sd) < 1e-8
-
-
-def test_the_published_rules_are_not():
-    """Errors of METHODS 5.2: Gauss-Hermite with 20 nodes, and Chebyshev's polynomial of degree 2."""
-    assert worst(gauss_hermite_sigmoid, 1.7) < 1e-6
-    assert 3e-3 < worst(gauss_hermite_sigmoid, 6.0) < 1e-2
-    assert worst(gauss_hermite_sigmoid, 100.0) > 0.05
-    assert 0.02 < worst(chebyshev_sigmoid, 1.7) < 0.2
-    assert worst(chebyshev_sigmoid, 6.0) > 0.1
-
-
-def test_the_polynomial_of_degree_two_is_a_line():
-    """The best fit of degree 2 to sigmoid − ½, which is odd, has no square."""
-    t = np.linspace(-2, 2, 9)
-    values = np.asarray(chebyshev_sigmoid(jnp.asarray(t), jnp.asarray(1.0)))
-    assert np.diff(values, 2) == pytest.approx(np.zeros(7), abs=1e-12)
 
 
 @pytest.mark.slow
@@ -154,15 +133,6 @@ def test_each_record_may_have_its_own_budget():
         for s, a, row in zip(noise, p, REPORTS, strict=True)
     ]
     np.testing.assert_allclose(together, alone, atol=1e-8)
-
-
-def test_published_rules_fit_in():
-    for rule in (gauss_hermite_sigmoid, chebyshev_sigmoid):
-        found = logistic(rule=rule).log_prob(REPORTS)
-        assert np.all(np.isfinite(found))
-    # The predictor is narrow here, so that 20 nodes are enough.
-    close = logistic(rule=gauss_hermite_sigmoid).log_prob(REPORTS)
-    np.testing.assert_allclose(close, logistic().log_prob(REPORTS), atol=1e-8)
 
 
 def test_samples_follow_the_density():
