@@ -4,6 +4,7 @@ from ldp_client.core.randomness import read, uniform_below, urandom
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ def quantise_answers(
     Raises AnswerError.
     """
     if not isinstance(answers, dict):
-        raise AnswerError("answers", "must be {question id: answer}")
+        raise AnswerError("answers", say("core.answers"))
     names = [question.id for question in study.questions]
     for name in names:
         if name not in answers:
-            raise AnswerError(name, "has no answer")
+            raise AnswerError(name, say("core.no_answer"))
     public = [field.id for field in study.public]
     for name in answers:
         if name not in mechanisms and name not in public:
-            raise AnswerError(str(name)[:64], "is not a question of this study")
+            raise AnswerError(str(name)[:64], say("core.not_asked"))
     return [(name, mechanisms[name].quantise(answers[name])) for name in names]
 
 
@@ -45,7 +46,7 @@ def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = Tru
         if field.id in answers:
             values[field.id] = field.value_of(answers[field.id])
         elif not (invited and field.from_invitation):
-            raise AnswerError(field.id, "has no answer")
+            raise AnswerError(field.id, say("core.no_answer"))
     return values
 
 
@@ -98,10 +99,7 @@ def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
 def refuse_route(study: "Study") -> None:
     """Raises RefusedError where one device's noise protects nobody, so that no report may be made."""
     if study.route is not None:
-        raise RefusedError(
-            f"study {study.id} is a secure sum: the noise of one device alone protects nobody, so no report "
-            "of it is made; its answers leave a device as secret shares only"
-        )
+        raise RefusedError(say("core.sum_alone", study=study.id))
 
 
 def padding_of(

@@ -5,8 +5,8 @@ What one answer meets in core/quantise.py, many meet here: the same operations o
 
 import numpy as np
 
-from ldp_client.core.quantise import INFINITE, MISSING
 from ldp_client.documents.errors import AnswerError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def without_mask(answers: "Any") -> "Any":
 def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
     """Raises AnswerError with the first row, counted from before + 1, of a value that is no finite number."""
     numbers = values.astype(np.float64)
-    for bad, problem in ((np.isnan(numbers), MISSING), (np.isinf(numbers), INFINITE)):
+    for bad, key in ((np.isnan(numbers), "core.missing"), (np.isinf(numbers), "core.infinite")):
         if bad.any():
-            raise AnswerError(field, f"row {before + int(bad.argmax()) + 1}: {problem}")
+            raise AnswerError(field, say("core.row", row=before + int(bad.argmax()) + 1, problem=say(key)))
 
 
 def positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "Floats":

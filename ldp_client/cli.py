@@ -13,7 +13,7 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.commands.signing import add_signing
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError
 from ldp_client.files.studies import load_study
-from ldp_client.words.text import counted, visible
+from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ COMMAND_GROUP = "ldpkit.commands"
 # Their packages need a newer Python than a device does.
 GROUPS_OF_EXTRAS = ("collector", "inference")
 _HAS_EXTRAS = sys.version_info >= (3, 11)
-DEMO = "To see it all at work: ldpkit demo"
-OLD_PYTHON = "On Python 3.11 or newer there are also those of the collector and of the analyst."
 COLLECTOR_MODULES = (
     "alembic",
     "cryptography",
@@ -52,7 +50,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
     if beyond:
         # An answer with a space is not repeated.
         options = [word.split("=")[0] for word in beyond if word.startswith("--")]
-        parser.error(f"not understood: {', '.join(options) or 'a word'}; put what has spaces in quotes")
+        parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))
     # So that a terminated command cleans up after itself.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
@@ -64,7 +62,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
     except ModuleNotFoundError as error:
         return _missing_extra(error)
     except KeyboardInterrupt:
-        print("ldpkit: interrupted", file=sys.stderr)
+        _tell(f"ldpkit: {say('cli.interrupted')}")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
@@ -85,8 +83,8 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser with every package's subcommands."""
     parser = argparse.ArgumentParser(
         prog="ldpkit",
-        description="Ask many people a question, and learn what the answers say without anyone's answer.",
-        epilog=f"`ldpkit COMMAND --help` shows an example of each. {DEMO if _HAS_EXTRAS else OLD_PYTHON}",
+        description=say("cli.help"),
+        epilog=say("cli.help.examples" if _HAS_EXTRAS else "cli.help.older_python"),
     )
     parser.add_argument("--version", action="version", version=f"ldpkit {version('ldpkit')}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -106,36 +104,36 @@ def _command_groups() -> "list[EntryPoint]":
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register study check, digest, keygen and sign, perturb, audit, answer and withdraw."""
-    study = add_command(subparsers, "study", "look at study documents, and sign them")
+    study = add_command(subparsers, "study", say("cli.help.study"))
     actions = study.add_subparsers(required=True, metavar="ACTION")
-    text = "validate a study; print its true epsilon, its noise, and what that means"
+    text = say("cli.help.check")
     check = add_command(actions, "check", text, "study check study.json")
     check.add_argument("study", metavar="STUDY.json")
-    text = "how many will take part: how many combinations of public fields expect few of them"
+    text = say("cli.help.people")
     check.add_argument("--people", metavar="N", help=text)
     check.set_defaults(run=run_study_check)
-    text = "print a study's digest, to publish it or to compare it with a published one"
+    text = say("cli.help.digest")
     digest = add_command(actions, "digest", text, "study digest study.json")
     digest.add_argument("study", metavar="STUDY.json")
     digest.set_defaults(run=run_study_digest)
 
-    text = "add device-side noise to a file of answers, or to a table"
+    text = say("cli.help.perturb")
     perturb = add_command(subparsers, "perturb", text, "perturb study.json answers.csv --out reports.ndjson")
     perturb.add_argument("study", metavar="STUDY.json")
     perturb.add_argument(
         "answers",
         metavar="ANSWERS",
-        help="one person a line: NDJSON, or CSV with a header; of a data holder its table, CSV or Parquet",
+        help=say("cli.help.answers"),
     )
-    perturb.add_argument("--out", required=True, metavar="REPORTS", help="where the reports go (NDJSON)")
+    perturb.add_argument("--out", required=True, metavar="REPORTS", help=say("cli.help.reports"))
     perturb.set_defaults(run=run_perturb)
 
-    text = "try to prove a study's privacy wrong"
+    text = say("cli.help.audit")
     audit = add_command(subparsers, "audit", text, "audit study.json --question ever")
     audit.add_argument("study", metavar="STUDY.json")
-    audit.add_argument("--samples", type=int, default=40_000, help="reports of each answer (default 40000)")
-    audit.add_argument("--question", metavar="ID", help="this question only")
-    audit.add_argument("--out", metavar="FILE.json", help="write the findings as JSON too")
+    audit.add_argument("--samples", type=int, default=40_000, help=say("cli.help.samples"))
+    audit.add_argument("--question", metavar="ID", help=say("cli.help.question"))
+    audit.add_argument("--out", metavar="FILE.json", help=say("cli.help.findings"))
     audit.set_defaults(run=run_audit_command)
 
     add_signing(actions)
@@ -160,7 +158,7 @@ def run_study_check(arguments: argparse.Namespace) -> int:
 def _count_of_people(text: str) -> int:
     """Raises InputError for what is no count."""
     if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and int(text)):
-        raise InputError(f"--people {visible(text[:40])}: must be a whole number above 0")
+        raise InputError(say("cli.people", people=visible(text[:40])))
     return int(text)
 
 
@@ -176,13 +174,13 @@ def run_perturb(arguments: argparse.Namespace) -> int:
 
     study = load_study(arguments.study)
     count = perturb_file(study, arguments.answers, arguments.out, _tell_progress, _tell)
-    print(f"{counted(count, 'report')} in {arguments.out}")
-    print("Each run draws new noise and spends epsilon again: keep these reports, run once.", file=sys.stderr)
+    print(say("cli.reports_in", count=count, file=arguments.out))
+    print(say("cli.perturbed_once"), file=sys.stderr)
     return 0
 
 
 def _tell_progress(count: int) -> None:
-    _tell(f"  {count} answers perturbed")
+    _tell(say("cli.progress", count=count))
 
 
 def _tell(line: str) -> None:

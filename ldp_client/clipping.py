@@ -4,6 +4,7 @@ A device does not need it, and nothing of it leaves: a report is that of the cli
 """
 
 from ldp_client.core.quantise import position
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +35,12 @@ class ClippedCount:
 
     def line(self) -> str:
         """One line for whoever holds the answers; "" where none was clipped."""
-        counts = [f"{question} {count} of {self.total}" for question, count in self.clipped.items() if count]
-        return f"clipped to the study's bounds or norm: {', '.join(counts)}" if counts else ""
+        counts = [
+            say("core.clipped_of", question=question, count=count, total=self.total)
+            for question, count in self.clipped.items()
+            if count
+        ]
+        return say("core.clipped", counts=", ".join(counts)) if counts else ""
 
 
 def is_clipped(asked: "Any", answer: "Any") -> bool:

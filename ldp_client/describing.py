@@ -96,7 +96,7 @@ def _question(study: "Study", question: "Question", mechanism: "Mechanism", word
         words.say("study.privacy", name=mechanism.name, cost=_cost(epsilon, delta, words)),
         in_words(mechanism, words),
         odds_of(study, epsilon, delta, words),
-        *[words.say("study.prior", prior=line) for line in prior_lines(question.model.prior)],
+        *[words.say("study.prior", prior=line) for line in prior_lines(question.model.prior, words)],
     ]
 
 
@@ -177,26 +177,28 @@ def _total(study: "Study", words: Words) -> str:
     return words.say(key, questions=len(study.questions), cost=cost)
 
 
-def prior_lines(prior: "dict[str, Any]") -> "list[str]":
+def prior_lines(prior: "dict[str, Any]", words: Words = ENGLISH) -> "list[str]":
     """Each prior in words: parameter ~ distribution(parameter value, …). Values are numbers, or laws too."""
     lines = []
     for name, stated in prior.items():
         if isinstance(stated.get("distribution"), str):
-            lines.append(f"{name} ~ {_law(stated)}")
+            lines.append(f"{name} ~ {_law(stated, words)}")
         else:
-            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()})
+            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()}, words)
     return lines
 
 
-def _law(stated: "dict[str, Any]") -> str:
-    values = ", ".join([f"{key}{_value(stated[key])}" for key in stated if key != "distribution"])
+def _law(stated: "dict[str, Any]", words: Words) -> str:
+    values = ", ".join([f"{key}{_value(stated[key], words)}" for key in stated if key != "distribution"])
     return f"{stated['distribution']}({values})"
 
 
-def _value(value: "Any") -> str:
+def _value(value: "Any", words: Words) -> str:
     if isinstance(value, dict):
-        return f" ~ {_law(value)}"
-    return f" [{len(value)} numbers]" if isinstance(value, (list, tuple)) else f" {float(value):.4g}"
+        return f" ~ {_law(value, words)}"
+    if isinstance(value, (list, tuple)):
+        return f" [{words.say('study.prior_numbers', count=len(value))}]"
+    return f" {float(value):.4g}"
 
 
 def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:

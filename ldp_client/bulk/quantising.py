@@ -8,6 +8,7 @@ from ldp_client.core.quantise import UNIT
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _one_by_one(mechanism: "Mechanism", answers: "Sequence[Any]") -> "list[Any]"
         try:
             quantised.append(mechanism.quantise(answer))
         except AnswerError as error:
-            raise AnswerError(error.field, f"row {row}: {error.problem}") from None
+            raise AnswerError(error.field, say("core.row", row=row, problem=error.problem)) from None
     return quantised
 
 
@@ -87,7 +88,7 @@ def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dic
         for column in map(without_mask, answers.values())
     ]
     if len({len(column) for column in columns}) > 1:
-        raise AnswerError(mechanism.field, "must have columns of one length")
+        raise AnswerError(mechanism.field, say("core.column_lengths"))
     return [dict(zip(answers, values)) for values in zip(*columns)]
 
 
@@ -97,7 +98,7 @@ def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers |
         return answers.astype(np.int64)
     if mechanism.numbered and answers.dtype.kind in "iu":
         if answers.size and not (answers.min() >= 0 and answers.max() < mechanism.choices):
-            raise AnswerError(mechanism.field, f"must be whole numbers from 0 to {mechanism.choices - 1}")
+            raise AnswerError(mechanism.field, say("core.whole_numbers", largest=mechanism.choices - 1))
         return answers.astype(np.int64)
     if answers.dtype.kind != "U":
         return _one_by_one(mechanism, answers.tolist())
@@ -133,12 +134,12 @@ def _check_columns(mechanism: GaussianStatistics, columns: "dict[str, NDArray[An
     for field in fields:
         name = f"{mechanism.field}.{field.id}"
         if field.id not in columns:
-            raise AnswerError(name, "is missing")
+            raise AnswerError(name, say("core.missing"))
         column = columns[field.id]
         if column.ndim != 1 or len(column) != len(columns[fields[0].id]):
-            raise AnswerError(name, "must be one column, as long as the others")
+            raise AnswerError(name, say("core.one_column"))
         if column.dtype.kind not in ("b" if field.bounds is None else "iuf"):
-            raise AnswerError(name, "must be " + ("booleans" if field.bounds is None else "numbers"))
+            raise AnswerError(name, say("core.booleans" if field.bounds is None else "core.numbers"))
         refuse_missing(column, name)
     if len(columns) != len(fields):
-        raise AnswerError(mechanism.field, "has a field that the study does not ask for")
+        raise AnswerError(mechanism.field, say("core.unasked_field"))

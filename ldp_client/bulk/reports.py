@@ -6,6 +6,7 @@ from ldp_client.bulk.randomness import below
 from ldp_client.core.randomness import read
 from ldp_client.documents.errors import AnswerError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,17 +35,17 @@ def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list
     known = {field.id: field for field in study.public}
     for name in columns:
         if name not in known:
-            raise AnswerError(str(name)[:64], "is not a public field of this study")
+            raise AnswerError(str(name)[:64], say("core.not_public"))
     length = max([len(column) for column in columns.values()] or [0])
     rows: "list[dict[str, str]]" = [{} for _ in range(length)]
     for name, field in known.items():
         if name not in columns or len(columns[name]) != length:
-            raise AnswerError(name, "must be a column as long as the others")
+            raise AnswerError(name, say("core.one_column"))
         for number, (row, answer) in enumerate(zip(rows, columns[name]), 1):
             try:
                 row[name] = field.value_of(answer)
             except AnswerError as error:
-                raise AnswerError(name, f"row {number}: {error.problem}") from None
+                raise AnswerError(name, say("core.row", row=number, problem=error.problem)) from None
     return rows
 
 

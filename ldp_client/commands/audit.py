@@ -9,6 +9,7 @@ from ldp_client.audit.findings import table
 from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import chosen_questions
 from ldp_client.files.writing import replacing
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ FEWEST_SAMPLES = 1000
 def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     """ldpkit audit STUDY.json: 0 when every question passed, else 1."""
     if arguments.samples < FEWEST_SAMPLES:
-        raise InputError(f"--samples: at least {FEWEST_SAMPLES}")
+        raise InputError(say("cli.few_samples", fewest=FEWEST_SAMPLES))
     if study.route is not None:
-        raise InputError(f"study {study.id} is a secure sum: no single report is sent that could be audited")
+        raise InputError(say("cli.audit_of_sum", study=study.id))
     audits = []
     questions = chosen_questions(study, arguments.question)
-    print(f"auditing {len(questions)} questions …", file=sys.stderr)
+    print(say("cli.auditing", count=len(questions)), file=sys.stderr)
     for audit in audit_study(study, questions, arguments.samples, process_time_ns):
-        print(f"audited {audit.question}", file=sys.stderr)
+        print(say("cli.audited", question=audit.question), file=sys.stderr)
         audits.append(audit)
     print("\n".join(table(audits)))
     if arguments.out:

@@ -6,7 +6,7 @@ import sys
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError
-from ldp_client.words.text import counted, visible
+from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register answer and withdraw."""
     example = "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --set ever=yes"
-    answer = add_command(subparsers, "answer", "answer a study once, as one device", example)
+    answer = add_command(subparsers, "answer", say("cli.help.answer"), example)
     _add_common(answer)
     answer.add_argument(
         "--set",
@@ -27,44 +27,40 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         default=[],
         metavar="QUESTION=VALUE",
         dest="answers",
-        help="once for each question and public field; for a record once for each QUESTION.FIELD",
+        help=say("cli.help.set"),
     )
-    answer.add_argument("--table", default="", metavar="FILE", help="a data holder's table, CSV or Parquet")
-    answer.add_argument("--max-epsilon", default="8", help="this device's budget for life (default 8)")
+    answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
+    answer.add_argument("--max-epsilon", default="8", help=say("cli.help.max_epsilon"))
     answer.add_argument(
-        "--digest", action="append", default=[], metavar="HEX", help="take studies of this digest only"
+        "--digest", action="append", default=[], metavar="HEX", help=say("cli.help.digest_only")
     )
-    answer.add_argument("--invitation", default="", help="for a study that takes invited reports only")
-    answer.add_argument("--yes", action="store_true", help="I consent: do not ask")
+    answer.add_argument("--invitation", default="", help=say("cli.help.invitation"))
+    answer.add_argument("--yes", action="store_true", help=say("cli.help.yes"))
     answer.set_defaults(run=run_answer)
 
-    text = "take back this device's answers to a study, here and at the collector"
+    text = say("cli.help.withdraw")
     withdraw = add_command(subparsers, "withdraw", text, "withdraw http://127.0.0.1:8000/v1/studies/habits")
     _add_common(withdraw)
-    withdraw.add_argument(
-        "--everywhere", action="store_true", help="also from other collectors' studies of that id"
-    )
+    withdraw.add_argument("--everywhere", action="store_true", help=say("cli.help.everywhere"))
     withdraw.set_defaults(run=run_withdraw)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study_url", metavar="STUDY_URL", help="https://host/v1/studies/ID")
-    parser.add_argument(
-        "--key", action="append", default=[], metavar="PEM", help="take studies of this key only"
-    )
+    parser.add_argument("--key", action="append", default=[], metavar="PEM", help=say("cli.help.key"))
     parser.add_argument(
         "--folder",
         # A shell leaves the ~ of --folder=~/device as it is.
         type=os.path.expanduser,
         default=default_folder(),
-        help="where the device's ledger lives (default %(default)s)",
+        help=say("cli.help.folder"),
     )
     parser.add_argument(
         "--node",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="https://host#KEYS; of a secure sum: once for each node, if you trust it",
+        help=say("cli.help.node"),
     )
 
 
@@ -93,8 +89,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
         known_digests=arguments.digest or None,
     )
     if not device.ledger.spent():
-        line = f"note: a new device, in {os.path.abspath(arguments.folder)}"
-        print(f"{visible(line)}: what was answered from another folder is not known here", file=sys.stderr)
+        print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
     if study.unit != "holder":
@@ -104,7 +99,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     device.consent(study)
     try:
         report_id = device.answer(study, answers, arguments.invitation)
-        print(f"answered {study.id}; report {report_id}; epsilon left {float(device.epsilon_left):g}")
+        print(say("cli.answered", study=study.id, report=report_id, left=float(device.epsilon_left)))
     except AlreadyAnsweredError:
         # What an earlier call could not send is sent now.
         if arguments.invitation:
@@ -121,10 +116,10 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
 
     if study.unit != "holder":
         if arguments.table:
-            raise InputError(f"--table: study {study.id} asks people, not data holders: use --set")
+            raise InputError(say("cli.for_people", study=study.id))
         return answers_from_text(study, split_settings(study, arguments.answers))
     if arguments.answers or not arguments.table:
-        raise InputError(f"study {study.id} is for data holders: answer it with --table FILE")
+        raise InputError(say("cli.for_holders", study=study.id))
     return {**table_answers(study, arguments.table)}
 
 
@@ -149,8 +144,7 @@ def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
 
     for question in study.questions:
         if is_clipped(question, answers[question.id]):
-            line = f"warning: {question.id} is beyond the study's bounds or norm: is its unit right?"
-            print(f"{line} The nearest answer that it takes would be sent", file=sys.stderr)
+            print(say("cli.beyond", question=question.id), file=sys.stderr)
 
 
 def _refuse_folder_of_others(folder: str) -> None:
@@ -160,9 +154,9 @@ def _refuse_folder_of_others(folder: str) -> None:
     try:
         is_wrong = os.path.isdir(folder) and not holds_device(folder) and holds_others(folder)
     except OSError as error:
-        raise InputError(f"cannot look into the folder {folder}: {error.strerror}") from None
+        raise InputError(say("device.unread_folder", folder=folder, reason=error.strerror)) from None
     if is_wrong:
-        raise InputError(f"{folder} holds other files and no device: give --folder a new or empty folder")
+        raise InputError(say("cli.other_folder", folder=folder))
 
 
 def run_withdraw(arguments: argparse.Namespace) -> int:
@@ -172,14 +166,14 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     from ldp_client.device.locking import holds_device
 
     collector, study_id = split_study_url(arguments.study_url)
-    unknown = f"the device in {arguments.folder} has not answered study {study_id}: is --folder right?"
+    unknown = say("cli.never_answered", folder=arguments.folder, study=study_id)
     if not holds_device(arguments.folder):
         raise InputError(unknown)
     device = Device(arguments.folder, "1", collector, signing_keys=arguments.key, nodes=arguments.node)
     if study_id not in [spend.study for spend in device.ledger.spent()]:
         raise InputError(unknown)
     count = device.withdraw(study_id, everywhere=arguments.everywhere)
-    print(f"withdrew from {study_id}: {counted(count, 'report')} to be deleted")
+    print(say("cli.withdrew", study=study_id, count=count))
     left = bool(device.answered_elsewhere(study_id))
     return max(_flush(device), int(left))
 
@@ -189,28 +183,26 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
     from ldp_client.describing import describe, notes_of, warnings_of
 
     if not sys.stdin.isatty():
-        raise InputError("nobody is there to consent: say --yes")
-    print(
-        "\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings_of(study), *notes_of(study)])
-    )
+        raise InputError(say("cli.nobody_consents"))
+    sent_to = say("cli.sent_to", collector=visible(collector))
+    print("\n".join([*describe(study), sent_to, *warnings_of(study), *notes_of(study)]))
     try:
-        said = input("Send these answers, with this noise? [y/N] ")
+        said = input(say("cli.consent"))
     except EOFError:
         said = ""
     if said.strip().lower() not in ("y", "yes"):
-        raise InputError("no consent: nothing was answered")
+        raise InputError(say("cli.no_consent"))
 
 
 def _flush(device: "Device") -> int:
     """Flush and say what happened; the exit code is 1 when a report was refused or something still waits."""
     flushed = device.flush()
     for line in flushed.refused:
-        print(visible(f"refused: {line}"), file=sys.stderr)
+        print(visible(say("cli.refused", report=line)), file=sys.stderr)
     waiting = flushed.waiting + flushed.undeleted
     if waiting:
-        line = f"{counted(waiting, 'report')} waiting: {flushed.reason}; run again to send"
-        print(visible(line), file=sys.stderr)
-    print(f"{counted(flushed.sent, 'report')} sent, {flushed.deleted} deleted")
+        print(visible(say("cli.waiting", count=waiting, reason=flushed.reason)), file=sys.stderr)
+    print(say("cli.sent", count=flushed.sent, deleted=flushed.deleted))
     return 1 if flushed.refused or waiting else 0
 
 
@@ -224,8 +216,8 @@ def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
         name, equals, value = setting.partition("=")
         if not equals or name not in known:
             # Not even the name is repeated: it may be an answer that was mistyped.
-            raise InputError(f"--set: use QUESTION=VALUE, with one of: {', '.join(known)}")
+            raise InputError(say("cli.set_form", known=", ".join(known)))
         if name in texts:
-            raise InputError(f"--set {name}: stands twice")
+            raise InputError(say("cli.set_twice", name=name))
         texts[name] = value
     return texts

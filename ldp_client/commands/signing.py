@@ -7,18 +7,19 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.documents.signed import ED25519, RSA
 from ldp_client.files.studies import load_study, read_bytes
 from ldp_client.files.writing import replacing, write_new
+from ldp_client.words.text import say
 
 
 def add_signing(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register keygen and sign."""
     example = "study keygen --out key.pem"
-    keygen = add_command(actions, "keygen", "make a key pair for signing studies", example)
-    keygen.add_argument("--out", required=True, metavar="KEY.pem", help="private key; KEY.pub.pem is public")
+    keygen = add_command(actions, "keygen", say("cli.help.keygen"), example)
+    keygen.add_argument("--out", required=True, metavar="KEY.pem", help=say("cli.help.private_key"))
     keygen.add_argument("--algorithm", choices=[RSA, ED25519], default=RSA, help=f"default {RSA}")
     keygen.set_defaults(run=run_keygen)
 
     example = "study sign study.json --key key.pem --out signed.json"
-    sign = add_command(actions, "sign", "sign a study, for devices that trust the key", example)
+    sign = add_command(actions, "sign", say("cli.help.sign"), example)
     sign.add_argument("study", metavar="STUDY.json")
     sign.add_argument("--key", required=True, metavar="KEY.pem")
     sign.add_argument("--out", required=True, metavar="SIGNED.json")
@@ -35,7 +36,7 @@ def run_keygen(arguments: argparse.Namespace) -> int:
     public_path = f"{root}.pub{extension}"
     write_new(arguments.out, private, 0o600)
     write_new(public_path, public, 0o644)
-    print(f"keep {arguments.out} secret; devices pin {public_path}, key {PublicKey.from_pem(public).id}")
+    print(say("cli.new_key", file=arguments.out, public=public_path, key=PublicKey.from_pem(public).id))
     return 0
 
 
@@ -46,5 +47,7 @@ def run_sign(arguments: argparse.Namespace) -> int:
     signed = sign_study(load_study(arguments.study), read_bytes(arguments.key))
     with replacing(arguments.out) as file:
         file.write(signed.to_json() + "\n")
-    print(f"signed {signed.study.id}, version {signed.study.version}, by key {signed.signatures[0].key}")
+    print(
+        say("cli.signed", study=signed.study.id, version=signed.study.version, key=signed.signatures[0].key)
+    )
     return 0

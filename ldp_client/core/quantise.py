@@ -7,6 +7,7 @@ no place on the grid is that of an answer which nobody gave.
 
 from ldp_client.core.integers import isqrt
 from ldp_client.documents.errors import AnswerError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 # A scaled feature or response of 1 is 2**UNIT_BITS.
 UNIT_BITS = 20
 UNIT = 1 << UNIT_BITS
-
-MISSING = "is missing"
-INFINITE = "is infinite"
 
 
 def position(value: "Any", bounds: "Bounds", field: str) -> float:
@@ -41,20 +39,20 @@ def position(value: "Any", bounds: "Bounds", field: str) -> float:
 
 def _as_float(value: "Any", field: str) -> float:
     if value is None:
-        raise AnswerError(field, MISSING)
+        raise AnswerError(field, say("core.missing"))
     if isinstance(value, (str, bytes, bool)) or not _is_number(value):
-        raise AnswerError(field, "must be a number")
+        raise AnswerError(field, say("core.number"))
     try:
         number = float(value)
     except OverflowError:
         # A whole number that no float reaches: beyond any bounds.
         return float("inf") if value > 0 else float("-inf")
     except (TypeError, ValueError):
-        raise AnswerError(field, "must be a number") from None
+        raise AnswerError(field, say("core.number")) from None
     if number != number:
-        raise AnswerError(field, MISSING)
+        raise AnswerError(field, say("core.missing"))
     if number - number != 0:
-        raise AnswerError(field, INFINITE)
+        raise AnswerError(field, say("core.infinite"))
     return number
 
 

@@ -14,6 +14,7 @@ They find a source that is broken or stuck, not one that can be predicted: no te
 import os
 
 from ldp_client.documents.errors import RandomnessError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def urandom(size: int) -> bytes:
     try:
         return os.urandom(size)
     except AttributeError:  # some microcontroller builds
-        raise RandomnessError(
-            "this platform has no os.urandom: pass random=, a function n -> n bytes"
-        ) from None
+        raise RandomnessError(say("core.random_absent")) from None
 
 
 def read(random: "Source", size: int) -> bytes:
@@ -60,7 +59,7 @@ def read(random: "Source", size: int) -> bytes:
 def _exactly(random: "Source", size: int) -> bytes:
     fresh = random(size)
     if not isinstance(fresh, (bytes, bytearray)) or len(fresh) != size:
-        raise RandomnessError(f"the source of random bytes must give {size} bytes, and gave something else")
+        raise RandomnessError(say("core.random_size", size=size))
     return fresh
 
 
@@ -75,10 +74,10 @@ class Health:
         self._problem = ""
         first, second = self.read(WINDOW), self.read(WINDOW)
         if first == second:
-            self._fail("gives the same bytes again")
+            self._fail(say("core.random_same"))
         for window in (first, second):
             if max([window.count(bytes([value])) for value in range(256)]) >= PROPORTION_CUTOFF:
-                self._fail(f"gives one byte {PROPORTION_CUTOFF} times in {WINDOW}")
+                self._fail(say("core.random_one_byte", count=PROPORTION_CUTOFF, size=WINDOW))
 
     def read(self, size: int) -> bytes:
         """`size` bytes that have stood the tests."""
@@ -91,7 +90,7 @@ class Health:
 
     def _fail(self, problem: str) -> None:
         self._problem = problem
-        raise RandomnessError(f"the source of random bytes is broken, do not answer with it: it {problem}")
+        raise RandomnessError(say("core.random_broken", problem=problem))
 
     def _count_repetitions(self, fresh: bytes) -> None:
         """So many equal bytes in a row have two at places i, i + 4 that 4 divides."""
@@ -101,7 +100,7 @@ class Health:
                 run = together[place : place + 1] * REPETITION_CUTOFF
                 around = together[max(0, place - REPETITION_CUTOFF) : place + 2 * REPETITION_CUTOFF]
                 if around.find(run) >= 0:
-                    self._fail(f"repeats one byte {REPETITION_CUTOFF} times")
+                    self._fail(say("core.random_repeats", count=REPETITION_CUTOFF))
         self._last = together[-(REPETITION_CUTOFF - 1) :]
 
     def _count_first(self, fresh: bytes) -> None:
@@ -111,7 +110,7 @@ class Health:
         for start in range(0, len(together), WINDOW):
             window = together[start : start + WINDOW]
             if window.count(window[:1]) >= PROPORTION_CUTOFF:
-                self._fail(f"gives one byte {PROPORTION_CUTOFF} times in {WINDOW}")
+                self._fail(say("core.random_one_byte", count=PROPORTION_CUTOFF, size=WINDOW))
         self._window = window if len(window) < WINDOW else b""
 
 
@@ -131,10 +130,7 @@ def _refuse_simulators(source: "Any") -> None:
     # Where functions do not know what they belong to, as on MicroPython.
     simulated = simulated or any([inner is getattr(random, name, None) for name in SIMULATORS])
     if simulated and not known:
-        raise RandomnessError(
-            "random= must be a source of secrets: the generators of `random` and `numpy.random` are for "
-            "simulations, and noise from them can be taken off again; leave random= out, or pass os.urandom"
-        )
+        raise RandomnessError(say("core.random_simulator"))
 
 
 _latest: "list[Health]" = []

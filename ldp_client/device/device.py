@@ -34,6 +34,7 @@ from ldp_client.device.spending import refuse_others, refuse_overspending, refus
 from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import SignedStudy
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Device:
         self.collector = "" if collector is None else self.policy.base_url(collector)
         self.require_consent = require_consent
         if not isinstance(send_window, (int, float)) or not 0 <= send_window <= LONGEST_WINDOW:
-            raise InputError(f"send_window must be a number of seconds from 0 to {LONGEST_WINDOW}")
+            raise InputError(say("device.send_window", longest=LONGEST_WINDOW))
         self.send_window = send_window
         self.ledger = Ledger(os.fspath(folder))
 
@@ -362,19 +363,17 @@ class Device:
 
     def _needed_collector(self) -> str:
         if not self.collector:
-            raise InputError("the device has no collector: Device(folder, max_epsilon, collector=URL)")
+            raise InputError(say("device.no_collector"))
         return self.collector
 
 
 def _warn_of_others(study_id: str, others: "list[str]") -> None:
     import logging  # when there is something to say, as in locking.py
 
-    line = (
-        "study %s: this device has also answered that of %s: withdraw there, or everywhere, to take that back"
-    )
-    logging.getLogger("ldpkit").warning(line, study_id, " and ".join(others))
+    line = say("device.also_answered", study=study_id, others=say("and").join(others))
+    logging.getLogger("ldpkit").warning("%s", line)
 
 
 def _refuse_no_text(invitation: str) -> None:
     if not isinstance(invitation, str):
-        raise InputError("an invitation is a text, empty for none")
+        raise InputError(say("device.invitation_text"))

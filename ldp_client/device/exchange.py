@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def exchange(
     thread.join(seconds or DEADLINE_SECONDS)
     if thread.is_alive():
         running.cutoff.cut()
-        raise TransferError(f"no whole answer in {seconds or DEADLINE_SECONDS:g} s")
+        raise TransferError(say("device.no_whole_answer", seconds=seconds or DEADLINE_SECONDS))
     return running.result()
 
 
@@ -78,7 +79,7 @@ class Cutoff:
         with self._lock:
             self._socket = connected
             if self._is_cut:
-                raise OSError("the deadline has passed")
+                raise OSError(say("device.deadline"))
 
     def cut(self) -> None:
         """Whoever waits for the connection gets its end, or an OSError."""
@@ -130,7 +131,7 @@ class _Running:
             raise TransferError(printable(reason, MOST_CHARACTERS)) from None
         if isinstance(self._error, ValueError):
             # Not in its words: they repeat what goes along in a header.
-            raise TransferError("its address, or what goes along, cannot be sent") from None
+            raise TransferError(say("device.cannot_be_sent")) from None
         assert self._error is not None
         raise self._error
 
@@ -148,13 +149,13 @@ class _Running:
                 if moved is None:
                     return Answer(response.getcode(), response.headers, self._read(response))
             request = moved
-        raise TransferError(f"more than {MOST_REDIRECTS} redirects")
+        raise TransferError(say("device.redirects", most=MOST_REDIRECTS))
 
     def _read(self, response: "Any") -> bytes:
         body: bytes = response.read(self._most + 1)
         # What http.client says only where all is read at once.
         if len(body) <= self._most and getattr(response, "length", None):
-            raise TransferError("the answer was cut off")
+            raise TransferError(say("device.cut_off"))
         return body
 
 

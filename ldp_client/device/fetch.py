@@ -10,6 +10,7 @@ from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
+from ldp_client.words.text import say
 
 STUDIES_PATH = "/v1/studies/"
 
@@ -19,7 +20,7 @@ def split_study_url(url: str) -> "tuple[str, str]":
     base, path, study_id = url.partition(STUDIES_PATH)
     is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
     if not base.lower().startswith(("http://", "https://")) or not path or not is_id:
-        raise InputError(f"{url} is not of the form http://host{STUDIES_PATH}ID")
+        raise InputError(say("device.study_url", url=url, path=STUDIES_PATH))
     return base, study_id
 
 
@@ -49,7 +50,7 @@ def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str]":
     Raises as fetch_study does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}/signed"
-    body, identity = _get(url, MAX_SIGNED_BYTES, ", and was it published with a signature")
+    body, identity = _get(url, MAX_SIGNED_BYTES, "device.http_absent_signed")
     signed = read_new(SignedStudy.from_json, body)
     _same(url, study_id, signed.study)
     return signed, identity
@@ -57,16 +58,18 @@ def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str]":
 
 def _same(url: str, study_id: str, study: Study) -> Study:
     if study.id != study_id:
-        raise TransferError(f"{url} answered with another study, {study.id}")
+        raise TransferError(say("device.another_study", url=url, study=study.id))
     return study
 
 
-def _get(url: str, most: int, signed: str = "") -> "tuple[bytes, str]":
+def _get(url: str, most: int, absent: str = "device.http_absent") -> "tuple[bytes, str]":
     try:
         answer = exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
     except (TransferError, ValueError) as error:
-        raise TransferError(f"cannot reach {url}: {printable(error, MOST_CHARACTERS)}") from None
+        raise TransferError(
+            say("device.unreachable", url=url, reason=printable(error, MOST_CHARACTERS))
+        ) from None
     if answer.status != 200:
-        hint = f": is the study's id right{signed}?" if answer.status == 404 else ""
-        raise TransferError(f"{url} answered with HTTP status {answer.status}{hint}")
+        key = absent if answer.status == 404 else "device.http_status"
+        raise TransferError(say(key, url=url, status=answer.status))
     return answer.body, identity_of(answer)

@@ -17,6 +17,7 @@ import sqlite3
 from datetime import date
 
 from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ ANYBODY = Publisher("")
 def shown_publisher(name: str, collector: str = "") -> str:
     """What to call a publisher by: the collector that it is, or that its reports are for; else its key."""
     known = [place for place in (name, collector) if "/" in place and " " not in place]
-    return known[0] if known else f"the key {name[:16]}"
+    return known[0] if known else say("device.the_key", key=name[:16])
 
 
 def note_version(
@@ -73,11 +74,10 @@ def note_version(
     for version, digest, _ in rows:
         if study.version < version:
             raise RefusedError(
-                f"study {study.id}: version {study.version} is older than {version}, "
-                "which this device has seen"
+                say("device.older_version", study=study.id, version=study.version, seen=version)
             )
         if study.version == version and digest not in (study.digest, ANY_DIGEST):
-            raise RefusedError(f"study {study.id}: this device has seen another version {version} of it")
+            raise RefusedError(say("device.other_version", study=study.id, seen=version))
     signed_by = [key for version, _, key in rows if version == study.version and key]
     kept = key_id or (signed_by[0] if signed_by else "")
     row = (study.id, publisher.name, study.version, study.digest, kept)
@@ -93,9 +93,7 @@ def signer_of(connection: sqlite3.Connection, study: "Study", keys: "Sequence[Pu
     signed_by = [row[0] for row in connection.execute(query, (study.id, study.digest)).fetchall()]
     trusted = [key for key in signed_by if key in [pinned.id for pinned in keys]]
     if keys and not trusted:
-        raise RefusedError(
-            f"study {study.id} is not known to be signed by a trusted key: use device.fetch or device.accept"
-        )
+        raise RefusedError(say("device.not_known_signed", study=study.id))
     return trusted[0] if trusted else ""
 
 
@@ -120,7 +118,7 @@ def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
     tables = ("seen", "consents", "spent", "reports")
     query = " UNION ".join([f"SELECT study FROM {table}" for table in tables])
     if (study_id,) not in connection.execute(query).fetchall():
-        raise InputError("this device knows no study of that id")
+        raise InputError(say("device.unknown_study"))
 
 
 def note_consent(connection: sqlite3.Connection, study: "Study", publisher: Publisher, today: date) -> None:
@@ -138,6 +136,4 @@ def refuse_without_consent(connection: sqlite3.Connection, study: "Study", publi
     """Raises RefusedError unless the person agreed to answer exactly this document to this publisher."""
     query = f"SELECT 1 FROM consents WHERE {OF_PUBLISHER} AND digest = ?"
     if not connection.execute(query, (*publisher.of(study.id), study.digest)).fetchone():
-        raise RefusedError(
-            f"no consent to study {study.id}, version {study.version}: device.consent(study) records it"
-        )
+        raise RefusedError(say("device.no_consent", study=study.id, version=study.version))

@@ -34,6 +34,7 @@ from ldp_client.device.locking import (
 from ldp_client.device.outbox import Queued, pending
 from ldp_client.device.spending import Spend
 from ldp_client.documents.errors import LedgerError
+from ldp_client.words.text import say
 
 LOCK_SECONDS = 10.0
 
@@ -50,7 +51,7 @@ class Ledger:
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
-            raise LedgerError(f"cannot make the folder {folder}: {error.strerror}") from None
+            raise LedgerError(say("device.no_folder", folder=folder, reason=error.strerror)) from None
         for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
             keep_private(path)
         if not os.path.exists(self.path):
@@ -105,11 +106,11 @@ class Ledger:
             if os.path.exists(self.path):
                 return
             if is_marked(lock) or os.path.exists(self.path + "-journal"):
-                raise LedgerError(f"the ledger {self.path} is gone: what this device answered is not known")
+                raise LedgerError(say("device.ledger_gone", path=self.path))
             try:
                 self._make_whole()
             except OSError as error:
-                raise LedgerError(f"cannot make the ledger {self.path}: {error.strerror}") from None
+                raise LedgerError(say("device.no_ledger", path=self.path, reason=error.strerror)) from None
             mark(lock)
 
     def _make_whole(self) -> None:
@@ -121,9 +122,7 @@ class Ledger:
         with self._open(fresh) as connection:
             create_tables(connection)
         if os.path.exists(self.path):
-            raise LedgerError(
-                f"another process made {self.path} at the same time: locks do not hold on this disk"
-            )
+            raise LedgerError(say("device.ledger_twice", path=self.path))
         os.replace(fresh, self.path)
         _sync(self.folder)
 
@@ -140,7 +139,7 @@ class Ledger:
         connection = None
         if not os.path.exists(path or self.path):
             # SQLite would make an empty one.
-            raise LedgerError(f"the ledger {self.path} is gone: what this device answered is not known")
+            raise LedgerError(say("device.ledger_gone", path=self.path))
         with in_sqlite(self.path):
             try:
                 connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
@@ -149,10 +148,12 @@ class Ledger:
                 connection.execute("PRAGMA secure_delete = ON")
                 yield connection
             except sqlite3.Error as error:
-                raise LedgerError(f"the ledger {self.path} cannot be used: {error}") from None
+                raise LedgerError(say("device.ledger_unusable", path=self.path, reason=error)) from None
             except (ValueError, OverflowError) as error:
                 # Not its words: it may come from reading an answer, and repeat it.
-                raise LedgerError(f"the ledger {self.path} cannot be used: {type(error).__name__}") from None
+                raise LedgerError(
+                    say("device.ledger_unusable", path=self.path, reason=type(error).__name__)
+                ) from None
             finally:
                 if connection is not None:
                     connection.close()

@@ -10,6 +10,7 @@ import json
 import sqlite3
 
 from ldp_client.documents.errors import LedgerError
+from ldp_client.words.text import say
 
 LAYOUT = 4
 
@@ -143,7 +144,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     if found == LAYOUT:
         return
     if found not in _STEPS:
-        raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
+        raise LedgerError(say("device.ledger_layout", found=found, known=LAYOUT))
     if found in _OLDER_SEALS:
         connection.execute("BEGIN")
         refuse_broken_seal(connection, _OLDER_SEALS[found])
@@ -189,16 +190,16 @@ def refuse_broken_seal(connection: sqlite3.Connection, sealed: "tuple[str, ...]"
     """Raises LedgerError unless every row is as it was written."""
     found = connection.execute("SELECT digest FROM seal").fetchall()
     if found != [(_seal_of(connection, sealed),)]:
-        raise LedgerError("the ledger is damaged: its rows are not those that were written")
+        raise LedgerError(say("device.ledger_changed"))
 
 
 def refuse_damage(connection: sqlite3.Connection) -> None:
     """Raises LedgerError for another layout, a broken structure or a broken seal."""
     found = layout_of(connection)
     if found != LAYOUT:
-        raise LedgerError(f"the ledger has layout {found}, this version of ldpkit knows {LAYOUT}")
+        raise LedgerError(say("device.ledger_layout", found=found, known=LAYOUT))
     if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-        raise LedgerError("the ledger is damaged: SQLite's check of its structure failed")
+        raise LedgerError(say("device.ledger_damaged"))
     refuse_broken_seal(connection)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ldp_client.documents.errors import LedgerError
+from ldp_client.words.text import say
 
 FILE_NAME = "lock.sqlite3"
 LEDGER_NAME = "ledger.sqlite3"
@@ -36,10 +37,7 @@ if hasattr(os, "register_at_fork"):
 def in_sqlite(path: str) -> "Iterator[None]":
     """Count as using a file. Raises LedgerError in a process that cannot: forked while another thread did."""
     if _inherited:
-        raise LedgerError(
-            f"{path} cannot be used: this process was forked while another thread used a device; "
-            "fork before that, or start a new process"
-        )
+        raise LedgerError(say("device.forked", path=path))
     mine = object()
     _open.add(mine)
     try:
@@ -64,7 +62,7 @@ def locked(folder: str, seconds: float) -> "Iterator[sqlite3.Connection]":
         try:
             yield connection
         except sqlite3.Error as error:
-            raise LedgerError(f"the lock {path} cannot be used: {error}") from None
+            raise LedgerError(say("device.lock_unusable", path=path, reason=error)) from None
         finally:
             connection.close()
 
@@ -79,12 +77,12 @@ def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
             mark(connection)
             connection.execute("BEGIN EXCLUSIVE")
     except OSError as error:
-        raise LedgerError(f"the lock {path} cannot be taken: {error.strerror}") from None
+        raise LedgerError(say("device.lock_taken", path=path, reason=error.strerror)) from None
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()
         kind = BusyError if "locked" in str(error) else LedgerError
-        raise kind(f"the lock {path} cannot be taken: {error}") from None
+        raise kind(say("device.lock_taken", path=path, reason=error)) from None
     return connection
 
 
@@ -142,5 +140,5 @@ def keep_private(path: str) -> None:
     is_open = stat.S_IMODE(os.stat(path).st_mode) & OTHERS
     import logging  # when there is something to say: it costs more than all else that a device loads
 
-    after = "they still can: give the device a folder of its own" if is_open else "now only its owner can"
-    logging.getLogger("ldpkit").warning("%s: others on this machine could read it; %s", path, after)
+    key = "device.others_can_read" if is_open else "device.others_could_read"
+    logging.getLogger("ldpkit").warning("%s", say(key, path=path))

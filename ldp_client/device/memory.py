@@ -12,6 +12,7 @@ from ldp_client.device.known_studies import OF_PUBLISHER
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,13 +41,11 @@ def recall(
     for question in terms.memoized:
         kept = {fingerprint: answer for key, fingerprint, answer in rows if _question_of(key) == question}
         if WIPED in kept.values():
-            raise AlreadyAnsweredError(f"{terms.study.id}: {question}: was withdrawn from this device")
+            raise AlreadyAnsweredError(say("device.withdrawn", study=terms.study.id, question=question))
         words, older = words_of(terms.study, question), _without_words(terms.study, question)
         exact = _fingerprint(words, older)
         if exact not in kept and any([fingerprint.startswith(words) for fingerprint in kept]):
-            raise AlreadyAnsweredError(
-                f"{terms.study.id}: {question}: this device has answered it with other noise"
-            )
+            raise AlreadyAnsweredError(say("device.other_noise", study=terms.study.id, question=question))
         found[question] = Remembering(terms.mechanisms[question], kept.get(exact, kept.get(older)))
     return found
 

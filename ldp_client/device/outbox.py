@@ -13,6 +13,7 @@ import time
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.ledger_layout import digest_of
 from ldp_client.documents.errors import LedgerError, RefusedError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,13 +98,13 @@ def refuse_full(connection: sqlite3.Connection) -> None:
     """Raises RefusedError while as many reports wait as a device may hold."""
     query = "SELECT COUNT(*) FROM reports WHERE state IN ('queued', 'trying')"
     if connection.execute(query).fetchone()[0] >= MOST_PENDING:
-        raise RefusedError(f"{MOST_PENDING} reports wait to be sent: flush the device first")
+        raise RefusedError(say("device.outbox_full", most=MOST_PENDING))
 
 
 def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
     """Add a report. Raises RefusedError for one that is too large to send."""
     if len(report.body) > MOST_BYTES:
-        raise RefusedError(f"the report would have {len(report.body)} bytes, {MOST_BYTES} is the most")
+        raise RefusedError(say("device.report_large", size=len(report.body), most=MOST_BYTES))
     digest = digest_of(report.body)
     whose = (report.report_id, report.secret, report.collector, report.publisher)
     asked = (report.study, report.version, report.document, report.closes)
@@ -130,7 +131,7 @@ def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
 def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
     rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
     if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
-        raise LedgerError("the ledger is damaged: a report is not what was written")
+        raise LedgerError(say("device.report_changed"))
     return [Queued(*row[:11]) for row in rows]
 
 

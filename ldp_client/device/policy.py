@@ -7,6 +7,7 @@ from ldp_client.documents.errors import InputError, MissingExtraError, RefusedEr
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.signed import RSA
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Policy:
         """Raises RefusedError where digests are known and the study has another: perhaps for one person."""
         if self.known_digests is not None and study.digest not in self.known_digests:
             raise RefusedError(
-                f"study {study.id}, version {study.version}: its digest {study.digest} is not a published one"
+                say("device.unpublished", study=study.id, version=study.version, digest=study.digest)
             )
 
     def node_url(self, text: str) -> str:
@@ -83,14 +84,14 @@ class Policy:
             host = None
         odd = [character for character in text if character <= " " or character in "?#@\x7f"]
         if not host or parts.scheme not in ("http", "https") or odd:
-            raise InputError(f"the collector {text!r} is not a URL of the form https://host")
+            raise InputError(say("device.collector_url", text=text))
         if parts.scheme == "http" and host not in LOOPBACK:
-            raise InputError(f"the collector {text!r} must be reached over https")
+            raise InputError(say("device.collector_https", text=text))
         place = f"[{host}]" if ":" in host else host
         default = DEFAULT_PORTS[parts.scheme]
         names = {host, place, f"{place}:{port or default}"}
         if self.allowed_hosts is not None and names.isdisjoint(self.allowed_hosts):
-            raise RefusedError(f"the host {host} is not one that this device may talk to")
+            raise RefusedError(say("device.host", host=host))
         shown = place if port in (None, default) else f"{place}:{port}"
         return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}"
 
@@ -98,7 +99,7 @@ class Policy:
 def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
     """A list, and no text: each part of a text would be taken for an entry. Nor the path of one key."""
     if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
-        raise InputError(f"{name} must be a list, also of one")
+        raise InputError(say("device.list", name=name))
     return list(given)
 
 
@@ -106,9 +107,9 @@ def _above_zero(name: str, text: str) -> Fraction:
     try:
         number = Rational.parse(text)
     except ValueError:
-        raise InputError(f'{name} must be a decimal in a string, such as "4"') from None
+        raise InputError(say("device.decimal", name=name)) from None
     if not Rational(0) < number:
-        raise InputError(f"{name} must be above 0")
+        raise InputError(say("device.above_zero", name=name))
     return Fraction(number.numerator, number.denominator)
 
 
@@ -120,9 +121,9 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
         with open(text_or_path, encoding="ascii") as file:
             return PublicKey.from_pem(file.read())
     except OSError as error:
-        raise InputError(f"cannot read the key {text_or_path}: {error.strerror}") from None
+        raise InputError(say("device.cannot_read_key", path=text_or_path, reason=error.strerror)) from None
     except UnicodeError:
-        raise InputError(f"the key {text_or_path} is not PEM text") from None
+        raise InputError(say("device.key_not_pem", path=text_or_path)) from None
 
 
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> PublicKey:
@@ -136,7 +137,7 @@ def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> PublicKe
     for signature in sorted(signed.signatures, key=lambda one: one.algorithm != RSA):
         if signature.key in trusted:
             return _verified(signed, signature, trusted[signature.key])
-    raise RefusedError(f"study {signed.study.id} is not signed by a key that this device trusts")
+    raise RefusedError(say("device.unsigned", study=signed.study.id))
 
 
 def _verified(signed: "SignedStudy", signature: "Signature", key: PublicKey) -> PublicKey:
@@ -145,7 +146,7 @@ def _verified(signed: "SignedStudy", signature: "Signature", key: PublicKey) -> 
         signed.study.canonical(), signature.value, key.value
     )
     if not good:
-        raise RefusedError(f"study {signed.study.id}: the signature of key {key.id[:16]} is wrong")
+        raise RefusedError(say("device.wrong_signature", study=signed.study.id, key=key.id[:16]))
     return key
 
 

@@ -14,7 +14,6 @@ from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.upload import (
-    OTHER_COLLECTOR,
     Outcome,
     ask_publisher,
     delete_report,
@@ -23,6 +22,7 @@ from ldp_client.device.upload import (
     with_retries,
 )
 from ldp_client.documents.errors import LdpkitError, LedgerError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +34,9 @@ if TYPE_CHECKING:
 STILL_WAITS = ("waiting", "kept", "paced")
 # No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
 LONGEST_FLUSH_SECONDS = 300.0
-TOO_LONG = "this flush took too long: the rest is for the next one"
-NO_SECRET = "it was made before reports had secrets: only the collector's operator can delete it now"
 MOST_REQUESTS = 15
 PERIOD_SECONDS = 60.0
 _TABLE = "CREATE TABLE IF NOT EXISTS attempts (moment REAL NOT NULL)"
-PACED = f"{MOST_REQUESTS} attempts to send or delete a report a minute are the most"
 
 
 class Flushed:
@@ -85,7 +82,7 @@ class Sender:
             with self._ledger.reading() as connection:
                 result.waiting = len(outbox.pending(connection))
                 result.undeleted = len(outbox.withdrawn(connection))
-            result.reason = "another process of this device is sending"
+            result.reason = say("device.another_sends")
         return result
 
     def _obstacle(self, report: "Queued") -> str:
@@ -102,7 +99,7 @@ class Sender:
             return str(error)
         if report.nodes or places == [self._collector]:
             return ""
-        return f"it belongs to the collector {report.collector}, name that one"
+        return say("device.of_another_collector", collector=report.collector)
 
     def _send_all(self, attempts: int, now: bool, result: Flushed) -> None:
         for report in self._ledger.queued():
@@ -128,7 +125,9 @@ class Sender:
             result.sent += 1
         if outcome.state == "refused":
             self._note(outbox.note_refused, report)
-            result.refused.append(f"report {report.report_id}: {outcome.reason}")
+            result.refused.append(
+                say("device.refused_report", report=report.report_id, reason=outcome.reason)
+            )
 
     def _note(self, what: "Callable[[sqlite3.Connection, str], None]", report: "Queued") -> None:
         with self._ledger.writing() as connection:
@@ -139,7 +138,7 @@ class Sender:
         with self._ledger.reading() as connection:
             reports = [report for report in outbox.withdrawn(connection) if report.report_id not in asked]
         for report in reports:
-            obstacle = NO_SECRET if not report.secret else self._obstacle(report)
+            obstacle = say("device.no_secret") if not report.secret else self._obstacle(report)
             if obstacle:
                 result.undeleted += 1
                 result.reason = result.reason or obstacle
@@ -169,10 +168,10 @@ class Sender:
 
         def attempt() -> Outcome:
             if time.monotonic() > self._until:
-                return Outcome("kept", TOO_LONG)
+                return Outcome("kept", say("device.flush_too_long"))
             with self._ledger.writing() as connection:
                 if not allows(connection, time.time()):
-                    return Outcome("paced", PACED)
+                    return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
                 if not begin(connection):
                     return Outcome("withdrawn")
             try:
@@ -181,7 +180,7 @@ class Sender:
                 raise
             except Exception as error:
                 # One report that cannot be sent keeps no other from its way. Not in the error's words.
-                return Outcome("kept", f"the request could not be made: {type(error).__name__}")
+                return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
 
         return with_retries(attempt, attempts)
 
@@ -195,7 +194,7 @@ class Sender:
         if (deletion or outcome.state == "refused") and not publisher and report.document:
             publisher = ask_publisher(place, report)
             if deletion and not publisher:
-                return Outcome("kept", OTHER_COLLECTOR)
+                return Outcome("kept", say("device.kept_other_collector"))
         elif not publisher:
             publisher = outcome.identity
         with self._ledger.writing() as connection:

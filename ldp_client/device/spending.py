@@ -6,6 +6,7 @@ from fractions import Fraction
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.memory import has_permanent, words_of
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
             else:
                 again = not words or words_of(terms.study, question) in words.split()
             if again:
-                raise AlreadyAnsweredError(
-                    f"{terms.study.id}: {question}: this device has answered it before"
-                )
+                raise AlreadyAnsweredError(say("device.answered", study=terms.study.id, question=question))
 
 
 def _went_elsewhere(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> bool:
@@ -72,8 +71,8 @@ def refuse_others(
     agreed = connection.execute(query.format("consents"), (study_id,)).fetchall() if consents else []
     known = [*answered, *[row[0] for row in agreed]]
     if answered and not any([publisher.is_own(name) for name in known]):
-        whose = " or ".join([shown_publisher(name) for name in answered])
-        raise RefusedError(f"study {study_id}: this device has answered that of {whose}: name that one")
+        whose = say("or").join([shown_publisher(name) for name in answered])
+        raise RefusedError(say("device.of_others", study=study_id, whose=whose))
 
 
 def refuse_overspending(
@@ -90,15 +89,15 @@ def refuse_overspending(
     life = sum((Fraction(row[1]) for row in rows), ZERO)
     study = sum((Fraction(row[0]) for row in here.fetchall()), ZERO)
     delta = sum((Fraction(row[2]) for row in rows), ZERO)
-    _refuse_above("epsilon", asked.epsilon, limits.epsilon - life, "this device's budget")
-    _refuse_above("epsilon", asked.epsilon, limits.epsilon_per_study - study, "what one study may cost")
-    _refuse_above("delta", asked.delta, limits.delta - delta, "this device's budget")
+    _refuse_above("epsilon", asked.epsilon, limits.epsilon - life, say("device.budget"))
+    _refuse_above("epsilon", asked.epsilon, limits.epsilon_per_study - study, say("device.budget_of_study"))
+    _refuse_above("delta", asked.delta, limits.delta - delta, say("device.budget"))
 
 
 def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
     if asked > left:
         raise BudgetError(
-            f"answering costs {what} {float(asked):g}, but {float(max(left, ZERO)):g} of {limit} is left"
+            say("device.costs", what=what, cost=float(asked), left=float(max(left, ZERO)), limit=limit)
         )
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Terms:
         self.study = study
         for question in study.questions:
             if question.mechanism.name not in MECHANISMS:
-                raise _unknown(study.id, f"the mechanism {question.mechanism.name!r}")
+                raise _unknown(study.id, say("device.the_mechanism", mechanism=question.mechanism.name))
         self.mechanisms = mechanisms_of(study)
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
@@ -60,9 +61,9 @@ class Terms:
         """Raises RefusedError before the study opens and after it closes."""
         study = self.study
         if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
-            raise RefusedError(f"study {study.id} opens on {study.opens}")
+            raise RefusedError(say("device.opens", study=study.id, opens=study.opens))
         if study.closes and today > date.fromisoformat(study.closes):
-            raise RefusedError(f"study {study.id} closed on {study.closes}")
+            raise RefusedError(say("device.closed", study=study.id, closes=study.closes))
 
 
 def terms_of(study: "Study") -> Terms:
@@ -81,12 +82,12 @@ def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> 
         return read(text)
     except StudyError as error:
         if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
-            raise _unknown("this study", f"{error.field}: {error.problem}") from None
+            raise _unknown(say("device.this_study"), f"{error.field}: {error.problem}") from None
         raise
 
 
 def _unknown(study: str, what: str) -> RefusedError:
-    return RefusedError(f"{study} cannot be answered: {what}; a newer version of ldpkit may know it")
+    return RefusedError(say("device.cannot_be_answered", study=study, what=what))
 
 
 def _cost(question: "Question", mechanism: "Mechanism") -> Cost:

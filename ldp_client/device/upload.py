@@ -15,6 +15,7 @@ from ldp_client.device.exchange import MOST_CHARACTERS, backoff, exchange
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.documents.study import MAX_BYTES
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ STORED = ("stored", "duplicate")
 WITHDRAWN = ("withdrawn",)
 # Days after a study's last one, on this device's clock, until which a report waits for a closed study.
 GRACE_DAYS = 30
-OTHER_COLLECTOR = "another collector answers than the one that published the study: the report is kept"
-UNINVITED = "the study takes invited reports only: give an invitation that is unused"
 
 
 class Outcome:
@@ -96,7 +95,7 @@ def _ask(request: urllib.request.Request, results: "tuple[str, ...]") -> Outcome
     try:
         answer = exchange(request)
     except TransferError as error:
-        return Outcome("waiting", f"cannot reach the collector: {error}")
+        return Outcome("waiting", say("device.no_answer", reason=error))
     document = _document(answer)
     identity = identity_of(answer)
     if _is_receipt(answer, document, request.full_url.rsplit("/", 1)[1], results):
@@ -104,11 +103,14 @@ def _ask(request: urllib.request.Request, results: "tuple[str, ...]") -> Outcome
     problem = _problem(answer, document)
     if problem is None:
         return Outcome(_pause(answer.status), _strange(answer))
-    reason = (
-        f"HTTP status {answer.status}, {problem}: {printable(document.get('detail', ''), MOST_CHARACTERS)}"
+    reason = say(
+        "device.problem",
+        status=answer.status,
+        problem=problem,
+        detail=printable(document.get("detail", ""), MOST_CHARACTERS),
     )
     if problem == "invitation-needed":
-        return Outcome("kept", UNINVITED)
+        return Outcome("kept", say("device.uninvited"))
     if problem not in FINAL:
         return Outcome(_pause(answer.status), reason)
     said = printable(document.get("digest", ""))
@@ -160,8 +162,8 @@ def _problem(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
 
 
 def _strange(answer: "Answer") -> str:
-    came = _media_type(answer) or "nothing that says what it is"
-    return f"HTTP status {answer.status} with {came}: no answer of a collector"
+    came = _media_type(answer) or say("device.unnamed_type")
+    return say("device.no_collectors_answer", status=answer.status, came=came)
 
 
 def with_retries(
@@ -181,7 +183,7 @@ def with_retries(
 def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
     """What the outcome means for the report. publisher: identity of the study's collector, "" for unknown."""
     if outcome.state == "sent" and publisher and outcome.identity not in ("", publisher):
-        return Outcome("kept", OTHER_COLLECTOR)
+        return Outcome("kept", say("device.kept_other_collector"))
     if outcome.state != "refused":
         return outcome
     why = _why_kept(report, outcome, publisher)
@@ -190,9 +192,9 @@ def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
 
 def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
     if not report.document or outcome.document != report.document:
-        return "that is not about the study that was answered: the report is kept"
+        return say("device.kept_other_study")
     if not publisher or outcome.identity != publisher:
-        return OTHER_COLLECTOR
+        return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
         return _why_not_over(report.closes, outcome.date)
     return ""
@@ -201,11 +203,11 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
 def _why_not_over(closes: str, said: str) -> str:
     """A study may be closed by mistake, and clocks be wrong; the collector's only makes the wait longer."""
     if not closes:
-        return "the report is kept until the study takes it or the person withdraws"
+        return say("device.kept")
     last = date.fromisoformat(closes) + timedelta(GRACE_DAYS)
     if min(date.today(), _day_of(said)) > last:
         return ""
-    return f"the report is kept until {last.isoformat()}, for a study that is opened again"
+    return say("device.kept_until", day=last.isoformat())
 
 
 def _day_of(said: str) -> date:

@@ -17,6 +17,8 @@ LdpkitError
 └── MissingExtraError     an optional part of ldpkit is not installed
 """
 
+from ldp_client.words.text import say
+
 
 class LdpkitError(Exception):
     """Base of all errors that ldpkit raises on purpose; `str(error)` is one line, without any true answer."""
@@ -126,5 +128,5 @@ class MissingExtraError(LdpkitError):
     """
 
     def __init__(self, extra: str, module: str) -> None:
-        super().__init__(f"this needs the package {module}: pip install 'ldpkit[{extra}]'")
+        super().__init__(say("core.missing_extra", module=module, extra=extra))
         self.extra = extra

@@ -8,9 +8,9 @@ import csv
 import os
 from collections.abc import Iterator
 
-from ldp_client.core.quantise import MISSING
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import AnswerError, DocumentError, InputError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def read_answers(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
     try:
         yield from read(study, path)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
     except UnicodeError:
-        raise InputError(f"{path} is not UTF-8 text") from None
+        raise InputError(say("files.not_utf8", path=path)) from None
 
 
 def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
@@ -53,13 +53,15 @@ def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
             try:
                 answers = parse_json(line, DocumentError, MAX_LINE)
             except DocumentError as error:
-                raise InputError(f"{os.path.basename(path)}, line {number}: {error.problem}") from None
+                raise InputError(
+                    say("files.line_problem", file=os.path.basename(path), line=number, problem=error.problem)
+                ) from None
             if not isinstance(answers, dict):
-                raise InputError(f"{os.path.basename(path)}, line {number}: must be an object")
+                raise InputError(say("files.line_object", file=os.path.basename(path), line=number))
             if set(answers) - set(known):
                 # Not even the name is repeated: it may be an answer that was mistyped.
-                where = f"{os.path.basename(path)}, line {number}"
-                raise InputError(f"{where}: must name no question but {', '.join(known)}")
+                where = say("files.line", file=os.path.basename(path), line=number)
+                raise InputError(say("files.line_unknown", where=where, known=", ".join(known)))
             yield number, answers
 
 
@@ -75,14 +77,16 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
                 row = cells or [""] * (len(header) == 1)
                 if row and len(row) != len(header):
                     raise InputError(
-                        f"{os.path.basename(path)}, line {reader.line_num}: wrong number of columns"
+                        say("files.line_columns", file=os.path.basename(path), line=reader.line_num)
                     )
                 if row:
                     yield reader.line_num, answers_from_text(study, dict(zip(header, row)))
         except csv.Error:
-            raise InputError(f"{os.path.basename(path)}, line {reader.line_num}: not CSV") from None
+            raise InputError(
+                say("files.line_not_csv", file=os.path.basename(path), line=reader.line_num)
+            ) from None
         except AnswerError as error:
-            where = f"{os.path.basename(path)}, line {reader.line_num}"
+            where = say("files.line", file=os.path.basename(path), line=reader.line_num)
             raise InputError(f"{where}: {error.field}: {error.problem}") from None
 
 
@@ -91,14 +95,14 @@ def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
     for column in expected:
         if column not in header:
             raise InputError(
-                f"{name}: column {column} is missing; the header must have {', '.join(expected)}"
+                say("files.column_missing", name=name, column=column, columns=", ".join(expected))
             )
     for column in header:
         if column not in expected:
-            raise InputError(f"{name}: column {column[:64]!r} is not in the study: leave it out")
+            raise InputError(say("files.column_unknown", name=name, column=column[:64]))
     for column in expected:
         if header.count(column) > 1:
-            raise InputError(f"{name}: column {column} stands twice")
+            raise InputError(say("files.column_twice", name=name, column=column))
 
 
 def all_columns(study: "Study") -> "list[str]":
@@ -144,13 +148,13 @@ def _plain_answer(question: "Question", text: str) -> "Any":
 def _field_answer(yes_no: bool, text: str, column: str) -> "float | bool":
     word = text.strip().lower()
     if word in NO_VALUE:
-        raise AnswerError(column, MISSING)
+        raise AnswerError(column, say("core.missing"))
     if yes_no:
         if word not in YES_OR_NO:
-            raise AnswerError(column, "must be yes or no")
+            raise AnswerError(column, say("core.yes_or_no"))
         return YES_OR_NO[word]
     try:
         # Python reads 1_000 as a number; a file's 1_000 is a slip.
         return float("" if "_" in word else word)
     except ValueError:
-        raise AnswerError(column, "must be a number") from None
+        raise AnswerError(column, say("core.number")) from None

@@ -12,6 +12,7 @@ from ldp_client.files.tables import table_answers
 from ldp_client.files.writing import replacing
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def perturb_file(
     """
     refuse_route(study)
     if os.path.exists(reports_path):
-        raise InputError(f"{reports_path} exists: noise is drawn once, choose another file or remove it")
+        raise InputError(say("files.reports_exist", file=reports_path))
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
     if study.unit == "holder":
@@ -64,7 +65,7 @@ def perturb_file(
             count += len(chunk)
             progress(count)
         if not count:
-            raise InputError(f"{os.path.basename(answers_path)}: there are no answers in it")
+            raise InputError(say("files.no_answers", file=os.path.basename(answers_path)))
     if clipped.line():
         note(clipped.line())
     return count
@@ -79,7 +80,7 @@ def _quantised_people(
             quantised = quantise_answers(study, mechanisms, answers)
             public = public_values(study, answers, invited=False)
         except AnswerError as error:
-            where = f"{os.path.basename(path)}, line {number}"
+            where = say("files.line", file=os.path.basename(path), line=number)
             raise InputError(f"{where}: {error.field}: {error.problem}") from None
         clipped.add(study, answers)
         yield quantised, public

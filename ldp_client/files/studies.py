@@ -1,6 +1,7 @@
 """Study documents in files, and what commands take from them."""
 
 from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Ques
     questions = [question for question in study.questions if question_id in (None, question.id)]
     if not questions:
         known = ", ".join([question.id for question in study.questions])
-        raise InputError(f"--question: must be one of {known}")
+        raise InputError(say("files.question", known=known))
     return questions
 
 
@@ -35,4 +36,4 @@ def read_bytes(path: "str | os.PathLike[str]") -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None

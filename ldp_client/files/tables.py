@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ldp_client.documents.errors import InputError, MissingExtraError
 from ldp_client.files.answers import NO_VALUE, check_header
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class CsvFile:
         """The column names."""
         for row in self._rows():
             return [cell.strip() for cell in row]
-        raise InputError(f"{self.name} is empty: it needs a header with the names of the columns")
+        raise InputError(say("files.table_empty", file=self.name))
 
     def parts(self, columns: "list[str]") -> "Iterator[Part]":
         """{column: numbers} of some rows at a time; what is no number stays as it is, missing is None."""
@@ -76,7 +77,9 @@ class CsvFile:
     ) -> "Part":
         for number, row in enumerate(rows, first):
             if len(row) != width:
-                raise InputError(f"{self.name}, row {number}: has {len(row)} columns, the header {width}")
+                raise InputError(
+                    say("files.table_columns", file=self.name, line=number, columns=len(row), header=width)
+                )
         return {name: _numbers([row[place] for row in rows]) for name, place in zip(columns, places)}
 
     def _rows(self) -> "Iterator[list[str]]":
@@ -89,11 +92,11 @@ class CsvFile:
                         yield row
                         number += 1
         except OSError as error:
-            raise InputError(f"cannot read {self.path}: {error.strerror}") from None
+            raise InputError(say("files.cannot_read", path=self.path, reason=error.strerror)) from None
         except UnicodeError:
-            raise InputError(f"{self.path} is not UTF-8 text") from None
+            raise InputError(say("files.not_utf8", path=self.path)) from None
         except csv.Error:
-            raise InputError(f"{self.name}, row {number}: not CSV") from None
+            raise InputError(say("files.row_not_csv", file=self.name, line=number)) from None
 
 
 class ParquetFile:
@@ -109,9 +112,11 @@ class ParquetFile:
         try:
             self._file = pyarrow.parquet.ParquetFile(path)
         except pyarrow.ArrowInvalid:
-            raise InputError(f"{path} is not a Parquet file") from None
+            raise InputError(say("files.not_parquet", path=path)) from None
         except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror or 'not a Parquet file'}") from None
+            if error.strerror is None:
+                raise InputError(say("files.not_parquet", path=path)) from None
+            raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
 
     def header(self) -> "list[str]":
         """The column names."""
@@ -125,13 +130,13 @@ class ParquetFile:
         for column in columns:
             kind = self._file.schema_arrow.field(column).type
             if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
-                raise InputError(f"{self.name}: column {column} must hold numbers, not {kind}")
+                raise InputError(say("files.table_numbers", file=self.name, column=column, kind=kind))
         try:
             for batch in self._file.iter_batches(ROWS, columns=columns):
                 floats = {name: batch[name].cast(pyarrow.float64(), safe=False) for name in columns}
                 yield {name: floats[name].to_numpy(zero_copy_only=False) for name in columns}
         except (pyarrow.ArrowInvalid, OSError):
-            raise InputError(f"{self.name} is damaged") from None
+            raise InputError(say("files.table_damaged", file=self.name)) from None
 
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ldp_client.documents.errors import InputError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def replacing(path: str, is_new: bool = False) -> "Iterator[TextIO]":
     Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(f"cannot write {path}: it is not a plain file")
+        raise InputError(say("files.not_plain", path=path))
     folder = os.path.dirname(os.path.abspath(path))
     temporary = None
     try:
@@ -35,7 +36,7 @@ def replacing(path: str, is_new: bool = False) -> "Iterator[TextIO]":
         os.replace(temporary, path)
         temporary = None
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+        raise InputError(say("files.cannot_write", path=path, reason=error.strerror or error)) from None
     finally:
         if temporary is not None:
             os.unlink(temporary)
@@ -52,4 +53,4 @@ def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+        raise InputError(say("files.cannot_write", path=path, reason=error.strerror)) from None

@@ -10,6 +10,7 @@ from ldp_client.core.calibration import CHOICE_BITS, log_ratio
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ChoiceMechanism(Mechanism):
             return self._number(answer)
         index = self._places.of(answer) if isinstance(answer, str) else -1
         if index < 0:
-            raise AnswerError(self.field, f"must be one of its {self.choices} choices")
+            raise AnswerError(self.field, say("core.one_of_choices", choices=self.choices))
         return index
 
     def _number(self, answer: "Any") -> int:
@@ -101,7 +102,7 @@ class ChoiceMechanism(Mechanism):
             if all([c in "0123456789" for c in digits]):
                 answer = int(digits)
         if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < self.choices:
-            raise AnswerError(self.field, f"must be a whole number from 0 to {self.choices - 1}")
+            raise AnswerError(self.field, say("core.whole_number", largest=self.choices - 1))
         return answer
 
     def supported(self, payload: bytes, index: int) -> bool:

@@ -13,6 +13,7 @@ from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.unary import Sue, biased_bits
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,10 +136,7 @@ def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
     """
     for question in mechanisms:
         if hasattr(mechanisms[question], "permanent"):
-            raise InputError(
-                f"{question} is memoized: each person's noise is drawn once and kept, but nothing here knows "
-                "whose answer this is; use a Device with a folder for each person (`ldpkit answer --folder`)"
-            )
+            raise InputError(say("core.memoized", question=question))
 
 
 def _instantaneous(question: "Question") -> Rational:

@@ -3,6 +3,7 @@
 from ldp_client.core.quantise import signed_units
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class RecordMechanism(Mechanism):
         Raises AnswerError.
         """
         if not isinstance(answer, dict):
-            raise AnswerError(self.field, "must be a record: {feature: value, …, response: value}")
+            raise AnswerError(self.field, say("core.record"))
         self._check_names(answer)
         scaled = []
         for feature in self.features:
@@ -46,9 +47,9 @@ class RecordMechanism(Mechanism):
         expected = [feature.id for feature in self.features] + [self.response.id]
         for name in expected:
             if name not in answer:
-                raise AnswerError(f"{self.field}.{name}", "is missing")
+                raise AnswerError(f"{self.field}.{name}", say("core.missing"))
         if len(answer) != len(expected):
-            raise AnswerError(self.field, "has a field that the study does not ask for")
+            raise AnswerError(self.field, say("core.unasked_field"))
 
     def _quantise_response(self, value: "Any", weight: int) -> int:
         name = f"{self.field}.{self.response.id}"
@@ -56,5 +57,5 @@ class RecordMechanism(Mechanism):
             return signed_units(value, self.response.bounds, weight, name)
         sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
         if sign is None:
-            raise AnswerError(name, "must be yes or no")
+            raise AnswerError(name, say("core.yes_or_no"))
         return sign * weight

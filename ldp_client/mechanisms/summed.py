@@ -15,6 +15,7 @@ from ldp_client.core.integers import isqrt
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def pack_words(values: "list[int]") -> bytes:
 
 def shares_only(field: str) -> RefusedError:
     """What `perturb` raises: its payload could be sent, and the noise of one device protects nobody."""
-    return RefusedError(f"{field}: an answer to a secure sum leaves a device as secret shares only")
+    return RefusedError(say("core.sum_leaves", field=field))
 
 
 class SummedMechanism(Mechanism):

@@ -12,6 +12,7 @@ from ldp_client.documents.errors import RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.secure_sum.sealing import context, seal
 from ldp_client.secure_sum.splitting import split
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,10 +72,7 @@ def share_messages(
     assert route is not None
     trusted.refuse_others(study)
     if not invitation:
-        raise RefusedError(
-            f"study {study.id} is a secure sum, which takes invited devices only: without an invitation "
-            "anybody could send many shares and leave this answer alone in the sum"
-        )
+        raise RefusedError(say("device.sum_uninvited", study=study.id))
     vector = _noisy_vector(mechanisms, quantise_answers(study, mechanisms, answers), random)
     secret = read(random, SECRET_BYTES)
     report = Report(report_id_of(secret), study.id, study.version, study.digest, {}, 0, secret)

@@ -6,6 +6,7 @@ device's owner who says which nodes are run by parties that would not all work t
 
 from ldp_client.documents.errors import DocumentError, InputError, RefusedError
 from ldp_client.documents.route import NODE_ADDRESS, Node
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class TrustedNodes:
         nodes = [Node(_address(address)) for address in addresses]
         self._keys = {node.url: (node.sealing_key, node.signing_key) for node in nodes}
         if len(self._keys) < len(nodes):
-            raise InputError("nodes: one address is named twice")
+            raise InputError(say("device.node_twice"))
 
     def refuse_others(self, study: "Study") -> None:
         """Raises RefusedError unless all nodes of the study are trusted, and they are not one in disguise."""
@@ -36,25 +37,18 @@ class TrustedNodes:
         for node in route.nodes:
             self.refuse_unknown(node.url)
             if self._keys[node.url] != (node.sealing_key, node.signing_key):
-                raise RefusedError(
-                    f"the node {node.url} of study {study.id} has other keys than it is trusted with"
-                )
+                raise RefusedError(say("device.node_keys", node=node.url, study=study.id))
         hosts = {host_of(node.url) for node in route.nodes}
         if len(hosts) < FEWEST_HOSTS:
-            raise RefusedError(
-                f"all nodes of study {study.id} are on the host {hosts.pop()}: one party reads all"
-            )
+            raise RefusedError(say("device.nodes_one_host", study=study.id, host=hosts.pop()))
         keys = {key for node in route.nodes for key in (node.sealing_key, node.signing_key)}
         if len(keys) < 2 * len(route.nodes):
-            raise RefusedError(f"nodes of study {study.id} share a key: they are one party, which reads all")
+            raise RefusedError(say("device.nodes_one_key", study=study.id))
 
     def refuse_unknown(self, url: str) -> None:
         """Raises RefusedError for the address of no trusted node: it could be any service within reach."""
         if url not in self._keys:
-            raise RefusedError(
-                f"the node {url} is not one that this device's owner trusts: all nodes of a secure sum read "
-                "every answer together; who trusts it not to work with the others names it, with its keys"
-            )
+            raise RefusedError(say("device.node_unknown", url=url))
 
 
 def host_of(url: str) -> str:
@@ -68,4 +62,4 @@ def _address(text: str) -> str:
     try:
         return NODE_ADDRESS.read(text, "nodes", DocumentError)
     except DocumentError as error:
-        raise InputError(f"nodes: a trusted node {error.problem}") from None
+        raise InputError(say("device.node", problem=error.problem)) from None

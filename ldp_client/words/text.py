@@ -1,40 +1,42 @@
 """The sentences of a language, numbers in them, and what others wrote, made harmless.
 
-A language is a JSON file in this folder, {key: sentence}. A sentence names its facts as Python's `str.format`
-does, {so}; one that depends on a number is {"one": …, "other": …}, and the number is the fact {count}. Keys
-that begin with "page." and "script." are the participant's page's, whose facts are plain {names}.
+A language is two JSON files in this folder, {key: sentence}: en.core.json has what the device core says, its
+keys beginning with "core.", small enough for boards; en.json has all else. A sentence names its facts as
+Python's `str.format` does, {so}; one that depends on a number is {"one": …, "other": …}, and that number is
+the fact {count}. Keys that begin with "page." and "script." are the participant's page's, with plain {names}.
+
+Runs on MicroPython. A board without these files says the keys themselves, such as "core.number".
 """
 
 import json
-import os
-from math import floor, log10
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Optional, Union
+    from typing import Any, Union
 
     Sentence = Union[str, dict[str, str]]
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
+FOLDER = __file__.replace("\\", "/").rpartition("/")[0]
+CORE = "core."
 # The digits that privacy is shown with where nothing else is said.
 DIGITS = 12
 
 
 class Words:
-    """The sentences of one language, read from its file when the first is said.
+    """The sentences of one language, each file of it read when the first of its sentences is said.
 
     Args:
-        language: its tag, such as "en": the name of its file in this folder.
+        language: its tag, such as "en": how the names of its files in this folder begin.
     """
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._sentences: "Optional[dict[str, Sentence]]" = None
+        self._files: "dict[str, dict[str, Sentence]]" = {}
 
-    def say(self, key: str, /, **facts: "Any") -> str:
+    def say(self, which: str, **facts: "Any") -> str:
         """The sentence with its facts. Raises KeyError for an unknown key, or a fact that is missing."""
-        return self.say_of(key, facts)
+        return _form(self._file(which)[which], facts).format(**facts)
 
     def say_of(self, key: str, facts: "Mapping[str, Any]") -> str:
         """The same with facts from a mapping, which is asked for those only that the sentence names."""
@@ -42,24 +44,44 @@ class Words:
 
     def sentence(self, key: str, facts: "Mapping[str, Any]") -> str:
         """The sentence without its facts, in the form for the fact `count` where it has two."""
-        found = self.sentences()[key]
-        if isinstance(found, str):
-            return found
-        return found["one" if facts["count"] == 1 else "other"]
+        return _form(self._file(key)[key], facts)
 
     def sentences(self, prefix: str = "") -> "dict[str, Sentence]":
         """All sentences whose keys begin so."""
-        if self._sentences is None:
-            with open(os.path.join(FOLDER, f"{self.language}.json"), encoding="utf-8") as file:
-                self._sentences = json.load(file)
-        return {key: said for key, said in self._sentences.items() if key.startswith(prefix)}
+        files = (self._file(""), self._file(CORE))
+        return {key: file[key] for file in files for key in file if key.startswith(prefix)}
+
+    def _file(self, key: str) -> "dict[str, Sentence]":
+        """The sentences of the file that has this key."""
+        name = self.language + (".core.json" if key.startswith(CORE) else ".json")
+        if name not in self._files:
+            with open(f"{FOLDER}/{name}", encoding="utf-8") as file:
+                self._files[name] = json.load(file)
+        return self._files[name]
+
+
+def _form(sentence: "Sentence", facts: "Mapping[str, Any]") -> str:
+    if isinstance(sentence, str):
+        return sentence
+    return sentence["one" if facts["count"] == 1 else "other"]
 
 
 ENGLISH = Words("en")
 
 
+def say(which: str, **facts: "Any") -> str:
+    """The sentence of this key, with its facts, in the language of this device: English."""
+    try:
+        return ENGLISH.say(which, **facts)
+    except OSError:
+        # A board without the files, or no handle left: a key and its facts are better than another error.
+        return " ".join([which] + [f"{name}={facts[name]}" for name in facts])
+
+
 def rounded_up(value: float, digits: int = DIGITS) -> str:
     """A number with so many significant digits, never less than it is: for what holds at most, as ε and δ."""
+    from math import floor, log10
+
     text = f"{value:.{digits}g}"
     if float(text) >= value:
         return text

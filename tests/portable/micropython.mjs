@@ -6,10 +6,11 @@ import { pathToFileURL } from "node:url";
 
 const [repository, module, folder, text] = process.argv.slice(2);
 // What docs/embedding.md says to copy to a board, and these tests.
-const CORE = ["ldp_client/documents", "ldp_client/core", "ldp_client/mechanisms"];
+const CORE = ["ldp_client/documents", "ldp_client/core", "ldp_client/mechanisms", "ldp_client/words"];
 const FILES = [
   "ldp_client/__init__.py",
   "ldp_client/answering.py",
+  "ldp_client/words/en.core.json",
   "tests/portable/stream.py",
   "tests/portable/run_vectors.py",
 ];

@@ -17,6 +17,7 @@ from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.gram import Gram
 from ldp_client.mechanisms.tables.powers import PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class TableMechanism(Mechanism):
                 if powers:
                     powers.add_array(rows)
         if gram.groups == 0:
-            raise AnswerError(self.field, f"the table has fewer rows than one group of {self.average}")
+            raise AnswerError(self.field, say("core.table_groups", average=self.average))
         sums = [gram.total[i][j] for i, j in self.coordinates]
         sums += [powers.total(product) for product in self.products] if powers else []
         return TableSums(gram.groups * self.average, sums)
@@ -164,7 +165,7 @@ class TableMechanism(Mechanism):
     def perturb_many(self, answers: "Any", random: "Source" = urandom) -> "NDArray[uint8]":
         """Refused: every holder perturbs its own table."""
         del answers, random
-        raise AnswerError(self.field, "a table is perturbed by its holder alone: use perturb")
+        raise AnswerError(self.field, say("core.table_alone"))
 
     def words(self, payload: bytes) -> "list[int]":
         """The integers with noise: the count's, where it has some, the coordinates', the products'."""

@@ -7,8 +7,9 @@ such parts in order. Errors name the row, counted from 1, and the column, never 
 from itertools import count
 from math import isinf
 
-from ldp_client.core.quantise import INFINITE, MISSING, UNIT, clip_norm, signed_units
+from ldp_client.core.quantise import UNIT, clip_norm, signed_units
 from ldp_client.documents.errors import AnswerError
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,18 +49,18 @@ class Columns:
                 yield before, columns if whole else [column[start : start + PART] for column in columns]
                 before += min(PART, rows - start)
         if before == 0:
-            raise AnswerError(self.question, "the table has no rows")
+            raise AnswerError(self.question, say("core.table_rows"))
 
     def _ordered(self, part: "Any") -> "list[Any]":
         if not hasattr(part, "keys") or not hasattr(part, "__getitem__"):
-            raise AnswerError(self.question, "must be a table: {field: column of numbers, …}")
+            raise AnswerError(self.question, say("core.table"))
         given, expected = list(part.keys()), [field.id for field in self.fields]
         for name in expected:
             if name not in given:
-                raise AnswerError(f"{self.question}.{name}", "the table has no such column")
+                raise AnswerError(f"{self.question}.{name}", say("core.table_no_column"))
         for name in given:
             if name not in expected:
-                raise AnswerError(self.question, f"the study does not ask for the column {str(name)[:64]!r}")
+                raise AnswerError(self.question, say("core.table_unasked", column=str(name)[:64]))
         columns = [_without_mask(part[name]) for name in expected]
         for name, column in zip(expected, columns):
             self._check_column(name, column, columns[0])
@@ -69,9 +70,9 @@ class Columns:
         kind = getattr(getattr(column, "dtype", None), "kind", "O")
         plain = hasattr(column, "__len__") and not isinstance(column, (str, bytes))
         if not plain or kind not in "iufO" or getattr(column, "ndim", 1) != 1:
-            raise AnswerError(f"{self.question}.{name}", "must be a column of numbers")
+            raise AnswerError(f"{self.question}.{name}", say("core.table_column"))
         if len(column) != len(first):
-            raise AnswerError(f"{self.question}.{name}", "must have as many rows as the other columns")
+            raise AnswerError(f"{self.question}.{name}", say("core.table_lengths"))
 
     def records(self, columns: "list[Any]", before: int) -> "Iterator[list[int]]":
         """(unit, x, y) of each row in units of 1/UNIT. Raises AnswerError."""
@@ -81,19 +82,19 @@ class Columns:
 
     def _scaled(self, field: "Field", value: "Any", row: int) -> int:
         if value is None or value != value:
-            self._refuse(field, row, MISSING)
+            self._refuse(field, row, say("core.missing"))
         if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
-            self._refuse(field, row, "must be a number")
+            self._refuse(field, row, say("core.number"))
         assert field.bounds is not None
         try:
             if isinf(value):
-                self._refuse(field, row, INFINITE)
+                self._refuse(field, row, say("core.infinite"))
             return signed_units(value, field.bounds, UNIT, field.id)
         except (TypeError, ValueError, OverflowError):
-            self._refuse(field, row, "must be a number")
+            self._refuse(field, row, say("core.number"))
 
     def _refuse(self, field: "Field", row: int, problem: str) -> "NoReturn":
-        raise AnswerError(f"{self.question}.{field.id}", f"row {row}: {problem}") from None
+        raise AnswerError(f"{self.question}.{field.id}", say("core.row", row=row, problem=problem)) from None
 
     def array(self, columns: "list[Any]", before: int) -> "Integers":
         """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""
