@@ -5,6 +5,8 @@ import { inWords, say } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
 const PROBLEMS = new Set(["study", "closed", "budget", "ledger", "answered"]);
+// What a report waits for, as index.d.ts has it.
+const REASONS = new Set(["unreachable", "operator", "problem", "foreign"]);
 const TIMEOUT_MS = 10_000;
 
 const find = (id) => document.getElementById(id);
@@ -18,11 +20,21 @@ async function step(work) {
     console.error(error.code ?? error);
     find("problem").textContent = PROBLEMS.has(error.code)
       ? say(`script.${error.code}`)
-      : say("script.failed", { message: error.message });
+      : say("script.failed", { message: error.code === "answer" ? wrong(error) : error.message });
     find("problem").hidden = false;
     // On a phone the button that was pressed is screens below.
     find("problem").focus();
   }
+}
+
+/** What is wrong with an answer, and with which. */
+const wrong = ({ field, problem }) => `${field}: ${say(`script.answer.${problem}`)}`;
+
+/** Why a report was not settled; an older ledger says it in words. */
+function why(reason) {
+  const [kind, status, problem] = reason.split(" ");
+  if (kind === "unserved") return say("script.reason.unserved", { reason: why(reason.slice(kind.length + 1)) });
+  return REASONS.has(kind) ? say(`script.reason.${kind}`, { status, problem }) : reason;
 }
 
 async function start() {
@@ -40,7 +52,7 @@ async function start() {
     }
     if (shown && shown !== state) document.querySelector("section:not([hidden]) > [tabindex]").focus();
     shown = state;
-    find("reason").textContent = report?.reason ? say("script.last_time", { reason: report.reason }) : "";
+    find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason) }) : "";
     if (answered && report?.body) await showReport(study, report);
   }
 

@@ -8,6 +8,7 @@ export class LdpkitError extends Error {
   readonly code: ErrorCode;
   /** Dotted path of what is wrong, "" for all of it. */
   readonly field: string;
+  /** What is wrong; of code "answer" the end of a key of ldp_client/words, "script.answer." and this. */
   readonly problem: string;
 }
 
@@ -169,7 +170,11 @@ export interface StoredReport {
   readonly body: string;
   /** The study's last day, for which, and 30 days more, a report waits though the study was closed. */
   readonly closes?: string;
-  /** Why it was not settled at the last attempt; "" once it was. */
+  /**
+   * Why it was not settled at the last attempt; "" once it was: "unreachable", "operator" (only who runs the collector
+   * can delete it), "problem STATUS NAME", "foreign STATUS" (no answer of the collector), each perhaps behind "unserved ",
+   * where the study was not found. The sentences stand in ldp_client/words, under "script.reason.".
+   */
   readonly reason?: string;
   /**
    * Which collector serves the study that was answered, as its header LDPKit-Collector says: the only one whose word

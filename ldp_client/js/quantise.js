@@ -13,7 +13,7 @@ const LARGEST = 2 ** 31 - 1;
 
 /** The nearest of the grid points 0..levels, low and high at the ends. */
 export function gridIndex(value, [[, , low], [, , high]], levels, field) {
-  if (!Number.isFinite(value)) fail("answer", "must be a number", field);
+  if (!Number.isFinite(value)) fail("answer", "number", field);
   return Math.floor(clamp((value - low) / (high - low), 0, 1) * levels + 0.5);
 }
 

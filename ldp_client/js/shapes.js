@@ -24,9 +24,9 @@ export function check(good, path) {
  * to a study, which have no path.
  */
 export function checkNames(answer, names, path) {
-  if (!isObject(answer)) fail(path ? "answer" : "input", "is no object", path ?? "answers");
-  for (const name of names) if (!hasOwn(answer, name)) fail("answer", "is missing", path ? `${path}.${name}` : name);
-  for (const name in answer) if (!names.includes(name)) fail("answer", "is not asked", path ?? name);
+  if (!isObject(answer)) fail(path ? "answer" : "input", "object", path ?? "answers");
+  for (const name of names) if (!hasOwn(answer, name)) fail("answer", "missing", path ? `${path}.${name}` : name);
+  for (const name in answer) if (!names.includes(name)) fail("answer", "unasked", path ?? name);
 }
 
 /** A shape that leaves the value as it is. */

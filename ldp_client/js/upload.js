@@ -14,7 +14,7 @@ const JSON_TYPE = "application/json";
 export const findPublisher = (url, { version, digest }) =>
   request(`${url}?version=${version}`, {}, undefined, async ({ text, publisher, reason }) => {
     const isServed = !digest || (await sha256(utf8(text))) === digest;
-    return isServed && publisher ? { publisher } : { reason: `no study: ${reason}` };
+    return isServed && publisher ? { publisher } : { reason: `unserved ${reason}` };
   });
 
 /** Send a report: {changes, again}, as above. */
@@ -35,7 +35,7 @@ export function put(url, report) {
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
 export function remove(url, report) {
   // A report of an older ledger has none.
-  if (!report.secret) return { changes: { reason: "only its operator can delete it" } };
+  if (!report.secret) return { changes: { reason: "operator" } };
   const headers = { "LDPKit-Withdrawal": report.secret };
   return request(url, { method: "DELETE", headers }, report, ({ result, reason }) =>
     result === "withdrawn" ? { state: null } : { reason },
@@ -94,10 +94,10 @@ async function exchange(url, options, report) {
       date: headers.get("Date"),
       // Client errors that time can heal: request timeout, too early, too many requests.
       again: /^(5|408|425|429)/.test(status),
-      reason: `HTTP status ${status}, ${problem ?? "not of the collector"}`,
+      reason: problem ? `problem ${status} ${problem}` : `foreign ${status}`,
     };
   } catch {
-    return { said: {}, text: "", again: true, reason: "cannot reach the collector" };
+    return { said: {}, text: "", again: true, reason: "unreachable" };
   }
 }
 

@@ -100,5 +100,18 @@ def test_every_key_is_a_sentence_and_every_sentence_is_said(sources):
     keys = {key.strip('"`') for key in named}
     known = {*ENGLISH.sentences("page."), *ENGLISH.sentences("script.")}
     assert keys <= known
-    # The sentences of errors are found by the errors' codes.
-    assert known - keys == {f"script.{code}" for code in ("study", "closed", "budget", "ledger", "answered")}
+    # The sentences of errors are found by the errors' codes, of answers and waiting reports by theirs.
+    codes = {f"script.{code}" for code in ("study", "closed", "budget", "ledger", "answered")}
+    codes |= {f"script.reason.{kind}" for kind in ("unreachable", "operator", "problem", "foreign")}
+    assert known - keys == codes | {key for key in known if key.startswith("script.answer.")}
+
+
+def test_the_browsers_core_leaves_words_to_the_page(pytestconfig):
+    """What it says of answers and of waiting reports are keys; all else is for who builds an app."""
+    folder = pytestconfig.rootpath / "ldp_client" / "js"
+    code = "".join([file.read_text("utf-8") for file in folder.rglob("*.js")])
+    said = re.findall(r'fail\((?:path \? )?"answer"(?: : "input")?, ([^,]+)', code)
+    assert len(said) >= 7
+    assert {f"script.answer.{key.strip(chr(34))}" for key in said} == {*ENGLISH.sentences("script.answer.")}
+    assert not spoken((folder / "upload.js").read_text("utf-8").replace("application/json", ""))
+    assert spoken('reason: `no study: ${reason}`') == ["`no study: ${reason}`"]

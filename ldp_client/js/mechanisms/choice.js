@@ -23,14 +23,14 @@ export function choiceIndex({ id, ask, choices }) {
   const places = new Map(choices.map((label, index) => [label, index]));
   if (ask === "yes_no") places.set(false, 0).set(true, 1);
   return (answer) =>
-    places.get(answer) ?? fail("answer", `must be one of its ${choices.length} choices`, id);
+    places.get(answer) ?? fail("answer", "choice", id);
 }
 
 /** Choices by count are whole numbers, given as such or as text. */
 function numberedIndex(id, count, answer) {
   const number = isText(answer) && /^\d{1,7}$/.test(answer) ? Number(answer) : answer;
   const good = Number.isInteger(number) && number >= 0 && number < count;
-  return good ? number : fail("answer", `must be a whole number from 0 to ${count - 1}`, id);
+  return good ? number : fail("answer", "whole", id);
 }
 
 /**

@@ -35,7 +35,7 @@ export function fieldsOf({ id, features, response }, answer, size, weight) {
   const unitsOf = (most) => ({ id: name, bounds }) => {
     const path = `${id}.${name}`;
     if (bounds) return signedUnits(answer[name], bounds, most, path);
-    return most * (SIGNS.get(answer[name]) ?? fail("answer", "must be yes or no", path));
+    return most * (SIGNS.get(answer[name]) ?? fail("answer", "yes_no", path));
   };
   return [features.map(unitsOf(size)).map(BigInt), unitsOf(weight)(response)];
 }
