@@ -114,4 +114,4 @@ def test_the_browsers_core_leaves_words_to_the_page(pytestconfig):
     assert len(said) >= 7
     assert {f"script.answer.{key.strip(chr(34))}" for key in said} == {*ENGLISH.sentences("script.answer.")}
     assert not spoken((folder / "upload.js").read_text("utf-8").replace("application/json", ""))
-    assert spoken('reason: `no study: ${reason}`') == ["`no study: ${reason}`"]
+    assert spoken("reason: `no study: ${reason}`") == ["`no study: ${reason}`"]
