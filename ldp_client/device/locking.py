@@ -71,6 +71,9 @@ def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
     connection = None
     try:
         make_private_file(path)
+        if not os.access(path, os.W_OK):
+            # SQLite would let everybody hold it.
+            raise LedgerError(f"the lock {path} cannot be taken: it is read-only")
         connection = sqlite3.connect(path, timeout=seconds, isolation_level=None)
         connection.execute("BEGIN EXCLUSIVE")
         if os.path.exists(os.path.join(folder, LEDGER_NAME)) and not is_marked(connection):

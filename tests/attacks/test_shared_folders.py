@@ -97,6 +97,15 @@ def test_a_lock_that_cannot_be_marked_is_an_error_of_the_ledger(tmp_path):
         mark_without_transaction()
 
 
+def test_a_lock_that_cannot_be_written_is_held_by_nobody(tmp_path, monkeypatch):
+    """On a file that it may only read, SQLite gives the exclusive lock to all who ask."""
+    device = consenting(tmp_path, "4", "https://collector.example")
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and access(path, mode))
+    with pytest.raises(LedgerError, match="cannot be taken: it is read-only"):
+        device.flush(attempts=1)
+
+
 def test_a_ledger_that_another_writes_while_it_is_opened_is_not_called_damaged(tmp_path, monkeypatch):
     writer = consenting(tmp_path, "4")
     monkeypatch.setattr(ledger, "LOCK_SECONDS", 0)

@@ -145,7 +145,7 @@ def test_a_ledger_that_was_made_by_a_device_that_was_killed_is_missed_too(answer
     folder = tmp_path / "device"
     shutil.copytree(answered, folder)
     (folder / "lock.sqlite3").unlink()
-    consenting(folder, "4", "http://127.0.0.1:9").flush(attempts=0)
+    consenting(folder, "4", "http://127.0.0.1:9").flush(attempts=1)
     (folder / "ledger.sqlite3").unlink()
     with pytest.raises(LedgerError, match="is gone"):
         consenting(folder, "4").answer(STUDY, ANSWERS)
