@@ -113,8 +113,16 @@ def end_with(master: int) -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Not that there are more threads than processors: they wait for the disk, not for Python."""
-    return "Configuration allows spawning" not in record.getMessage()
+    """Not that there are more threads than processors: they wait for the disk, not for Python.
+
+    That a worker refuses to stop is put right: it waits for a client, or was told so while it started.
+    """
+    message = record.getMessage()
+    if message.startswith("Killing worker"):
+        seconds = f"{STOP_SECONDS} s"
+        record.msg = f"a worker was ended that still waited for a request's rest, or started, after {seconds}"
+        record.args = ()
+    return "Configuration allows spawning" not in message
 
 
 def load_app(settings: Settings) -> Flask:

@@ -14,7 +14,7 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -281,18 +281,46 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
             arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
             options["uri"] = True
 
+    same = _SameFile(Path(str(engine.url.database)))
+
     @event.listens_for(engine, "connect")
     def set_pragmas(connection: Any, _record: object) -> None:
+        same.require()
         connection.isolation_level = None
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        same.require()
         # A deferred transaction that starts to write after another has written fails at once,
         # without waiting; one that takes the write lock first waits its turn.
         writes = connection.get_execution_options().get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+class _SameFile:
+    """The file that an engine opened first: SQLite would go on writing into one that has lost its name."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._opened: tuple[int, int] | None = None
+
+    def require(self) -> None:
+        """Raises OperationalError (SQLAlchemy's) where the path is another file's by now, or no file's."""
+        try:
+            found = os.stat(self._path)
+        except OSError as error:
+            raise self._gone(f"is gone ({error.strerror})") from None
+        now = (found.st_dev, found.st_ino)
+        self._opened = self._opened or now
+        if now != self._opened:
+            raise self._gone("was replaced")
+
+    def _gone(self, what: str) -> OperationalError:
+        advice = "nothing more is read or stored; put it right and start again"
+        cause = sqlite3.OperationalError(f"the file {self._path} {what} under this process: {advice}")
+        return OperationalError("BEGIN", None, cause)
 
 
 def one_line(error: BaseException | None) -> str:

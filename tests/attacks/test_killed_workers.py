@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -67,3 +69,18 @@ def test_a_worker_that_never_lasts_is_started_ever_more_slowly():
     assert delays[: ENDS_AT_ONCE + 1] == [0.0] * (ENDS_AT_ONCE + 1)
     assert delays == sorted(delays)
     assert delays[-1] == LONGEST_DELAY
+
+
+def test_a_client_that_holds_a_worker_is_not_the_workers_refusal(start_server):
+    """The rest of a body does not come: the log says what was waited for, and nothing of a killed worker."""
+    server = start_server("--server", "granian")
+    address = urlsplit(server.url)
+    head = b"PUT /v1/studies/x/reports/" + b"0" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
+    with socket.create_connection((address.hostname, address.port)) as client:
+        client.sendall(head + b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+        time.sleep(0.5)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=SECONDS) == 0
+    log = server.log.read_text()
+    assert "refused" not in log
+    assert "still waited for a request's rest" in log
