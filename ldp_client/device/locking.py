@@ -4,6 +4,7 @@ SQLite's own file lock: it works wherever the ledger does, and ends with the pro
 """
 
 import _thread
+import errno
 import os
 import sqlite3
 import stat
@@ -73,7 +74,7 @@ def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
         make_private_file(path)
         if not os.access(path, os.W_OK):
             # SQLite would let everybody hold it.
-            raise LedgerError(f"the lock {path} cannot be taken: it is read-only")
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         connection = sqlite3.connect(path, timeout=seconds, isolation_level=None)
         connection.execute("BEGIN EXCLUSIVE")
         if os.path.exists(os.path.join(folder, LEDGER_NAME)) and not is_marked(connection):
