@@ -7,6 +7,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from flask import request
+from werkzeug.datastructures import Authorization
 
 from collector.context import current_collector
 from collector.problems import (
@@ -81,8 +82,17 @@ def no_key() -> ProblemError:
     return ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
 
 
+def credentials() -> Authorization | None:
+    """What the request's Authorization header says, None where it says nothing that can be read."""
+    try:
+        return request.authorization
+    except ValueError:
+        # Werkzeug's, of Basic credentials that are no ASCII.
+        return None
+
+
 def _bearer_key() -> str:
-    given = request.authorization
+    given = credentials()
     if given is None or given.type != "bearer" or not given.token:
         raise no_key()
     return given.token

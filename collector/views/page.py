@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Response, make_response, render_template, request
+from flask import Blueprint, Response, make_response, render_template
 
 from collector.context import Collector, current_collector
 from collector.operator.fitting import Fitted, last_fitted
@@ -12,7 +12,7 @@ from collector.problems import UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import Role
 from collector.storage.queries import StudyOverview
-from collector.views.auth import require_role
+from collector.views.auth import credentials, require_role
 from ldp_client.describing import odds_of
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
@@ -37,7 +37,7 @@ ASKS = {
 @page.get("/")
 def show() -> Response:
     """Counts and studies; the script asks for the same page again and again."""
-    given = request.authorization
+    given = credentials()
     if given is None or given.type != "basic":
         raise ProblemError(UNAUTHORIZED, "the page needs a key", headers=CHALLENGE)
     require_role(given.password or "", Role.READ, CHALLENGE)

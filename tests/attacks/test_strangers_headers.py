@@ -1,4 +1,4 @@
-"""Choose what a collector renders and keeps with a Host header, which is a stranger's to choose."""
+"""Choose what a collector renders, keeps or logs with headers: Host, and keys that are no text."""
 
 from __future__ import annotations
 
@@ -38,3 +38,12 @@ def test_a_host_is_text_and_nothing_that_a_browser_runs(plants):
     first, other = page(plants, "example.org"), page(plants, "other.example.org")
     assert first.headers["ETag"] != other.headers["ETag"]
     assert participant.ADDRESS not in first.text
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "Bearer", "Digest"])
+@pytest.mark.parametrize("path", ["/", "/metrics", "/v1/studies/plants/export"])
+def test_a_key_that_is_no_text_is_a_wrong_one(plants, caplog, scheme, path):
+    """No error of the server's, with lines in its log, for whoever sends a byte."""
+    answer = plants.client.get(path, headers={"Authorization": f"{scheme} \xff"})
+    assert answer.status_code == 401
+    assert "a request failed" not in caplog.text
