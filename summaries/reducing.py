@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -15,10 +16,15 @@ from schemas import Report, Study
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192
+# So many ids take 20 MB; older ones are in a file of 40 bytes an id, of which some MiB are in memory.
+MOST_IDS = 1 << 17
+CACHE_KIB = 1 << 14
+# Bits that say whether the file may have an id: looking there costs ten times as much as all else.
+FILTER_BITS = 27
 
 
 def summarize(study: Study, reports: Iterable[Report]) -> Summary:
-    """Reduce reports to a summary, in one pass; beside it, only their ids are kept.
+    """Reduce reports to a summary, in one pass and bounded memory; their ids are kept in a temporary file.
 
     Args:
         study: the document that the reports answer.
@@ -78,31 +84,89 @@ def _checked(study: Study, reports: Iterator[Report]) -> Iterator[Report]:
 
 
 class Seen:
-    """The ids of reports that came, and what came with them. repeated: how many came again."""
+    """The ids of reports that came, and what came with them, in bounded memory.
 
-    def __init__(self) -> None:
+    The newest are in memory; the others in SQLite's own temporary file, which is gone when this is.
+
+    Attributes:
+        repeated: how many came again.
+    """
+
+    def __init__(self, most: int = MOST_IDS) -> None:
         self.repeated = 0
-        self._contents: dict[bytes, int] = {}
+        self._most = most
+        self._newest: dict[bytes, int] = {}
+        self._others: sqlite3.Connection | None = None
+        self._filter = bytearray()
 
     def holds(self, report: Report) -> bool:
-        """Whether the same report came before. Raises ReportError if its id came with other content."""
+        """Tell whether the same report came before.
+
+        Raises:
+            ReportError: its id came with other content.
+            InputError: there is no room for the ids in the folder for temporary files.
+        """
         try:
             key = bytes.fromhex(report.id)
         except (TypeError, ValueError):
             raise ReportError("id", "must be 32 hexadecimal digits") from None
         content = hash(tuple(sorted(report.payloads.items())))
-        if key not in self._contents:
-            self._contents[key] = content
+        try:
+            before = self._content_of(key)
+            if before is None:
+                self._keep(key, content)
+        except sqlite3.Error as error:
+            raise InputError(
+                f"the ids of so many reports need room in the folder for temporary files ({error}): make "
+                "room, or set SQLITE_TMPDIR to a folder that has some"
+            ) from None
+        if before is None:
             return False
-        if self._contents[key] != content:
+        if before != content:
             raise ReportError("id", f"{report.id} stands twice with different content")
         self.repeated += 1
         return True
+
+    def _content_of(self, key: bytes) -> int | None:
+        found = self._newest.get(key)
+        if found is not None or self._others is None:
+            return found
+        place, bit = _filter_bit(key)
+        if not self._filter[place] & bit:
+            return None
+        row = self._others.execute("SELECT content FROM seen WHERE id = ?", (key,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def _keep(self, key: bytes, content: int) -> None:
+        self._newest[key] = content
+        if len(self._newest) < self._most:
+            return
+        if self._others is None:
+            self._others, self._filter = _temporary_table(), bytearray(1 << FILTER_BITS - 3)
+        with self._others:
+            # In the order of the table: neighbours share a page.
+            self._others.executemany("INSERT INTO seen VALUES (?, ?)", sorted(self._newest.items()))
+        for place, bit in map(_filter_bit, self._newest):
+            self._filter[place] |= bit
+        self._newest.clear()
 
     def tell(self) -> None:
         """Say on standard error how many came again."""
         if self.repeated:
             print(f"{self.repeated} reports stood more than once and were counted once", file=sys.stderr)
+
+
+def _filter_bit(key: bytes) -> tuple[int, int]:
+    number = int.from_bytes(key[:4], "big") >> 32 - FILTER_BITS
+    return number >> 3, 1 << (number & 7)
+
+
+def _temporary_table() -> sqlite3.Connection:
+    connection = sqlite3.connect("", check_same_thread=False)
+    for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KIB}"):
+        connection.execute(f"PRAGMA {setting}")
+    connection.execute("CREATE TABLE seen (id BLOB PRIMARY KEY, content INTEGER) WITHOUT ROWID")
+    return connection
 
 
 def check_study(study: object) -> None:

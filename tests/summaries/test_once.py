@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -13,9 +16,10 @@ from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.mechanisms import MECHANISMS
-from schemas import Study
+from schemas import Report, Study
 from summaries import summarize
 from summaries.reading import load_evidence, load_summary, summarize_files
+from summaries.reducing import Seen
 from tests import studies
 
 STUDY = Study(studies.document(studies.YES_NO))
@@ -104,3 +108,49 @@ def test_a_whole_fit_builds_each_mechanism_once(document, rows, summarized, tmp_
     assert main(["fit", *paths[:2], "--out", paths[2], "--method", "laplace"]) in (0, 4)
     assert (tmp_path / "out" / "report.html").exists()
     assert built == dict.fromkeys(mechanisms, 1)
+
+
+def numbered(number: int, answer: int = 0) -> Report:
+    return Report(
+        hashlib.sha256(b"%d" % number).hexdigest()[:32], "survey", 1, STUDY.digest, {"ever": bytes([answer])}
+    )
+
+
+@pytest.mark.parametrize("bits", [2, 20])
+def test_ids_that_left_memory_still_count_once(bits, monkeypatch):
+    """Also where every id looks as if the file might have it."""
+    monkeypatch.setattr("summaries.reducing.FILTER_BITS", bits + 3)
+    seen = Seen(most=10)
+    assert not any(seen.holds(numbered(number)) for number in range(95))
+    assert len(seen._newest) == 5
+    assert all(seen.holds(numbered(number)) for number in range(95))
+    assert seen.repeated == 95
+    with pytest.raises(ReportError, match="twice with different content"):
+        seen.holds(numbered(3, 1))
+
+
+def test_memory_does_not_grow_with_the_reports(monkeypatch):
+    def grown(count: int) -> int:
+        seen = Seen(most=500)
+        tracemalloc.start()
+        for number in range(count):
+            seen.holds(numbered(number))
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return size
+
+    monkeypatch.setattr("summaries.reducing.FILTER_BITS", 13)
+    assert grown(10_400) < 1.2 * grown(1_400)
+
+
+def test_a_full_folder_for_temporary_files_is_said(monkeypatch):
+    seen = Seen(most=2)
+    assert not any(seen.holds(numbered(number)) for number in range(3))
+    monkeypatch.setattr(seen, "_others", None)
+    monkeypatch.setattr("summaries.reducing.sqlite3.connect", full)
+    with pytest.raises(InputError, match="SQLITE_TMPDIR"):
+        seen.holds(numbered(3))
+
+
+def full(*_arguments, **_options):
+    raise sqlite3.OperationalError("database or disk is full")
