@@ -151,16 +151,22 @@ function entry(kind, text) {
   return element;
 }
 
-/** {question id: answer} from the form, whose fields are named `question` or `question/field`. */
+/**
+ * {question id: answer} from the form, whose fields are named `question` or `question/field`, and {public field id:
+ * value} beside.
+ */
 function answersIn({ elements }, study) {
   const text = (name) => elements.namedItem(name).value;
   // A field without a number has NaN, which is refused.
   const field = (name, { bounds }) => (bounds ? elements.namedItem(name).valueAsNumber : text(name));
   const record = ({ id, features, response }) =>
     Object.fromEntries([...features, response].map((part) => [part.id, field(`${id}/${part.id}`, part)]));
-  return Object.fromEntries(
-    study.questions.map((asked) => [asked.id, asked.ask === "record" ? record(asked) : field(asked.id, asked)]),
-  );
+  // What is sent as it is stands in the form as text, so that no float comes between. The invitation has the rest.
+  const inClear = (study.public ?? []).filter(({ source }) => !source).map(({ id }) => [id, text(id)]);
+  return Object.fromEntries([
+    ...study.questions.map((asked) => [asked.id, asked.ask === "record" ? record(asked) : field(asked.id, asked)]),
+    ...inClear,
+  ]);
 }
 
 await step(start);

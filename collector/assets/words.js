@@ -12,13 +12,18 @@ export function say(key, facts = {}) {
   return sentence.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
 }
 
-/** [question's words, what its payload says] for each question. */
+/** [words, what the report says] for each question, and for each value that stands in clear. */
 export function inWords(study, body) {
-  const { payloads } = JSON.parse(body);
-  return study.questions.map((question) => {
+  const { payloads, public: values = {} } = JSON.parse(body);
+  const answers = study.questions.map((question) => {
     const payload = payloads[question.id];
     return [question.text ?? question.id, payload ? said(question, payload) : say("script.not_drawn")];
   });
+  const inClear = Object.entries(values).map(([id, value]) => {
+    const { text = id } = study.public.find((field) => field.id === id);
+    return [text, say("script.public", { value })];
+  });
+  return [...answers, ...inClear];
 }
 
 function said(question, payload) {

@@ -13,6 +13,7 @@ from ldp_client.documents.fields import (
     printable,
 )
 from ldp_client.documents.rational import Rational
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,16 +171,13 @@ class PublicField:
         if self.choices:
             if isinstance(answer, str) and answer in self._places:
                 return self.choices[self._places[answer]]
-            raise AnswerError(self.id, "must be one of its choices: it is sent as it is")
+            raise AnswerError(self.id, say("core.public_choice"))
         found = self._nearest(str(answer))
         if found is None:
-            raise AnswerError(self.id, f"must be a number {self.range()}: it is sent as it is")
+            assert self.bounds is not None
+            facts = {"low": self.bounds[0], "high": self.bounds[1], "step": self.step}
+            raise AnswerError(self.id, say("core.public_number", **facts))
         return self.value(found)
-
-    def range(self) -> str:
-        """Say which numbers a number may be."""
-        assert self.bounds is not None
-        return f"from {self.bounds[0]} to {self.bounds[1]} in steps of {self.step}"
 
     def _nearest(self, text: str) -> "Optional[int]":
         """The place of the number that a text spells, in whatever way."""

@@ -81,6 +81,19 @@ export interface RecordQuestion extends Asked<"record", "gaussian_statistics" | 
 
 export type Question = NumberQuestion | ChoiceQuestion | YesNoQuestion | RecordQuestion;
 
+/** What a report says in clear. Numbers have bounds and step, choices have labels. */
+export interface PublicField {
+  readonly id: string;
+  readonly text?: string;
+  readonly choices?: readonly string[];
+  readonly bounds?: Bounds;
+  readonly step?: Rational;
+  /** Where the invitation carries the value, so that it may be left out of the answers. */
+  readonly source?: "invitation";
+  /** What is sent for an answer. Throws LdpkitError "answer" for what is none of the field's values. */
+  toSend(answer: string | number): string;
+}
+
 export interface Study {
   readonly format: "ldpkit.study/1";
   readonly id: string;
@@ -93,6 +106,8 @@ export interface Study {
   /** Whether a report answers one question only, drawn whatever the answers are. */
   readonly ask_one?: boolean;
   readonly questions: readonly Question[];
+  /** Sent as they are: their values stand in Answers beside those to questions. */
+  readonly public?: readonly PublicField[];
   readonly document: unknown;
   /** The canonical JSON text, and the SHA-256 of its UTF-8 bytes in hexadecimal. */
   readonly canonical: string;
@@ -107,6 +122,7 @@ export type NumberAnswer = number;
 export type YesNoAnswer = boolean | "yes" | "no";
 export type RecordAnswer = { readonly [field: string]: NumberAnswer | YesNoAnswer };
 export type Answer = NumberAnswer | YesNoAnswer | string | RecordAnswer;
+/** By question, and by public field. */
 export type Answers = { readonly [question: string]: Answer };
 
 /**

@@ -24,8 +24,9 @@ export async function drawIdentity(random = systemRandom) {
 }
 
 /**
- * {payloads, spare}: the noisy payloads of all questions, or of one that is drawn whatever the answers are; then
- * spaces behind the report hide which by its size. All answers are checked before any noise is drawn.
+ * [payloads, clear, spare]: the noisy payloads of all questions, or of one that is drawn whatever the answers are;
+ * what stands in clear beside them; and spaces behind the report, which hide question and values in its size. All
+ * answers are checked before any noise is drawn.
  */
 export function drawPayloads(
   study,
@@ -34,7 +35,8 @@ export function drawPayloads(
   mechanisms = study.questions.map(mechanismFor),
 ) {
   const ids = study.questions.map((asked) => asked.id);
-  checkNames(answers, ids);
+  const [asked, clear, hidden = 0] = study.split?.(answers) ?? [answers];
+  checkNames(asked, ids);
   const ready = mechanisms.map((mechanism, index) => {
     // Its noise is drawn once for a person and kept. Drawn anew for each report, all of them tell the answer.
     if (mechanism.permanent) fail("input", "needs a device", ids[index]);
@@ -45,12 +47,12 @@ export function drawPayloads(
   const drawn = study.ask_one ? [ready[uniformBelow(ids.length, random)]] : ready;
   const payloads = Object.fromEntries(drawn.map(([id, draw]) => [id, draw()]));
   const spare = study.ask_one ? Math.max(...ready.map(([, , size]) => size)) - drawn[0][2] : 0;
-  return { payloads, spare };
+  return [payloads, clear, spare + hidden];
 }
 
 /** The report of drawn payloads, as `perturbAnswers` gives it. */
-export function reportOf({ id: study, version, digest }, { payloads, spare }, { id, secret }) {
-  const body = canonicalJson({ format: "ldpkit.report/1", id, study, version, digest, payloads });
+export function reportOf({ id: study, version, digest }, [payloads, clear, spare], { id, secret }) {
+  const body = canonicalJson({ format: "ldpkit.report/1", id, study, version, digest, payloads, ...clear });
   return { id, secret, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
 }
 

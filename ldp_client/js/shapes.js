@@ -11,7 +11,7 @@ export const hasOwn = Object.hasOwn;
 export const isText = (value) => typeof value === "string";
 
 export function isObject(value) {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return Object(value) === value && !Array.isArray(value);
 }
 
 /** Throws LdpkitError "study" unless it is good. Why it is not is for the study's author, not for a phone. */
@@ -111,7 +111,7 @@ export function record(required, optional) {
     check(isObject(value), path);
     const prefix = path && `${path}.`;
     const fields = { ...required, ...optional };
-    for (const key of Object.keys(value).sort()) check(hasOwn(fields, key), prefix + key);
+    for (const key in value) check(hasOwn(fields, key), prefix + key);
     for (const key in required) check(hasOwn(value, key), prefix + key);
     const parsed = {};
     for (const key in fields) if (hasOwn(value, key)) parsed[key] = fields[key](value[key], prefix + key);

@@ -64,8 +64,9 @@ function strips(curve, hasTail) {
   /** Whether height + [0, 1) lies under M·f at strip + point, drawing more digits until certain. */
   function isUnderCurve(strip, point, height, random) {
     const [stretch, width] = isTail(strip) ? [STRIP_BITS, 0n] : [0n, 1n];
-    let place = (BigInt(strip) << BigInt(POINT_BITS)) | (width * BigInt(point));
-    let pointBits = STRIP_BITS + BigInt(POINT_BITS);
+    let pointBits = BigInt(POINT_BITS);
+    let place = (BigInt(strip) << pointBits) | (width * BigInt(point));
+    pointBits += STRIP_BITS;
     for (let bits = CURVE_BITS; ; bits += 64n) {
       if ((height + 1n) * total <= (SCALE * low(place + width, pointBits, bits)) << stretch) return true;
       if (height * total >= (SCALE * high(place, pointBits, bits)) << stretch) return false;

@@ -25,7 +25,14 @@ const STUDY = record(
     questions: listOf(question, 1, 100, "id"),
   },
   // Data holders answer by command line.
-  { purpose: text(5000), opens: day, closes: day, ask_one: oneOf(true, false), unit: oneOf("person") },
+  {
+    purpose: text(5000),
+    opens: day,
+    closes: day,
+    ask_one: oneOf(true, false),
+    public: later,
+    unit: oneOf("person"),
+  },
 );
 
 /** Parse and validate a study document, given as text or as bytes of UTF-8. Throws LdpkitError "study". */
@@ -38,8 +45,9 @@ export async function parseStudy(source) {
     asked.path = `questions[${index}]`;
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
     checkTogether(asked);
-    if (asked.model.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
+    if ("prior" in asked.model) (await import("./priors.js")).checkPriors(asked);
   }
+  if ("public" in study) (await import("./public.js")).read(study);
   const canonical = canonicalJson(document);
   return { ...study, document, canonical, digest: await sha256(utf8(canonical)) };
 }

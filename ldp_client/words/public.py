@@ -32,8 +32,8 @@ def public_line(field: "PublicField", words: Words = ENGLISH) -> str:
 
 def values_in_words(field: "PublicField", words: Words = ENGLISH) -> str:
     """Which values a field may have."""
-    if not field.choices:
-        return words.say("public.number", range=field.range())
+    if field.bounds is not None:
+        return words.say("public.number", low=field.bounds[0], high=field.bounds[1], step=field.step)
     shown = [visible(label) for label in field.choices[:MOST_CHOICES]]
     more = len(field.choices) - len(shown)
     return words.say(

@@ -109,6 +109,19 @@ async function reportFailures({ reports }) {
   return failures;
 }
 
+async function publicFailures({ studies, public: entries }) {
+  const failures = await studyFailures({ studies });
+  for (const entry of entries) {
+    const stream = streamOf(entry);
+    const study = await parseStudy(JSON.stringify(entry.study));
+    const refused = (error) => (error.code === "answer" ? { refused: error.field } : Promise.reject(error));
+    const drawn = perturbAnswers(study, entry.answers, stream).then(({ body }) => ({ report: body }), refused);
+    const found = { ...(await drawn), bytes: stream.taken };
+    if (differs(entry, found)) failures.push(`${entry.seed}: found ${JSON.stringify(found)}`);
+  }
+  return failures;
+}
+
 async function idFailures({ report_ids }) {
   const failures = [];
   for (const { secret, id } of report_ids) {
@@ -157,7 +170,8 @@ for (const name of only ? [only] : [
 if (!only) {
   found.missing = await mechanismFailures(load("missing"), false);
   found.reports = await reportFailures(load("reports"));
-  found.report_ids = await idFailures(load("report_ids"));
+  found.public = await publicFailures(load("public"));
+found.report_ids = await idFailures(load("report_ids"));
   found.studies = await studyFailures(load("studies"));
 }
 console.log(JSON.stringify(found));

@@ -11,9 +11,10 @@ from tests.portable import npm, run_vectors
 from tests.portable.platforms import JAVASCRIPT
 
 # What a page loads for a study with one mechanism, minified, ledger, outbox and retries included; what a
-# study that states priors adds; and all of it.
+# study that states priors adds, and one with public fields; and all of it but these.
 MOST_BYTES = 17_000
 MOST_BYTES_OF_PRIORS = 1_900
+MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
 MOST_BYTES_IN_ALL = 27_500
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
@@ -26,7 +27,9 @@ def packages():
 
 def bundle_size(modules):
     command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
-    left_out = [f"--external:./{name}.js" for name in [*MECHANISMS, "priors"] if name not in modules]
+    left_out = [
+        f"--external:./{name}.js" for name in [*MECHANISMS, "priors", "public"] if name not in modules
+    ]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
 
 
@@ -35,6 +38,7 @@ def test_what_a_study_of_one_mechanism_loads_is_small(mechanism):
     size = bundle_size([mechanism])
     assert 8_000 < size <= MOST_BYTES
     assert 1_000 < bundle_size([mechanism, "priors"]) - size <= MOST_BYTES_OF_PRIORS
+    assert 1_000 < bundle_size([mechanism, "public"]) - size <= MOST_BYTES_OF_PUBLIC_FIELDS
 
 
 def test_all_of_it_is_small():

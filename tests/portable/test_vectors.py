@@ -12,7 +12,7 @@ from tests.portable.run_vectors import MECHANISMS
 FILES = {*MECHANISMS, "missing", "public", "reports", "report_ids", "studies"}
 # Shares are sealed with what browsers do not offer: the port refuses `route` by name, as
 # test_javascript_package.py states.
-NOT_IN_JAVASCRIPT = {"summed_gaussian", "public"}
+NOT_IN_JAVASCRIPT = {"summed_gaussian"}
 PLATFORMS = platforms()
 
 

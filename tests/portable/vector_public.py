@@ -73,6 +73,10 @@ def public_reports() -> Iterator[dict[str, Any]]:
     cases = [("good", WHOLE, GOOD), *[(name, WHOLE, {**GOOD, **some}) for name, some in CHANGED.items()]]
     missing = {name: GOOD[name] for name in GOOD if name != "region"}
     cases += [("missing", WHOLE, missing), ("not-asked", WHOLE, {**GOOD, "height": "180"})]
+    invited = {**WHOLE, "public": WHOLE["public"][-1:]}
+    cases.append(
+        ("nothing-but-the-invitations", invited, {name: GOOD[name] for name in ("ever", "occupation")})
+    )
     cases.append(("one-drawn", {**WHOLE, "ask_one": True}, GOOD))
     for name, document, answers in cases:
         entry = {"study": document, "answers": answers, "seed": name}

@@ -43,9 +43,13 @@ function build(question) {
   function randomise(quantised, random) {
     const noisy = packSigned(normal(entries, random).map((noise, index) => quantised[index] + noise));
     if (isNumber) return noisy;
-    return Uint8Array.of(...noisy, truthOrOther(Number(quantised.at(-1) > 0), 2, threshold, random));
+    return Uint8Array.of(...noisy, truthOrOther(+(quantised.at(-1) > 0), 2, threshold, random));
   }
 
-  const integers = { distance, radius, grid };
-  return { integers, payloadSize: 4 * entries + 1 - isNumber, quantise, randomise };
+  return {
+    integers: { distance, radius, grid },
+    payloadSize: 4 * entries + 1 - isNumber,
+    quantise,
+    randomise,
+  };
 }
