@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inference.analyses.cli import add_analysis, run_analysis, wants_analysis
 from inference.design import cli as design_cli
 from inference.design.cli import SAME_NUMBERS, tell
 from inference.projection.cli import add_project
 from inference.published import NAMES
 from inference.samplers import SAMPLERS
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
+from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import load_study
 from ldp_client.words.text import visible
 from summaries import cli as summaries_cli
@@ -32,9 +35,9 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
-    fit.add_argument("study", metavar="STUDY.json")
+    fit.add_argument("study", metavar="STUDY.json", nargs="?")
     fit.add_argument(
-        "reports", metavar="REPORTS_OR_SUMMARY", help="NDJSON or Parquet, or what summarize wrote"
+        "reports", metavar="REPORTS_OR_SUMMARY", nargs="?", help="NDJSON or Parquet, or what summarize wrote"
     )
     fit.add_argument("--out", required=True, metavar="DIR", help="gets posterior.json, draws and report.html")
     fit.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
@@ -53,6 +56,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="N",
         help="draws that each of four chains keeps, a multiple of 100 up to 20000 (default 1000)",
     )
+    add_analysis(fit)
     fit.set_defaults(run=run_fit)
 
 
@@ -68,6 +72,11 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 
 def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N]"""
+    if wants_analysis(arguments):
+        found = run_analysis(arguments, tell)
+        return _told(arguments, {found.question: found})
+    if arguments.study is None or arguments.reports is None:
+        raise InputError("fit needs STUDY.json and REPORTS, or --table, --design and --formula")
     study = load_study(arguments.study)
     from inference.fitting import fit
     from inference.results.folder import save_report, whole_folder
@@ -79,6 +88,11 @@ def run_fit(arguments: argparse.Namespace) -> int:
             study, evidence, arguments.seed, tell, method=arguments.method, draws=arguments.draws
         )
         save_report(study, posteriors, folder)
+    return _told(arguments, posteriors)
+
+
+def _told(arguments: argparse.Namespace, posteriors: Mapping[str, Posterior]) -> int:
+    """Print what was found and where it stands; the exit code."""
     print_verdicts(posteriors)
     print(f"report: {Path(arguments.out) / 'report.html'}")
     return exit_code(posteriors)
@@ -89,17 +103,15 @@ def run_demo(arguments: argparse.Namespace) -> int:
     from inference.demo.run import run
 
     posteriors = run(Path(arguments.out), arguments.devices, arguments.epsilon, arguments.seed, tell)
-    print_verdicts(posteriors)
-    print(f"report: {Path(arguments.out) / 'report.html'}")
-    return exit_code(posteriors)
+    return _told(arguments, posteriors)
 
 
-def exit_code(posteriors: dict[str, Posterior]) -> int:
+def exit_code(posteriors: Mapping[str, Posterior]) -> int:
     """0 where every question's verdict is good in all its parts, else 4."""
     return 0 if all(found.diagnostics.ok for found in posteriors.values()) else EXIT_NOT_TRUSTED
 
 
-def print_verdicts(posteriors: dict[str, Posterior]) -> None:
+def print_verdicts(posteriors: Mapping[str, Posterior]) -> None:
     """Of each question its verdict, the worst part first, then a line a parameter, then notes."""
     for name, posterior in posteriors.items():
         verdict = posterior.verdict

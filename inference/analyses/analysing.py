@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from inference.analyses.assembling import assemble
+from inference.analyses.checking import checked
+from inference.analyses.effects import quantities_of
 from inference.analyses.peaks import Peak, peaks_of
+from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
-from inference.analyses.result import AnalysisPosterior, Draws
-from inference.analyses.stated_priors import draws_from, is_flat
+from inference.analyses.result import AnalysisPosterior
+from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table
 from inference.compile_cache import use_compile_cache
 from inference.limits import check_draws, check_seed
@@ -21,10 +25,11 @@ from inference.results.diagnostics import diagnose, listed
 from inference.results.prior_notes import contradictions, knowledge, prior_notes
 from inference.results.verdict import Part
 from inference.samplers import SAMPLERS
-from inference.sampling import KEPT, PRIOR_DRAWS
+from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError
 
 METHODS = ("nuts", "laplace")
+UNCHECKED = "nothing was checked of the law itself: the verdict on the model is of its priors alone"
 
 
 def analyse_table(
@@ -57,11 +62,15 @@ def analyse_table(
     own_seed = crc32(f"{seed} {formula}".encode())
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
     parameters = analysis.parameters(drawn.sites)
-    prior_draws = _prior_draws(analysis, own_seed)
+    before_reports = prior_sites(analysis, own_seed)
+    silent = without_prior(analysis)
+    known = analysis.parameters(before_reports).items()
+    prior_draws = {name: values for name, values in known if name not in silent}
+    expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed)
     stated = {name: prior for name, (prior, _) in analysis.priors().items()}
     before = {name: float(np.std(values)) for name, values in prior_draws.items()}
     notes = (*table.notes, *notes_of(analysis, peaks), *prior_notes(parameters, prior_draws))
-    return AnalysisPosterior(
+    found = AnalysisPosterior(
         question=analysis.formula.outcome,
         model=analysis.outcome.name,
         n=table.n,
@@ -87,34 +96,22 @@ def analyse_table(
         formula=analysis.formula.text,
         form=analysis.cells.form,
         axes=analysis.axes(),
+        stated=table.noise,
+        spreads=analysis.law.spread_by_name(),
+        quantities=quantities_of(analysis, drawn.sites, own_seed),
         mode=peaks[0] if peaks and peaks[0].found else None,
         maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
+        predictive=expected,
     )
+    if expected is None:
+        return replace(found, diagnostics=found.diagnostics.with_model((), (UNCHECKED,)))
+    with_model = found.diagnostics.with_model(expected.reasons(), expected.notes())
+    return replace(found, diagnostics=with_model)
 
 
 def model_of(analysis: Assembled) -> Model:
     """The analysis as the samplers take it."""
     return Model(analysis.program, analysis.data(), analysis.initial(), analysis.parameters)
-
-
-def _prior_draws(analysis: Assembled, seed: int) -> dict[str, Draws]:
-    """Draws (draws,) of each parameter that has a prior of its own; of the intercept by its middle's."""
-    random = np.random.default_rng(seed)
-    found = {}
-    for name, (prior, own) in analysis.priors().items():
-        if not is_flat(prior) and own:
-            found[name] = draws_from(prior, PRIOR_DRAWS, random)
-    parts = (analysis.law,) if analysis.shares is None else (analysis.law, analysis.shares)
-    for part in parts:
-        for output, names in enumerate(part.intercept_names()):
-            prior, own = part.intercept_priors[output]
-            slopes = [found.get(name) for name in names[1:]]
-            if not own and all(slope is not None for slope in slopes):
-                at = draws_from(prior, PRIOR_DRAWS, random)
-                for middle, slope in zip(part.middles, slopes, strict=True):
-                    at = at - middle * slope
-                found[names[0]] = at
-    return found
 
 
 def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> None:

@@ -133,10 +133,18 @@ def _public_part(matrix: Matrix) -> Matrix:
     values = matrix.values[:, :1, places]
     terms, levels = ([part[place] for place in places] for part in (matrix.terms, matrix.levels))
     ones = np.ones((len(values), 1, 1))
-    if not places.size or np.abs(_least_squares(values[:, 0], ones[:, 0, 0])).max() > 1e-9:
+    added = not places.size or bool(np.abs(_least_squares(values[:, 0], ones[:, 0, 0])).max() > 1e-9)
+    if added:
         values = np.concatenate([ones, values], axis=2)
         terms, levels = [INTERCEPT, *terms], ["", *levels]
-    return replace(matrix, values=values, terms=tuple(terms), levels=tuple(levels))
+    return replace(
+        matrix,
+        values=values,
+        terms=tuple(terms),
+        levels=tuple(levels),
+        taken=tuple(map(int, places)),
+        intercept_added=added,
+    )
 
 
 def _least_squares(columns: Values, wanted: Values) -> Values:

@@ -143,6 +143,15 @@ class Linear:
                 found[named(whole, level, output)] = axis
         return found
 
+    def spread_by_name(self) -> dict[str, float]:
+        """{coefficient: its column's sd}, of a level 1."""
+        names = self.names()
+        return {
+            names[column][output]: 1.0 if self.matrix.levels[column] else float(self.spreads[place])
+            for place, column in enumerate(self.columns)
+            for output in range(len(self.outputs))
+        }
+
     def intercept_names(self) -> list[list[str]]:
         """Of each output the intercept's name and those of the coefficients beside it."""
         if not self.intercept:

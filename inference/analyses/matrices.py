@@ -17,7 +17,7 @@ from formulaic.errors import DataMismatchWarning
 from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
-from inference.analyses.formula import Names, known_column
+from inference.analyses.formula import Names, known_column, parse
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
@@ -32,6 +32,7 @@ class Matrix:
     """values: (cells, combinations, columns). terms: of each column its term; levels: its level, "" for none.
 
     combinations: of answers of the private predictors. spec: formulaic's, by which other frames are read.
+    taken: where only some of its columns stand here, their places; intercept_added: before them.
     """
 
     values: Values
@@ -39,7 +40,8 @@ class Matrix:
     levels: tuple[str, ...]
     combinations: tuple[tuple[str, ...], ...]
     spec: Any
-    predictors: tuple[str, ...] = ()
+    taken: tuple[int, ...] | None = None
+    intercept_added: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,6 +59,15 @@ def variables(side: str, columns: Sequence[str]) -> list[str]:
     if unknown:
         known_column(unknown[0], columns)
     return [name for name in columns if name in found]
+
+
+def columns_of(text: str, columns: Sequence[str]) -> list[str]:
+    """All columns that a formula names, in their order. Raises InputError where it cannot be read."""
+    formula = parse(text, columns)
+    named = {formula.outcome, *variables(formula.fixed, columns)}
+    for one in formula.varying:
+        named |= {one.group, *variables(one.expression, columns)}
+    return [name for name in columns if name in named]
 
 
 def _names_in(factor: Any) -> list[str]:
@@ -103,7 +114,7 @@ def matrix_of(
         raise InputError(f"the term {odd} is not a finite number in some rows: change the term or the rows")
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
-    return Matrix(shaped, terms, levels, answers, found.model_spec, tuple(one.name for one in predictors))
+    return Matrix(shaped, terms, levels, answers, found.model_spec)
 
 
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
@@ -113,8 +124,13 @@ def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = (
     """
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
     expanded = _renamed(_expanded(frame, predictors, matrix.combinations), names)
-    found = _evaluated(matrix.spec, expanded, "the formula")
-    return np.asarray(found, np.float64).reshape(len(frame), len(matrix.combinations), -1)
+    found = np.asarray(_evaluated(matrix.spec, expanded, "the formula"), np.float64)
+    values = found.reshape(len(frame), len(matrix.combinations), -1)
+    if matrix.taken is None:
+        return values
+    values = values[:, :1, list(matrix.taken)]
+    ones = np.ones((len(frame), 1, int(matrix.intercept_added)))
+    return np.concatenate([ones, values], axis=2)
 
 
 def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:

@@ -48,6 +48,7 @@ class AnalysisPosterior(Posterior):
         quantities: odds ratios, shares, differences and totals.
         mode: of the posterior density, and of the likelihood where it has one.
         stated: what the design or the study says of the noise, in words.
+        spreads: of each coefficient its column's sd.
     """
 
     formula: str = ""
@@ -57,6 +58,7 @@ class AnalysisPosterior(Posterior):
     mode: Peak | None = None
     maximum_likelihood: Peak | None = None
     stated: tuple[str, ...] = ()
+    spreads: Mapping[str, float] = field(default_factory=dict)
 
     def to_arviz(self) -> DataTree:
         """Return the draws as ArviZ reads them, with the groups and coordinates that bambi gives.

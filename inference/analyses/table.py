@@ -25,7 +25,9 @@ class Private:
     (distinct, answers): P(report | answer), up to a factor that no answer changes. unknown: {name of a share
     that the channel leaves open: (distinct, answers)}, which times that share is added to the vectors.
     ordered: whether the answers have an order. exact: whether the factor is 1, so that log-likelihoods are
-    those of the reports. missing: how many rows have no report; theirs is a vector of ones.
+    those of the reports. missing: how many rows have no report; theirs is a vector of ones. expected: (parts,
+    answers, reports), P(report | answer) where every possible report is listed and code = part × reports +
+    report; expected_unknown: what the open shares add.
     """
 
     name: str
@@ -36,6 +38,8 @@ class Private:
     ordered: bool = False
     exact: bool = True
     missing: int = 0
+    expected: Values | None = None
+    expected_unknown: Mapping[str, Values] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Table:
     """public: a row for each report, or for each group of equal ones; private: by name, in the same rows.
 
     counts: (rows,) how many reports each row stands for. notes: what a reader of any result must know.
-    digest: of the documents that it came from.
+    digest: of the documents that it came from. noise: what the design or the study says of it, in words.
     """
 
     public: pd.DataFrame
@@ -51,6 +55,7 @@ class Table:
     counts: Codes
     notes: tuple[str, ...] = ()
     digest: str = ""
+    noise: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]
@@ -71,7 +76,11 @@ class Table:
 
 
 def table_of(
-    public: pd.DataFrame, private: Sequence[Private], notes: tuple[str, ...] = (), digest: str = ""
+    public: pd.DataFrame,
+    private: Sequence[Private],
+    notes: tuple[str, ...] = (),
+    digest: str = "",
+    noise: tuple[str, ...] = (),
 ) -> Table:
     """A table with one row a report. Raises InputError where columns differ in length, or share a name."""
     for one in private:
@@ -80,7 +89,8 @@ def table_of(
                 f"{one.name} has {counted(len(one.codes), 'row')}, the public columns have {len(public)}"
             )
     frame = public.reset_index(drop=True)
-    return Table(frame, {one.name: one for one in private}, np.ones(len(frame), np.int64), notes, digest)
+    columns = {one.name: one for one in private}
+    return Table(frame, columns, np.ones(len(frame), np.int64), notes, digest, noise)
 
 
 def with_missing(column: Private) -> Private:
@@ -114,4 +124,4 @@ def known_channel(
     codes = np.asarray(reports, np.int64)
     if codes.size and (codes.min() < -1 or codes.max() >= known.shape[1]):
         raise InputError(f"{name}: reports must be numbers from 0 to {known.shape[1] - 1}")
-    return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered))
+    return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered, expected=known[None]))

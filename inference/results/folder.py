@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from inference.results.page import render_page
 from inference.results.pictures import pictures_of
@@ -19,6 +20,14 @@ from ldp_client.documents.errors import InputError
 from schemas import Study
 
 PAGE = "report.html"
+
+
+class Digested(Protocol):
+    """What a result belongs to: a study, or a table with its design."""
+
+    @property
+    def digest(self) -> str:
+        """By which it is told from others."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ def save_report(
 
 
 @contextmanager
-def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Study | None = None) -> Iterator[Path]:
+def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None = None) -> Iterator[Path]:
     """A temporary folder that becomes `target` only when all was written.
 
     An older result of the same command is replaced, an empty folder too. Any other is refused, when it begins
@@ -108,7 +117,7 @@ def _files_of(target: Path, own: OwnFiles) -> list[str]:
     return [one.name for one in found]
 
 
-def _refuse_other_study(result: Path, study: Study) -> None:
+def _refuse_other_study(result: Path, study: Digested) -> None:
     digest = json.loads(result.read_text(encoding="utf-8"))["study"]
     if digest != study.digest:
         raise InputError(f"{result.parent} holds a result of another study ({digest}): choose another folder")

@@ -24,7 +24,7 @@ PART_QUESTIONS = {
     "model": "Do the reports fit the model?",
     "knowledge": "Is it narrower than the prior?",
 }
-_ENVIRONMENT = Environment(
+ENVIRONMENT = Environment(
     loader=PackageLoader("inference.results"),
     autoescape=select_autoescape(default=True, default_for_string=True),
     undefined=StrictUndefined,
@@ -47,7 +47,7 @@ def render_page(
     names = [question.id for question in study.questions]
     items = [_item(study, posteriors[name], known.get(name), drawn[name]) for name in names]
     first = next(iter(posteriors.values()))
-    return _ENVIRONMENT.get_template("report.html.j2").render(
+    return ENVIRONMENT.get_template("report.html.j2").render(
         study=study,
         items=items,
         size=max(posteriors.values(), key=lambda posterior: posterior.n).size_in_words(),
@@ -75,7 +75,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         ],
         "reasons": posterior.verdict.reasons,
         "notes": posterior.diagnostics.notes,
-        "rows": _rows(posterior, raw),
+        "rows": rows_of(posterior, raw),
         "noise": mechanism.in_words(),
         "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
         "intervals": pictures.intervals,
@@ -89,7 +89,8 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
     }
 
 
-def _rows(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
+def rows_of(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
+    """Of each parameter what a page's tables say."""
     devices = posterior.devices_to_halve()
     rows = []
     for name, found in posterior.summary().items():

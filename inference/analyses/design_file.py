@@ -1,0 +1,259 @@
+"""The document "ldpkit.design/1": what each private column of a survey's table says of the true answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from inference.analyses.dice import NAMED, Channel, Rows
+from ldp_client.documents.errors import InputError
+
+FORMAT = "ldpkit.design/1"
+MOST_ANSWERS = 1000
+MOST_CARDS = 100
+_OPEN = "several shares would be open"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A channel and the rows that it is of: {column: value}, {} for all."""
+
+    rows: Mapping[str, str]
+    channel: Channel
+    words: str
+
+
+@dataclass(frozen=True)
+class ColumnDesign:
+    """One private column. reports: how reports are written in the table, in the order of the matrix."""
+
+    name: str
+    answers: tuple[str, ...]
+    reports: tuple[str, ...]
+    parts: tuple[Part, ...]
+    ordered: bool = False
+
+    def in_words(self) -> list[str]:
+        """The expanded design, as lines for people."""
+        lines = []
+        for part in self.parts:
+            which = ", ".join(f"{column} = {value}" for column, value in part.rows.items())
+            lines.append(f"{self.name}{f' where {which}' if which else ''}: {part.words}")
+            for answer, row, place in zip(
+                self.answers, part.channel.matrix, range(len(self.answers)), strict=True
+            ):
+                chances = [
+                    f"{report} {chance}" + "".join(
+                        f" {'+' if moved[place][j] >= 0 else '-'} {abs(moved[place][j])} {share}"
+                        for share, moved in part.channel.unknown.items() if moved[place][j]
+                    )
+                    for j, (report, chance) in enumerate(zip(self.reports, row, strict=True))
+                ]  # fmt: skip
+                lines.append(f"  answer {answer}: report {', '.join(chances)}")
+        return lines
+
+
+@dataclass(frozen=True)
+class Design:
+    """columns: of the private ones. priors: as stated, None without any. document: as it was read."""
+
+    columns: tuple[ColumnDesign, ...]
+    priors: Any
+    document: Mapping[str, Any]
+
+    def in_words(self) -> list[str]:
+        """The expanded design, as lines for people."""
+        return [line for column in self.columns for line in column.in_words()]
+
+
+def read_design(text: str | bytes) -> Design:
+    """Read and expand a design document. Raises InputError, which names what is wrong."""
+    try:
+        document = json.loads(text, object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"the design is not JSON: {error}") from None
+    _members(document, "the design", ("format", "columns"), ("prior", "title"))
+    if document["format"] != FORMAT:
+        raise InputError(f"the design's format must be {FORMAT!r}")
+    columns = document["columns"]
+    if not isinstance(columns, dict) or not columns:
+        raise InputError("the design's columns must be {column: what its reports say}")
+    return Design(tuple(_column(name, one) for name, one in columns.items()), document.get("prior"), document)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the design states {twice!r} twice in one place")
+    return found
+
+
+def _members(document: Any, where: str, needs: Sequence[str], may: Sequence[str] = ()) -> None:
+    if not isinstance(document, dict):
+        raise InputError(f"{where} must be an object, {{…}}")
+    missing = [name for name in needs if name not in document]
+    if missing:
+        raise InputError(f"{where} lacks {missing[0]!r}")
+    other = [name for name in document if name not in (*needs, *may)]
+    if other:
+        raise InputError(
+            f"{where} has {other[0]!r}, which means nothing there: it may have {', '.join([*needs, *may])}"
+        )
+
+
+def _column(name: str, document: Any) -> ColumnDesign:
+    where = f"the design of {name}"
+    if not isinstance(document, dict):
+        raise InputError(f"{where} must be an object, {{…}}")
+    common = ("answers", "reports", "ordered", "random", "denial")
+    rest = {key: value for key, value in document.items() if key not in common}
+    if "matrices" in rest:
+        _members(rest, where, ("matrices",))
+        stated = rest["matrices"]
+        if not isinstance(stated, list) or not stated:
+            raise InputError(f"{where}: matrices must be a list of matrices, each with its rows")
+        for one in stated:
+            _members({"rows": None, **one} if isinstance(one, dict) else one, where, ("rows",), tuple(one))
+            if "rows" not in one:
+                raise InputError(f'{where}: each of several matrices needs its rows, {{"column": value}}')
+    else:
+        stated = [rest]
+    answers = _labels(document.get("answers"), f"{where}: answers")
+    parts = [_part(where, one) for one in stated]
+    answers = answers or _named_answers(stated) or _lacking(where, "answers")
+    channels = [_told(where, document, part.channel) for part in parts]
+    reports = _labels(document.get("reports"), f"{where}: reports")
+    reports = reports or (
+        tuple(map(str, range(len(channels[0].matrix[0])))) if "matrix" not in stated[0] else ()
+    )
+    reports = reports or _lacking(where, "reports")
+    for channel in channels:
+        _check(where, channel, answers, reports)
+    whole = tuple(Part(part.rows, channel, part.words) for part, channel in zip(parts, channels, strict=True))
+    return ColumnDesign(name, answers, reports, whole, document.get("ordered") is True)
+
+
+def _lacking(where: str, what: str) -> tuple[str, ...]:
+    raise InputError(f"{where} lacks {what!r}")
+
+
+def _named_answers(stated: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    name = str(stated[0].get("design"))
+    return NAMED[name].answers if name in NAMED else ()
+
+
+def _labels(value: Any, where: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not 2 <= len(value) <= MOST_ANSWERS:
+        raise InputError(f"{where} must be a list of 2 to {MOST_ANSWERS} labels")
+    labels = tuple(one.strip() if isinstance(one, str) else str(one) for one in value)
+    if not all(isinstance(one, str | int) and not isinstance(one, bool) for one in value) or "" in labels:
+        raise InputError(f"{where} must be text, and none of it blank")
+    if len(set(labels)) < len(labels):
+        raise InputError(f"{where} has a label twice")
+    return labels
+
+
+def _part(where: str, document: Mapping[str, Any]) -> Part:
+    rows = document.get("rows", {})
+    if not isinstance(rows, dict) or not all(isinstance(one, str | int | float) for one in rows.values()):
+        raise InputError(f'{where}: rows must be {{"column": value}}')
+    own = {key: value for key, value in document.items() if key != "rows"}
+    where_rows = {str(column): str(value) for column, value in rows.items()}
+    if "matrix" in own:
+        _members(own, where, ("matrix",))
+        return Part(where_rows, Channel(_matrix(where, own["matrix"])), "a matrix")
+    _members(own, where, ("design",), tuple(own))
+    name = own.pop("design")
+    if name not in NAMED:
+        raise InputError(f"{where}: {name!r} is no design; {', '.join(NAMED)} are, or state a matrix")
+    named = NAMED[name]
+    _members(own, f"{where}: {name}", named.needs, named.may)
+    numbers = {key: _probability(f"{where}: {key}", value, key == "cards") for key, value in own.items()}
+    if numbers.get("yes", 0) + numbers.get("no", 0) > 1 and name == "forced":
+        raise InputError(f"{where}: yes and no are more than 1 together")
+    said = ", ".join(f"{key} = {value}" for key, value in numbers.items())
+    return Part(where_rows, named.expand(numbers), f"{name}, {said} ({named.words})")
+
+
+def _matrix(where: str, value: Any) -> Rows:
+    if not isinstance(value, list) or not all(isinstance(row, list) for row in value):
+        raise InputError(f"{where}: matrix must be a list of lists, one for each answer")
+    return tuple(tuple(_probability(f"{where}: matrix", one) for one in row) for row in value)
+
+
+def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
+    """A decimal or a fraction in a string. Raises InputError; a JSON number is refused, as it is binary."""
+    if not isinstance(value, str):
+        raise InputError(f'{where} must be a decimal or a fraction in quotes, such as "0.25" or "1/6"')
+    try:
+        number = Fraction(value.strip())
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f'{where} must be a decimal or a fraction, such as "0.25" or "1/6"') from None
+    if whole and (number.denominator != 1 or not 1 <= number <= MOST_CARDS):
+        raise InputError(f"{where} must be a whole number from 1 to {MOST_CARDS}")
+    if not whole and not 0 <= number <= 1:
+        raise InputError(f"{where} must be a probability, from 0 to 1")
+    return number
+
+
+def _check(where: str, channel: Channel, answers: Sequence[str], reports: Sequence[str]) -> None:
+    """Raises InputError where a matrix does not fit its labels, does not add up, or says nothing."""
+    matrix = channel.matrix
+    if len(matrix) != len(answers):
+        raise InputError(f"{where}: the matrix has {len(matrix)} rows for {len(answers)} answers")
+    for answer, row in zip(answers, matrix, strict=True):
+        if len(row) != len(reports):
+            raise InputError(
+                f"{where}: the row of {answer!r} has {len(row)} entries for {len(reports)} reports"
+            )
+        # What rounds to 1, such as three times 0.3333, is stated as fractions.
+        if sum(row) != 1:
+            raise InputError(
+                f"{where}: the row of {answer!r} adds up to {float(sum(row)):.6g}, not to 1: state fractions"
+            )
+    if not channel.unknown and len(set(matrix)) == 1:
+        raise InputError(f"{where}: every answer gives the same reports, so that they say nothing")
+
+
+def _told(where: str, document: Mapping[str, Any], channel: Channel) -> Channel:
+    """The channel with stated shares of people who answer at random, and who deny."""
+    for name, mixed in (("denial", _denied), ("random", _randomised)):
+        if name not in document:
+            continue
+        value = document[name]
+        if channel.unknown:
+            raise InputError(f"{where}: {name} beside another share that is not known: {_OPEN}")
+        other = mixed(channel.matrix)
+        moved = _minus(other, channel.matrix)
+        if value == "unknown":
+            channel = Channel(channel.matrix, {name: moved})
+        else:
+            share = _probability(f"{where}: {name}", value)
+            shifted = zip(channel.matrix, moved, strict=True)
+            matrix = tuple(tuple(a + share * m for a, m in zip(row, by, strict=True)) for row, by in shifted)
+            channel = Channel(matrix)
+    return channel
+
+
+def _minus(a: Rows, b: Rows) -> Rows:
+    pairs = zip(a, b, strict=True)
+    return tuple(tuple(x - y for x, y in zip(one, other, strict=True)) for one, other in pairs)
+
+
+def _randomised(matrix: Rows) -> Rows:
+    """Of people who report anything, each with the same probability."""
+    return tuple(tuple(Fraction(1, len(row)) for _ in row) for row in matrix)
+
+
+def _denied(matrix: Rows) -> Rows:
+    """Of people who do as if theirs were the first answer."""
+    return tuple(matrix[0] for _ in matrix)

@@ -1,0 +1,116 @@
+"""What people quote of an analysis: odds ratios, shares by level, and average differences between levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.naming import INTERCEPT, named
+from inference.analyses.predicted import Predicted
+from inference.analyses.program import Assembled
+from inference.analyses.result import Draws, Quantity
+from inference.models.base import Draws as Sites
+
+# A column with more levels is not set to each of them.
+MOST_LEVELS = 60
+
+
+def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Quantity, ...]:
+    """Odds ratios, the average of all people, and of each public column on the right side its levels.
+
+    Levels are compared with everything else as it is: the column is set to the level for everybody.
+    """
+    frame, sizes = analysis.cells.frame, analysis.cells.sizes.astype(np.float64)
+    predicted = Predicted(analysis, sites, len(frame), seed)
+    found = [*_odds_ratios(analysis, sites), *shown(analysis, "", predicted.average(frame, sizes), "of all")]
+    for column in frame.columns:
+        found += _by_levels(analysis, predicted, str(column), frame, sizes)
+    return tuple(found)
+
+
+def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
+    if not analysis.outcome.odds:
+        return
+    of = analysis.formula.outcome
+    names = analysis.law.names()
+    for place, (term, level) in enumerate(
+        zip(analysis.law.matrix.terms, analysis.law.matrix.levels, strict=True)
+    ):
+        if term == INTERCEPT:
+            continue
+        for output, choice in enumerate(analysis.law.outputs):
+            draws = np.exp(analysis.law.coefficients(sites)[..., place, output])
+            what = named(term, level)
+            against = _compared(analysis, choice)
+            yield Quantity(
+                f"odds ratio {names[place][output]}", f"odds ratio of {of} {against} for {what}", draws
+            )
+
+
+def _compared(analysis: Assembled, choice: str) -> str:
+    answers = analysis.outcome.answers
+    if analysis.outcome.name == "ordered":
+        return "being higher"
+    return f"= {choice or answers[1]} against {answers[0]}"
+
+
+def _by_levels(
+    analysis: Assembled, predicted: Predicted, column: str, frame: pd.DataFrame, sizes: Draws
+) -> list[Quantity]:
+    """Everybody at each level of a column; of a number, at a quarter and at three quarters of all people."""
+    values = frame[column]
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > 2:
+        order = np.argsort(values.to_numpy(np.float64))
+        share = np.cumsum(sizes[order]) / sizes.sum()
+        levels = [values.iloc[order[np.searchsorted(share, at)]] for at in (0.25, 0.75)]
+        levels = levels if levels[0] != levels[1] else []
+    elif isinstance(values.dtype, pd.CategoricalDtype):
+        levels = list(values.cat.categories)
+    else:
+        levels = sorted(values.unique())
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        return []
+    averages = {level: predicted.average(_set(frame, column, level), sizes) for level in levels}
+    first, *others = levels
+    found = []
+    for level, draws in averages.items():
+        found += shown(analysis, f"{column} = {_text(level)}", draws, "with everybody at")
+    for level in others:
+        moved = averages[level] - averages[first]
+        what = f"{column}: {_text(level)} − {_text(first)}"
+        found += shown(analysis, what, moved, "average difference,")
+    return found
+
+
+def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
+    """The frame with everybody at one level, the column's kind kept."""
+    values = frame[column]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        fixed = pd.Categorical(
+            [level] * len(frame), categories=values.cat.categories, ordered=values.cat.ordered
+        )
+        return frame.assign(**{column: fixed})
+    return frame.assign(**{column: pd.Series([level] * len(frame), dtype=values.dtype)})
+
+
+def _text(level: object) -> str:
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def shown(analysis: Assembled, what: str, draws: Draws, how: str) -> list[Quantity]:
+    """Quantities of averages (chains, draws, answers): the event of two answers, or all of more."""
+    of, answers = analysis.formula.outcome, analysis.outcome.answers
+    if not answers:
+        name = f"mean {of}{f', {what}' if what else ''}"
+        return [Quantity(name, f"mean of {of} {how} {what}".strip(), draws[..., 0])]
+    places = [1] if len(answers) == 2 else range(len(answers))
+    return [
+        Quantity(
+            f"share {of} = {answers[place]}{f', {what}' if what else ''}",
+            f"share of {of} = {answers[place]} {how} {what}".strip(),
+            draws[..., place],
+        )
+        for place in places
+    ]

@@ -1,0 +1,119 @@
+"""The report page of an analysis, and the folder that it stands in."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from inference.analyses.result import AnalysisPosterior, Quantity
+from inference.results.chain_plots import chains_in_words
+from inference.results.folder import PAGE
+from inference.results.page import ENVIRONMENT, PART_QUESTIONS, rows_of
+from inference.results.pictures import pictures_of
+from inference.results.plots import INCHES_WIDE, INTERVAL, MOST_ROWS, PRIVATE, to_png, to_svg, wrapped
+from inference.results.posterior import save_posteriors
+from inference.samplers import SAMPLERS
+from ldp_client.describing import prior_lines
+from ldp_client.documents.errors import InputError
+
+MOST_SENTENCES = 60
+_FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
+
+
+def check_file_name(outcome: str) -> None:
+    """Raises InputError for an outcome whose files could not have its name."""
+    if not _FILE_NAME.fullmatch(outcome):
+        raise InputError(
+            f"files are named by the outcome, and {outcome!r} is no name of one: rename the column, to "
+            "letters, digits and _"
+        )
+
+
+def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -> None:
+    """Write posterior.json, report.html, the draws (OUTCOME.nc) and two pictures."""
+    save_posteriors({posterior.question: posterior}, folder)
+    pictures = pictures_of(posterior)
+    (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
+    forest = forest_plot(posterior)
+    (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
+    verdict = posterior.verdict
+    quoted = [one for one in posterior.quantities if not one.name.startswith("odds")]
+    page = ENVIRONMENT.get_template("analysis.html.j2").render(
+        title=title or f"What is said of {posterior.question}",
+        outcome=posterior.question,
+        asked=posterior.formula,
+        model=posterior.model,
+        size=posterior.size_in_words(),
+        form=posterior.form,
+        ok=verdict.ok,
+        headline=verdict.headline(),
+        reasons=verdict.reasons,
+        parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
+        notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
+        sentences=[sentence(one) for one in posterior.quantities[:MOST_SENTENCES]],
+        shares=to_svg(interval_plot(quoted)) if quoted else "",
+        what="Coefficients" if posterior.spreads else "Shares",
+        forest=to_svg(forest),
+        rows=rows_of(posterior, None),
+        noise=posterior.stated,
+        expected=pictures.expected,
+        expected_words=posterior.predictive.in_words() if posterior.predictive else "",
+        method=SAMPLERS[posterior.method].label,
+        priors=prior_lines(dict(posterior.prior)),
+        densities=pictures.densities,
+        chains=base64.b64encode(pictures.chains_png).decode(),
+        chains_words=chains_in_words(posterior),
+        digest=posterior.study,
+        seed=posterior.seed,
+    )
+    (folder / PAGE).write_text(page, encoding="utf-8")
+
+
+def sentence(quantity: Quantity) -> str:
+    """What a quantity says, with its 90 % interval: a share in per cent, a difference in points."""
+    low, middle, high = np.quantile(quantity.draws, [0.05, 0.5, 0.95])
+    begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
+    if not quantity.name.startswith("share"):
+        return f"{begin}: {middle:.3g} (90 % interval {low:.3g} to {high:.3g}).".replace("-", "−")
+    unit = "points" if " − " in quantity.name else "%"
+    numbers = f"{100 * middle:.1f} {unit} (90 % interval {100 * low:.1f} to {100 * high:.1f})"
+    return f"{begin}: {numbers.replace('-', '−')}."
+
+
+def forest_plot(posterior: AnalysisPosterior) -> Figure:
+    """90 % intervals of coefficients on one scale: a number's for one sd of its column."""
+    drawn = [
+        (f"{name} (per sd)" if posterior.spreads[name] != 1 else name, draws * posterior.spreads[name])
+        for name, draws in posterior.draws.items()
+        if name in posterior.spreads
+    ]
+    return _intervals(drawn or list(posterior.draws.items()), zero=bool(drawn))
+
+
+def interval_plot(quantities: Sequence[Quantity]) -> Figure:
+    """90 % intervals of what is expected of people."""
+    return _intervals([(one.name, one.draws) for one in quantities], zero=False)
+
+
+def _intervals(drawn: Sequence[tuple[str, NDArray[np.float64]]], *, zero: bool) -> Figure:
+    rows = list(drawn)[:MOST_ROWS]
+    figure = Figure(figsize=(INCHES_WIDE, 0.6 + 0.32 * len(rows)), layout="constrained")
+    axis = figure.subplots()
+    if zero:
+        axis.axvline(0, color="#8a8f98", linewidth=0.8)
+    for place, (_, draws) in enumerate(rows):
+        low, high = np.quantile(draws, INTERVAL)
+        axis.plot([low, high], [place, place], color=PRIVATE, linewidth=3, solid_capstyle="butt")
+        axis.plot([np.median(draws)], [place], "o", color=PRIVATE, markersize=5)
+    axis.set_yticks(range(len(rows)))
+    axis.set_yticklabels([wrapped(name) for name, _ in rows], fontsize=6, parse_math=False)
+    axis.invert_yaxis()
+    axis.tick_params(labelsize=6)
+    axis.spines[["right", "top"]].set_visible(False)
+    return figure

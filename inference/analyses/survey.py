@@ -1,0 +1,232 @@
+"""A survey's table in a file, with its design: CSV or Parquet, of which nothing is dropped in silence."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.design_file import ColumnDesign, Design, read_design
+from inference.analyses.formula import known_column
+from inference.analyses.matrices import columns_of
+from inference.analyses.table import Codes, Private, Table, Values, table_of, with_missing
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+
+REFUSE, LEAVE_OUT = "refuse", "leave-out"
+BLANKS = (REFUSE, LEAVE_OUT)
+# "none" is left alone: it is a common answer.
+BLANK_CELLS = ("", "na", "n/a", "nan", "null")
+
+
+def load_survey(
+    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE
+) -> tuple[Table, Design]:
+    """A table's file and its design's.
+
+    formula: whose columns are read, all where not given; only their blanks matter. blanks: "refuse"
+    rows with one, or "leave-out" them, which is counted and noted. Raises InputError.
+    """
+    design_text = _bytes_of(design_path)
+    design = read_design(design_text)
+    frame = _frame(path)
+    for column in design.columns:
+        known_column(column.name, list(frame.columns), f"{Path(design_path).name}: ")
+    used = columns_of(formula, [str(name) for name in frame.columns]) if formula is not None else None
+    digest = hashlib.sha256(design_text + b"\0" + _bytes_of(path)).hexdigest()
+    return survey_of(frame, design, used, blanks, digest), design
+
+
+def survey_of(
+    frame: pd.DataFrame,
+    design: Design,
+    used: Sequence[str] | None = None,
+    blanks: str = REFUSE,
+    digest: str = "",
+) -> Table:
+    """The table of a frame under a design; see `load_survey`."""
+    if blanks not in BLANKS:
+        raise InputError(f"blanks must be one of {', '.join(BLANKS)}")
+    grouping = {column for one in design.columns for part in one.parts for column in part.rows}
+    for name in sorted(grouping):
+        known_column(name, list(frame.columns), "the design's rows: ")
+    read = [name for name in frame.columns if used is None or name in used]
+    frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
+    private = [_private(frame, one) for one in design.columns if one.name in read]
+    public = frame.drop(columns=[one.name for one in design.columns])
+    noise = tuple(design.in_words())
+    return table_of(public, private, notes, digest, noise)
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _frame(path: str) -> pd.DataFrame:
+    if path.lower().endswith((".parquet", ".pq")):
+        try:
+            return pd.read_parquet(path)
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or 'not a Parquet file'}") from None
+        except Exception:
+            raise InputError(f"{path} is damaged, or is not a Parquet file") from None
+    header, rows = _csv(path)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    return pd.DataFrame({name: typed(column) for name, column in zip(header, columns, strict=True)})
+
+
+def _csv(path: str) -> tuple[list[str], list[list[str]]]:
+    name = Path(path).name
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file, strict=True) if row]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeError:
+        raise InputError(f"{path} is not UTF-8 text: save it as CSV in UTF-8") from None
+    except csv.Error as error:
+        raise InputError(f"{name} is not CSV: {error}") from None
+    return _checked(name, rows)
+
+
+def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows below it. Raises InputError where they do not fit."""
+    if not rows:
+        raise InputError(f"{name} is empty: it needs a header with the names of the columns")
+    header = [cell.strip() for cell in rows[0]]
+    twice = [one for one in header if header.count(one) > 1]
+    if twice or "" in header:
+        raise InputError(
+            f"{name}: the header has {f'{twice[0]!r} twice' if twice else 'a column without a name'}"
+        )
+    if len(header) == 1 and ";" in header[0]:
+        raise InputError(f"{name} is separated by semicolons: save it with commas")
+    for number, row in enumerate(rows[1:], 1):
+        if len(row) != len(header):
+            raise InputError(f"{name}, row {number}: has {len(row)} columns, the header {len(header)}")
+    return header, rows[1:]
+
+
+def typed(cells: Sequence[str]) -> pd.Series:
+    """A column of numbers where all cells are, else of text; blank cells are missing."""
+    stripped = [cell.strip() for cell in cells]
+    filled = [None if cell.lower() in BLANK_CELLS else cell for cell in stripped]
+    try:
+        numbers = [float("nan") if cell is None or "_" in cell else float(cell) for cell in filled]
+        if not any(cell is not None and "_" in cell for cell in filled) and _finite(numbers, filled):
+            return pd.Series(numbers, dtype=np.float64)
+    except ValueError:
+        pass
+    return pd.Series(filled, dtype=object)
+
+
+def _finite(numbers: Sequence[float], cells: Sequence[str | None]) -> bool:
+    return all(np.isfinite(number) or cell is None for number, cell in zip(numbers, cells, strict=True))
+
+
+def _without_blanks(
+    frame: pd.DataFrame, used: Sequence[str], blanks: str
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    gone = frame[list(used)].isna()
+    rows = gone.any(axis=1).to_numpy()
+    if not rows.any():
+        return frame, ()
+    worst = ", ".join(f"{name} {count}" for name, count in gone.sum().items() if count)
+    if blanks == REFUSE:
+        first = int(np.flatnonzero(rows)[0]) + 1
+        raise InputError(
+            f"{counted(int(rows.sum()), 'row')} of {len(frame)} have blank cells ({worst}; the first is row "
+            f"{first}): fill them in, or leave those rows out with --blanks leave-out, which holds only if "
+            "blanks come by chance"
+        )
+    if rows.all():
+        raise InputError(f"every row has a blank cell ({worst}): nothing is left")
+    note = (
+        f"{counted(int(rows.sum()), 'row')} of {len(frame)} had blank cells ({worst}) and were left out: the "
+        "result holds for people without blanks"
+    )
+    return frame[~rows].reset_index(drop=True), (note,)
+
+
+def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
+    """A private column: each row's report, under the channel of its group of rows."""
+    reports = codes_of(frame[design.name], design.reports, design.name)
+    group = _groups(frame, design)
+    width = len(design.reports)
+    vectors = np.vstack([_floats(part.channel.matrix) for part in design.parts])
+    unknown: dict[str, Values] = {}
+    for place, part in enumerate(design.parts):
+        for share, moved in part.channel.unknown.items():
+            slopes = unknown.setdefault(f"{design.name}_{share}", np.zeros_like(vectors))
+            slopes[place * width : (place + 1) * width] = _floats(moved)
+    shape = (len(design.parts), width, len(design.answers))
+    column = Private(
+        design.name,
+        design.answers,
+        group * width + reports,
+        vectors,
+        unknown,
+        design.ordered,
+        expected=vectors.reshape(shape).transpose(0, 2, 1),
+        expected_unknown={name: slopes.reshape(shape).transpose(0, 2, 1) for name, slopes in unknown.items()},
+    )
+    return with_missing(column)
+
+
+def _floats(matrix: Sequence[Sequence[object]]) -> Values:
+    """(reports, answers) of a matrix of fractions (answers, reports)."""
+    return np.asarray([[float(one) for one in row] for row in matrix], np.float64).T  # type: ignore[arg-type]
+
+
+def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
+    """Of each cell its label's place; a number may be written in another way. Raises InputError."""
+    places: dict[object, int] = {}
+    for place, label in enumerate(labels):
+        places[label] = place
+        if _number(label) is not None:
+            places.setdefault(_number(label), place)
+    found = np.full(len(column), -1, np.int64)
+    for row, cell in enumerate(column):
+        text = str(cell).lower() if isinstance(cell, bool) else str(cell)
+        place = places.get(text, places.get(_number(cell), -1))
+        if place < 0:
+            known = ", ".join(labels)
+            raise InputError(f"{name}, row {row + 1}: {text!r} is no report of the design: {known} are")
+        found[row] = place
+    return found
+
+
+def _number(cell: object) -> float | None:
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _groups(frame: pd.DataFrame, design: ColumnDesign) -> Codes:
+    """Of each row the one part of the design that it belongs to. Raises InputError for none, or two."""
+    matches = np.stack([_matching(frame, part.rows) for part in design.parts])
+    often = matches.sum(axis=0)
+    wrong = np.flatnonzero(often != 1)
+    if len(wrong):
+        how = "no matrix" if often[wrong[0]] == 0 else "several matrices"
+        raise InputError(f"{design.name}: row {wrong[0] + 1} belongs to {how} of the design")
+    return np.asarray(matches.argmax(axis=0), np.int64)
+
+
+def _matching(frame: pd.DataFrame, rows: Mapping[str, str]) -> np.ndarray:
+    found = np.ones(len(frame), bool)
+    for column, value in rows.items():
+        number = _number(value)
+        cells = frame[column]
+        found &= np.asarray(
+            [str(cell) == value or (number is not None and _number(cell) == number) for cell in cells]
+        )
+    return found
