@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.documents.rational import Rational
 
 Vector = NDArray[np.float64]

@@ -43,7 +43,7 @@ def paper_prior(scatter: Matrix) -> ConjugatePrior:
 def releases(setting: Setting, noise_of: NoiseOf) -> list[HolderStatistics]:
     """The same table released `runs` times."""
     table, bounds = setting.table, setting.table.bounds
-    truth = exact(table.among(setting.holders))
+    truth = exact(table.split(setting.holders))
     noise = noise_of(bounds, truth.features, setting.budget, setting.constants)
     random = np.random.default_rng([setting.seed, setting.holders])
     found = []

@@ -22,7 +22,7 @@ def ridge_points(setting: Setting) -> list[Matrix]:
         return [ada_ssp.estimate(one.gram, one.cross, ada_ssp.ridges(one)) for one in every]
     epsilon, delta = setting.epsilon / 3, setting.table.delta / 3
     every = releases(setting, lambda bounds, d, _budget, _constants: third_noise(bounds, d, epsilon, delta))
-    truth = exact(setting.table.among(setting.holders))
+    truth = exact(setting.table.split(setting.holders))
     smallest = np.linalg.eigvalsh(truth.gram)[:, 0]
     random = np.random.default_rng(setting.seed + 1)
     found = []

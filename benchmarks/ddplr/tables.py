@@ -37,7 +37,7 @@ class Table(NamedTuple):
         """The paper's δ = 1/n."""
         return 1 / len(self.y)
 
-    def among(self, holders: int) -> list[tuple[Matrix, Matrix]]:
+    def split(self, holders: int) -> list[tuple[Matrix, Matrix]]:
         """Equal parts in order, the last one larger by what is left over."""
         starts = np.arange(1, holders) * (len(self.y) // holders)
         return list(zip(np.split(self.x, starts), np.split(self.y, starts), strict=True))

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ldp_client import mechanism_for
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics

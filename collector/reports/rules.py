@@ -111,7 +111,7 @@ class Rules:
 
 
 class RuleBook:
-    """The rules of every version in use, built once in a process: calibration takes milliseconds."""
+    """The rules of every version in use, built once in a process: finding the integers takes milliseconds."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

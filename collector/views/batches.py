@@ -62,8 +62,8 @@ def store_checked(collector: Collector, study_id: str, batch: CheckedBatch) -> d
     """
     checked, ids = batch
     good = [one for one in checked if isinstance(one, PackedReport)]
-    settled = iter(intake.submit(collector, study_id, good))
-    outcomes = [next(settled) if isinstance(one, PackedReport) else one for one in checked]
+    submitted = iter(intake.submit(collector, study_id, good))
+    outcomes = [next(submitted) if isinstance(one, PackedReport) else one for one in checked]
     stored, duplicates = intake.count(collector, outcomes)
     failed = []
     if stored + duplicates < len(outcomes):

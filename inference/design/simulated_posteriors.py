@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.models.base import Draws, Model
-from inference.sampling.chains import Chains, settled, stacked, starts
+from inference.sampling.chains import Chains, frozen, stacked, starts
 from inference.sampling.space import Arrays, as_arrays, space_of
 from inference.sampling.whitening import Shape, reshaped, shape_of
 
@@ -102,5 +102,5 @@ class SideBySide:
             shapes = [reshaped(shape, own) for shape, own in zip(shapes, moved.vectors, strict=True)]
         calls = -(-count // LENGTH)
         return np.asarray(
-            self._chains.run(settled(state), last, data, calls * LENGTH)[1].vectors[:, :count], np.float64
+            self._chains.run(frozen(state), last, data, calls * LENGTH)[1].vectors[:, :count], np.float64
         )

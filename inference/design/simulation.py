@@ -16,7 +16,7 @@ from inference.units import RecordUnits, field_units, fields_of, number_units
 from ldp_client import Mechanism
 from ldp_client.bulk import randomise_many
 from ldp_client.bulk.quantising import quantise_many
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError

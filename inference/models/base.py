@@ -18,15 +18,15 @@ Unbounded = dict[str, Array]
 class Coordinates:
     """A bijection of a model's unbounded space, for samplers: the posterior stays what it is.
 
-    forth: {site: unbounded value} from other unbounded numbers of the same shapes, and log |det Jacobian|.
-    back: the other way.
+    forward: {site: unbounded value} from other unbounded numbers of the same shapes, and log |det Jacobian|.
+    inverse: the other way.
     """
 
-    forth: Callable[[Unbounded], tuple[Unbounded, Array]]
-    back: Callable[[Unbounded], Unbounded]
+    forward: Callable[[Unbounded], tuple[Unbounded, Array]]
+    inverse: Callable[[Unbounded], Unbounded]
 
 
-AS_THEY_ARE = Coordinates(lambda values: (values, jnp.zeros(())), lambda values: values)
+IDENTITY = Coordinates(lambda values: (values, jnp.zeros(())), lambda values: values)
 
 Draws = Mapping[str, NDArray[np.float64]]
 
@@ -80,6 +80,6 @@ class Model:
     replicates: Replicates | None = None
     remarks: Callable[[Draws], tuple[str, ...]] = lambda _draws: ()
     target_acceptance: float = TARGET_ACCEPTANCE
-    coordinates: Coordinates = AS_THEY_ARE
+    coordinates: Coordinates = IDENTITY
     redrawn: str | None = None
     channel: Callable[[], NDArray[np.float64]] | None = None

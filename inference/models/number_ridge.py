@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.models.base import AS_THEY_ARE, Coordinates, Unbounded
+from inference.models.base import IDENTITY, Coordinates, Unbounded
 from inference.models.family import priors_of
 from schemas import Question
 
@@ -53,19 +53,19 @@ def ridge_coordinates(question: Question, ridge: Ridge | None, bound: float, lea
     # A uniform prior has an end of its own, and another unbounded space.
     bounded = any(prior["distribution"] == "uniform" for prior in priors_of(question).values())
     if bounded or ridge is None:
-        return AS_THEY_ARE
+        return IDENTITY
     return wedge(ridge.location, ridge.sd, math.log(max(bound, least)) if ridge.of_logarithms else bound)
 
 
 def wedge(location: str, sd: str, bound: float) -> Coordinates:
     """location = bound + sd sinh(w) and the logarithm of sd, for a site that is real and a positive one."""
 
-    def forth(values: Unbounded) -> tuple[Unbounded, Array]:
+    def forward(values: Unbounded) -> tuple[Unbounded, Array]:
         w, log_sd = values[location], values[sd]
         log_volume = jnp.sum(log_sd + jnp.logaddexp(w, -w) - math.log(2))
         return {**values, location: bound + jnp.exp(log_sd) * jnp.sinh(w)}, log_volume
 
-    def back(values: Unbounded) -> Unbounded:
+    def inverse(values: Unbounded) -> Unbounded:
         return {**values, location: jnp.arcsinh((values[location] - bound) * jnp.exp(-values[sd]))}
 
-    return Coordinates(forth, back)
+    return Coordinates(forward, inverse)

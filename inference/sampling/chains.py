@@ -183,7 +183,7 @@ def _resting(vectors: Values, potentials: Values, gradients: Values, keys: Array
     return State(vectors, potentials, gradients, keys, log_step, tuple(averaging))
 
 
-def settled(state: State) -> State:
+def frozen(state: State) -> State:
     """The same chains with the step sizes that adaptation averaged."""
     return state._replace(log_step=state.averaging[1])
 

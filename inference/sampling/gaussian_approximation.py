@@ -45,11 +45,11 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
         white = np.random.default_rng(seed).normal(size=(draws, len(mode.at)))
         vectors = mode.at + solve_triangular(mode.factor, white.T, lower=True, trans="T").T
         potentials, sites = _evaluated(space, vectors, data)
-    worth = weigh(-potentials + np.sum(white**2, axis=1) / 2)
-    rows = resample(worth, seed, CHAINS) if worth.good else np.arange(draws)
+    weights = weigh(-potentials + np.sum(white**2, axis=1) / 2)
+    rows = resample(weights, seed, CHAINS) if weights.good else np.arange(draws)
     shape = (CHAINS, len(rows) // CHAINS)
     chains = {name: value[rows].reshape(*shape, *value.shape[1:]) for name, value in sites.items()}
-    reasons = (*mode.reasons, *worth.reasons())
+    reasons = (*mode.reasons, *weights.reasons())
     return Sampled(chains, np.zeros(shape, dtype=bool), reasons, chained=False)
 
 

@@ -18,16 +18,16 @@ SAME_RATIO = 1e-9
 
 
 @dataclass(frozen=True)
-class Worth:
+class ImportanceWeights:
     """Smoothed importance weights (draws,) that sum to one, and the Pareto shape of their tail."""
 
-    weights: Vector
+    values: Vector
     pareto_k: float
 
     @property
     def ess(self) -> float:
-        """How many equal draws they are worth."""
-        return float(1 / np.sum(self.weights**2))
+        """The effective sample size: how many equally weighted draws are as precise."""
+        return float(1 / np.sum(self.values**2))
 
     @property
     def good(self) -> bool:
@@ -42,23 +42,23 @@ class Worth:
         )
 
 
-def weigh(log_ratios: Vector) -> Worth:
-    """Pareto-smoothed weights of log importance ratios (draws,); worth nothing where one is not finite."""
+def weigh(log_ratios: Vector) -> ImportanceWeights:
+    """Pareto-smoothed weights of log importance ratios (draws,); not good where one is not finite."""
     equal = np.full(len(log_ratios), 1 / len(log_ratios))
     if not np.isfinite(log_ratios).all():
-        return Worth(equal, float("inf"))
+        return ImportanceWeights(equal, float("inf"))
     if np.ptp(log_ratios) < SAME_RATIO:
-        return Worth(equal, 0.0)
+        return ImportanceWeights(equal, 0.0)
     # ArviZ takes the ratios as it has them in leave-one-out: with the other sign.
     smoothed, k = array_stats.psislw(-log_ratios)
     weights = np.exp(smoothed - np.max(smoothed))
-    return Worth(weights / weights.sum(), float(k))
+    return ImportanceWeights(weights / weights.sum(), float(k))
 
 
-def resample(worth: Worth, seed: int, multiple: int) -> NDArray[np.intp]:
-    """Systematic resampling, shuffled: as many draws as the weights are worth, a multiple of `multiple`."""
+def resample(weights: ImportanceWeights, seed: int, multiple: int) -> NDArray[np.intp]:
+    """Systematic resampling, shuffled: as many as the effective sample size, a multiple of `multiple`."""
     random = np.random.default_rng([seed, 1])
-    count = int(worth.ess) // multiple * multiple
+    count = int(weights.ess) // multiple * multiple
     places = (np.arange(count) + random.random()) / count
-    rows = np.minimum(np.searchsorted(np.cumsum(worth.weights), places), len(worth.weights) - 1)
+    rows = np.minimum(np.searchsorted(np.cumsum(weights.values), places), len(weights.values) - 1)
     return random.permutation(rows)

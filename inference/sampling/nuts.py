@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing, mixing
-from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, settled, starts
+from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
@@ -103,7 +103,7 @@ def _warmed(
         if phase < len(phases):
             shape = reshaped(shape, moved.vectors)
             state = chains.begin(np.asarray(state.vector), state.key, shape.factor, data)
-    return settled(state) if phases else state, shape
+    return frozen(state) if phases else state, shape
 
 
 def _sites_of(space: Space) -> Callable[[Array, Arrays], dict[str, Array]]:

@@ -41,7 +41,7 @@ def space_of(model: Model) -> Space:
     def unbounded(initial: Arrays, data: Arrays) -> dict[str, Array]:
         # A prior may leave out what the moments say.
         values = unconstrain_fn(program, (), dict(data), dict(initial))
-        return coordinates.back(
+        return coordinates.inverse(
             jax.tree.map(lambda value: jnp.where(jnp.isfinite(value), value, 0.0), values)
         )
 
@@ -49,11 +49,11 @@ def space_of(model: Model) -> Space:
     flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
 
     def potential(vector: Array, data: Arrays) -> Array:
-        values, log_volume = coordinates.forth(unravel(vector))
+        values, log_volume = coordinates.forward(unravel(vector))
         return potential_energy(program, (), dict(data), values) - log_volume
 
     def sites(vector: Array, data: Arrays) -> dict[str, Array]:
-        values, _ = coordinates.forth(unravel(vector))
+        values, _ = coordinates.forward(unravel(vector))
         return constrain_fn(program, (), dict(data), values, return_deterministic=True)
 
     def start(initial: Arrays, data: Arrays) -> Array:

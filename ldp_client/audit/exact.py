@@ -11,7 +11,7 @@ from ldp_client.audit.answers import Stream, words_of
 from ldp_client.audit.claims import largest_distance
 from ldp_client.audit.findings import Check
 from ldp_client.audit.stages import Again, is_unary
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.words.text import rounded_up
 

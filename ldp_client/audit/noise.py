@@ -9,7 +9,7 @@ from math import exp, sqrt
 
 from ldp_client.audit.claims import beta_tail, lower_share, normal_cdf, upper_share
 from ldp_client.audit.findings import Check
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

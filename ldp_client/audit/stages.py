@@ -8,7 +8,7 @@ with a yes/no response spends one share of ε on its features and the rest on it
 from copy import copy
 
 from ldp_client.audit.answers import answers_for
-from ldp_client.core.calibration import log_ratio
+from ldp_client.core.noise_levels import log_ratio
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy

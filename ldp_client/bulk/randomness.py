@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldp_client.core.calibration import CHOICE_BITS
+from ldp_client.core.noise_levels import CHOICE_BITS
 from ldp_client.core.randomness import read
 
 TYPE_CHECKING = False

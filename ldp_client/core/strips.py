@@ -11,8 +11,8 @@ truncation of the normal at 16.
 
 import struct
 
-from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.integers import exp_bounds
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import random_bits, read
 
 TYPE_CHECKING = False

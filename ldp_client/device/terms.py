@@ -67,7 +67,7 @@ class Terms:
 
 
 def terms_of(study: "Study") -> Terms:
-    """The study's terms, kept while the process lives: calibration takes milliseconds."""
+    """The study's terms, kept while the process lives: finding the integers takes milliseconds."""
     if study.digest not in _terms:
         _terms[study.digest] = Terms(study)
     return _terms[study.digest]

@@ -3,7 +3,7 @@
  * ldp_client/core/strips.py, which explains the construction.
  */
 
-import { NOISE_BITS } from "./calibration.js";
+import { NOISE_BITS } from "./noise_levels.js";
 import { expBounds } from "./integers.js";
 import { randomUint64, take, viewOf } from "./randomness.js";
 

@@ -76,7 +76,7 @@ def mechanism_for(question: "Question") -> Mechanism:
 
 
 def mechanisms_of(study: "Study") -> "dict[str, Mechanism]":
-    """Build the mechanism of every question, once in a process for each study, as calibration takes time.
+    """Build the mechanism of every question, once in a process for each study: finding integers takes time.
 
     Args:
         study: the study; equal documents share their mechanisms.

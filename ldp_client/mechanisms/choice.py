@@ -6,7 +6,7 @@ same for every x (METHODS 3.2b). Subclasses say how S is drawn and written.
 
 import hashlib
 
-from ldp_client.core.calibration import CHOICE_BITS, log_ratio
+from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy

@@ -5,8 +5,8 @@ the share of the squared L2 distance of two records that the response may use. F
 it is the share of ε: the features are normal, the response randomized response.
 """
 
-from ldp_client.core.calibration import CHOICE_BITS, NOISE_BITS, gaussian_radius, log_ratio, truth_threshold
 from ldp_client.core.integers import isqrt
+from ldp_client.core.noise_levels import CHOICE_BITS, NOISE_BITS, gaussian_radius, log_ratio, truth_threshold
 from ldp_client.core.quantise import clip_norm
 from ldp_client.core.randomness import truth_or_other
 from ldp_client.core.strips import NOISE_REACH, normal

@@ -5,8 +5,8 @@ after scaling, so ‖v‖² ≤ 2R² and svec(vvᵀ) has L2 sensitivity √2·2R
 orthogonal v. κ²  and, for a yes/no response y in {−1, 1}, c²y² are known and not released.
 """
 
-from ldp_client.core.calibration import NOISE_BITS, gaussian_radius, outer_product_sensitivity
 from ldp_client.core.integers import isqrt
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, outer_product_sensitivity
 from ldp_client.core.quantise import UNIT, UNIT_BITS, clip_norm
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import StudyError

@@ -6,8 +6,8 @@ is too many for one choice: the block form has `blocks` matrices side by side, e
 one of them, supported by half of that block's columns only. It needs no table anywhere.
 """
 
-from ldp_client.core.calibration import hadamard_blocks, truth_threshold
 from ldp_client.core.integers import bytes_below
+from ldp_client.core.noise_levels import hadamard_blocks, truth_threshold
 from ldp_client.core.randomness import random_bits, truth_or_other
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism

@@ -5,7 +5,7 @@ which is drawn once and kept: they cost the longitudinal ε once. The instantane
 one report alone, and hides that two reports come from the same permanent answer.
 """
 
-from ldp_client.core.calibration import memoized_flip, memoized_truth
+from ldp_client.core.noise_levels import memoized_flip, memoized_truth
 from ldp_client.core.randomness import truth_or_other
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.rational import Rational

@@ -3,7 +3,7 @@
 Laplace noise gives pure ε; Gaussian noise (ε, δ), calibrated analytically (Balle & Wang 2018, METHODS 1.5).
 """
 
-from ldp_client.core.calibration import NOISE_BITS, gaussian_radius, laplace_levels
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius, laplace_levels
 from ldp_client.core.quantise import grid_index
 from ldp_client.core.strips import NOISE_REACH, laplace, normal
 from ldp_client.documents.errors import StudyError

@@ -2,8 +2,8 @@
 
 import struct
 
-from ldp_client.core.calibration import hash_range, truth_threshold
 from ldp_client.core.integers import bytes_below
+from ldp_client.core.noise_levels import hash_range, truth_threshold
 from ldp_client.core.randomness import random_bits, truth_or_other
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism

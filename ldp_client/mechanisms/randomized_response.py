@@ -1,7 +1,7 @@
 """Randomized response: the true choice, or any other (Warner 1965; k-ary: Kairouz et al. 2014)."""
 
-from ldp_client.core.calibration import truth_threshold
 from ldp_client.core.integers import bytes_below
+from ldp_client.core.noise_levels import truth_threshold
 from ldp_client.core.randomness import truth_or_other
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism

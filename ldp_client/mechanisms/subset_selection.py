@@ -2,7 +2,7 @@
 
 import struct
 
-from ldp_client.core.calibration import subset_size, truth_threshold_of_weights
+from ldp_client.core.noise_levels import subset_size, truth_threshold_of_weights
 from ldp_client.core.randomness import random_bits, read, uniform_below
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.unary import UnaryMechanism

@@ -10,8 +10,8 @@ coordinate of a statistic at most that, and N at most 2**24, so that N coordinat
 and all the noise below 2**49.
 """
 
-from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
 from ldp_client.core.integers import isqrt
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.mechanisms.base import Mechanism, Privacy

@@ -2,7 +2,7 @@
 
 import struct
 
-from ldp_client.core.calibration import CHOICE_BITS, unary_threshold
+from ldp_client.core.noise_levels import CHOICE_BITS, unary_threshold
 from ldp_client.core.randomness import read
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational

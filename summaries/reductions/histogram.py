@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.number import Gaussian, Laplace
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all, signed

@@ -4,7 +4,7 @@ A report is a line, which stands for the choices that are its points. Two points
 often one report supports two choices is not what independent bits would have.
 """
 
-from ldp_client.core.calibration import CHOICE_BITS, truth_threshold_of_weights
+from ldp_client.core.noise_levels import CHOICE_BITS, truth_threshold_of_weights
 from ldp_client.core.randomness import random_bits, uniform_below
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.choice import ChoiceMechanism

@@ -9,7 +9,7 @@ from inference import fit, summarize
 from inference.results.diagnostics import diagnose
 from inference.samplers import KEEP_MORE
 from inference.sampling import gaussian_approximation as laplace
-from inference.sampling.importance import Worth
+from inference.sampling.importance import ImportanceWeights
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import build_parser, main
@@ -67,7 +67,7 @@ def test_the_command_passes_the_draws_on(tmp_path, capsys):
 def test_an_approximation_is_judged_by_its_weights(summary, monkeypatch):
     """Worth 404 draws: as four chains of 101 their R-hat and ESS would be chance."""
     few = np.where(np.arange(4000) < 404, 1 / 404, 0.0)
-    monkeypatch.setattr(laplace, "weigh", lambda _ratios: Worth(few, 0.1))
+    monkeypatch.setattr(laplace, "weigh", lambda _ratios: ImportanceWeights(few, 0.1))
     for seed in range(6):
         found = fit(STUDY, summary, seed, method="laplace")["ever"]
         assert found.draws["p"].size == 404

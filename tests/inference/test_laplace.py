@@ -76,10 +76,10 @@ def test_it_says_where_it_is_poor():
 )
 def test_weights_tell_a_wrong_width(width, good):
     x = np.random.default_rng(1).normal(size=4000)
-    worth = weigh(stats.norm(0, width).logpdf(x) - stats.norm(0, 1).logpdf(x))
-    assert worth.good == good
+    weights = weigh(stats.norm(0, width).logpdf(x) - stats.norm(0, 1).logpdf(x))
+    assert weights.good == good
     if good:
-        found = x[resample(worth, 3, 4)]
+        found = x[resample(weights, 3, 4)]
         assert found.std() == pytest.approx(width, rel=0.06)
         assert len(found) % 4 == 0
 

@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 import pytest
 
 from inference.models import model_for
-from inference.models.base import AS_THEY_ARE, Model
+from inference.models.base import IDENTITY, Model
 from inference.models.number_ridge import AT_A_BOUND, bound_met, wedge
 from inference.results.diagnostics import mixing
 from inference.sampling import nuts, sample
@@ -61,7 +61,7 @@ def test_the_posterior_is_that_of_the_original_coordinates(upper):
     """Against sums over a grid of mean and log sd, in scaled units."""
     model, drawn = upper
     with jax.enable_x64(True):
-        space, data = space_of(replace(model, coordinates=AS_THEY_ARE)), as_arrays(model.data)
+        space, data = space_of(replace(model, coordinates=IDENTITY)), as_arrays(model.data)
         mean, log_sd = np.meshgrid(np.linspace(0.9, 6.0, 160), np.linspace(-9.0, 1.5, 160))
         # Sites are in the order of their names.
         vectors = jnp.asarray(np.stack([mean.ravel(), log_sd.ravel()], -1))
@@ -81,10 +81,10 @@ def test_the_change_of_coordinates_is_a_bijection_with_its_own_volume():
     with jax.enable_x64(True):
         for w, log_sd in [(0.3, -2.0), (-1.5, 0.4), (4.0, -3.0)]:
             at = {"mean": jnp.asarray(w), "sd": jnp.asarray(log_sd)}
-            found, log_volume = own.forth(at)
-            again = own.back(found)
+            found, log_volume = own.forward(at)
+            again = own.inverse(found)
             assert [float(again[name]) for name in at] == pytest.approx([w, log_sd], abs=1e-9)
-            slopes = jax.jacfwd(lambda at: own.forth(at)[0])(at)
+            slopes = jax.jacfwd(lambda at: own.forward(at)[0])(at)
             matrix = [[slopes[row][column] for column in at] for row in at]
             assert float(log_volume) == pytest.approx(np.linalg.slogdet(np.array(matrix, float))[1])
 
@@ -99,14 +99,14 @@ def test_only_answers_at_a_bound_are_told_so():
     # So much noise does not tell.
     assert bound_met(middles, upper, 0.1) is None
     assert model_at(0.5).notes == ()
-    assert model_at(0.5).coordinates is AS_THEY_ARE
+    assert model_at(0.5).coordinates is IDENTITY
 
 
 def test_a_prior_with_ends_keeps_its_own_coordinates():
     model = model_at(1.0, prior={"mean": {"distribution": "uniform", "low": "0", "high": "90"}})
     assert model.notes == (AT_A_BOUND,)
-    assert model.coordinates is AS_THEY_ARE
-    assert model_at(1.0).coordinates is not AS_THEY_ARE
+    assert model.coordinates is IDENTITY
+    assert model_at(1.0).coordinates is not IDENTITY
 
 
 def test_chains_that_diverge_begin_again_with_shorter_steps(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from inference.models import model_for
 from inference.models.prior_weight import noiseless_answers, prior_weight
 from ldp_client import mechanism_for
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from schemas import Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS

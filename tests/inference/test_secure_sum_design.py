@@ -13,7 +13,7 @@ from inference.design.simulation import exact_total, for_clients, noisy_total, s
 from inference.models import family_of
 from ldp_client import mechanism_for
 from ldp_client.cli import main
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.strips import normal
 from ldp_client.documents.errors import InputError

@@ -16,7 +16,7 @@ from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_mom
 from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
 from inference.models import choice, marginals, model_for
 from ldp_client import mechanism_for
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary

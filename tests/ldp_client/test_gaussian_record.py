@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtr
 
 from ldp_client import mechanism_for
-from ldp_client.core.calibration import gaussian_radius
+from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import ReportError, StudyError
 from ldp_client.mechanisms.base import pack_signed, unpack_signed

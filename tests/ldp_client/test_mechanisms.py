@@ -143,7 +143,7 @@ def record_of(question, flat):
 @pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
 def test_any_two_records_are_within_the_radius_that_the_noise_hides(question, norm):
     """The search comes within 1 % of the bound, so the noise is not larger than it must be."""
-    from ldp_client.core.calibration import gaussian_radius
+    from ldp_client.core.noise_levels import gaussian_radius
 
     m = mechanism(question, norm=norm)
     radius = gaussian_radius(Rational(1), Rational.parse("1e-6"), len(m.coordinates))

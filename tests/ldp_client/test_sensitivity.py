@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ldp_client.core.calibration import outer_product_sensitivity
+from ldp_client.core.noise_levels import outer_product_sensitivity
 
 CASES = [
     # norm, response, var_xx, var_xy, var_yy

@@ -11,7 +11,7 @@ from ldp_client import answering
 from ldp_client.bulk.noise import draw as bulk_draw
 from ldp_client.bulk.numbers import pack_signed as bulk_pack
 from ldp_client.core import strips
-from ldp_client.core.calibration import gaussian_radius, log_ratio, truth_threshold
+from ldp_client.core.noise_levels import gaussian_radius, log_ratio, truth_threshold
 from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy, pack_signed

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from ldp_client import mechanism_for
-from ldp_client.core.calibration import NOISE_BITS, gaussian_radius
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.summed import summed_distance

@@ -47,7 +47,8 @@ class _Spectrum(NamedTuple):
         half = jnp.swapaxes((stack.reshape(-1, p) @ self.vectors).reshape(stack.shape), -1, -2)
         return (half.reshape(-1, p) @ self.vectors).reshape(stack.shape)
 
-    def back(self, matrices: Array) -> Array:
+    def unrotated(self, matrices: Array) -> Array:
+        """U X U' of symmetric matrices (..., p, p): undoes `rotated`."""
         return self.vectors @ matrices @ self.vectors.T
 
     def log_determinants(self) -> Array:
@@ -77,7 +78,7 @@ def _solved(spectrum: _Spectrum, basis: Array, sums: WeightedSums) -> tuple[Solv
     residual = residual - sums.records[..., None, None] * jnp.diag(spectrum.values)
     inside = residual / spectrum.variances[:, None]
     quadratic = jnp.sum(sums.weights[..., None, None] * residual * inside)
-    solved = spectrum.back(spectrum.rotated(basis) / spectrum.variances[:, None])
+    solved = spectrum.unrotated(spectrum.rotated(basis) / spectrum.variances[:, None])
     return Solved(spectrum.log_determinants(), quadratic, solved), inside
 
 
@@ -95,7 +96,7 @@ def _solve_shared_jvp(
     d_quadratic = jnp.sum(_quadratic_slope(spectrum, inside, sums) * d_inside)
     half = sums.ratios[:, None, None, None] * (d_second @ found.basis @ second)
     moved = d_basis - half - jnp.swapaxes(half, -1, -2)
-    d_solved = spectrum.back(spectrum.rotated(moved) / spectrum.variances[:, None])
+    d_solved = spectrum.unrotated(spectrum.rotated(moved) / spectrum.variances[:, None])
     return found, Solved(d_log_determinants, d_quadratic, d_solved)
 
 

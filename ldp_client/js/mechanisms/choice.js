@@ -1,6 +1,6 @@
 /** What all choice mechanisms share: labels, odds that must favour the truth, and short codes. */
 
-import { CHOICE_BITS, truthThreshold } from "../calibration.js";
+import { CHOICE_BITS, truthThreshold } from "../noise_levels.js";
 import { fail } from "../errors.js";
 import * as models from "../models.js";
 import { check, isObject, isText, listOf, record, text, whole } from "../shapes.js";

@@ -1,6 +1,6 @@
 /** Gaussian noise on one bounded number: (ε, δ), analytic calibration (Balle & Wang 2018). */
 
-import { gaussianRadius } from "../calibration.js";
+import { gaussianRadius } from "../noise_levels.js";
 import { fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { noisyNumber, number } from "./number.js";

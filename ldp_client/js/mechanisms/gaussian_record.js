@@ -1,6 +1,6 @@
 /** One record with noise on every entry: the twin of ldp_client/mechanisms/gaussian_record.py. */
 
-import { CHOICE_BITS, gaussianRadius, truthThreshold } from "../calibration.js";
+import { CHOICE_BITS, gaussianRadius, truthThreshold } from "../noise_levels.js";
 import { isqrt } from "../integers.js";
 import { clipNorm, packSigned } from "../quantise.js";
 import { truthOrOther } from "../randomness.js";

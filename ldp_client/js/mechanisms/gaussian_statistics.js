@@ -1,6 +1,6 @@
 /** Gaussian noise on one record's second moments: the twin of ldp_client/mechanisms/gaussian_statistics.py. */
 
-import { gaussianRadius } from "../calibration.js";
+import { gaussianRadius } from "../noise_levels.js";
 import { isqrt } from "../integers.js";
 import { UNIT_BITS, clipNorm, packSigned } from "../quantise.js";
 import { floorScaled } from "../rational.js";

@@ -1,6 +1,6 @@
 /** Hadamard response (Acharya, Sun & Zhang 2019): one column of a Hadamard matrix, in a few bytes. */
 
-import { WORK_BITS, expEpsilonBelow } from "../calibration.js";
+import { WORK_BITS, expEpsilonBelow } from "../noise_levels.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
 import { bytesBelow, choice, choiceIndex, packBelow, thresholdFor } from "./choice.js";
 

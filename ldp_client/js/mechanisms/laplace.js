@@ -1,6 +1,6 @@
 /** Laplace noise on one bounded number: pure epsilon (Dwork et al. 2006). */
 
-import { laplaceLevels } from "../calibration.js";
+import { laplaceLevels } from "../noise_levels.js";
 import { laplace } from "../strips.js";
 import { noisyNumber, number } from "./number.js";
 

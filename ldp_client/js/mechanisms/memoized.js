@@ -3,7 +3,7 @@
  * twin of ldp_client/mechanisms/memoized.py.
  */
 
-import { CHOICE_BITS, WORK_BITS, expEpsilonBelow } from "../calibration.js";
+import { CHOICE_BITS, WORK_BITS, expEpsilonBelow } from "../noise_levels.js";
 import { canonicalJson } from "../json.js";
 import { truthOrOther } from "../randomness.js";
 import { isBelow } from "../rational.js";

@@ -1,6 +1,6 @@
 /** Optimized local hashing (Wang et al. 2017): randomized response on a hash of the choice. */
 
-import { WORK_BITS, expEpsilonBelow } from "../calibration.js";
+import { WORK_BITS, expEpsilonBelow } from "../noise_levels.js";
 import { randomUint32, truthOrOther } from "../randomness.js";
 import { bytesBelow, choice, choiceIndex, packBelow, thresholdFor } from "./choice.js";
 

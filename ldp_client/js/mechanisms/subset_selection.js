@@ -1,6 +1,6 @@
 /** Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set of choices, the true one likely in it. */
 
-import { WORK_BITS, expEpsilonBelow } from "../calibration.js";
+import { WORK_BITS, expEpsilonBelow } from "../noise_levels.js";
 import { randomUint32, take, uniformBelow, viewOf } from "../randomness.js";
 import { choice, choiceIndex, thresholdFor } from "./choice.js";
 import { unarySize } from "./unary.js";

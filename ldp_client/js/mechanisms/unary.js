@@ -1,6 +1,6 @@
 /** What mechanisms that send one bit for each choice share. */
 
-import { CHOICE_BITS, unaryThreshold } from "../calibration.js";
+import { CHOICE_BITS, unaryThreshold } from "../noise_levels.js";
 import { take } from "../randomness.js";
 import { check } from "../shapes.js";
 import { checkOdds } from "./choice.js";

@@ -6,8 +6,8 @@ replace-one and, without averaging, under add/remove as well (sensitivities.py),
 
 import struct
 
-from ldp_client.core.calibration import NOISE_BITS
 from ldp_client.core.integers import isqrt
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import urandom
 from ldp_client.core.strips import NOISE_REACH
@@ -80,9 +80,9 @@ class TableMechanism(Mechanism):
         self.products = products_of(len(self.features), self.intercept) if stated.fourth_moments else []
         self.payload_size = WORD_BYTES * (1 + len(self.coordinates) + len(self.products))
         self.count_step = 0
-        self._calibrate(Privacy(stated.epsilon, stated.delta), stated.count_share)
+        self._set_noise(Privacy(stated.epsilon, stated.delta), stated.count_share)
 
-    def _calibrate(self, budget: Privacy, share: "Rational | None") -> None:
+    def _set_noise(self, budget: Privacy, share: "Rational | None") -> None:
         """The integers that follow from ε and δ, and the privacy that follows from them."""
         spent = Privacy(Rational(0), Rational(0))
         if share is not None:
@@ -92,10 +92,10 @@ class TableMechanism(Mechanism):
                 raise StudyError(
                     f"{self.where}.count_share", "leaves too little epsilon or delta for a count"
                 )
-        rest = self._calibrate_sums(budget)
+        rest = self._set_noise_of_sums(budget)
         self.privacy = Privacy(spent.epsilon + rest.epsilon, spent.delta + rest.delta)
 
-    def _calibrate_sums(self, budget: Privacy) -> Privacy:
+    def _set_noise_of_sums(self, budget: Privacy) -> Privacy:
         """The multipliers of all sums, and the privacy that follows from them."""
         distance, spent = self._distance(budget, len(self.coordinates))
         self.multipliers = self._multipliers(self._room(distance, self._rounding()))

@@ -8,8 +8,8 @@ The statistics of DDPLR (eq. 2 and 3, B.2) are S = XᵀX unscaled and z = Xᵀy.
 record is replaced (METHODS 1.1), and with averaging the one that is true.
 """
 
-from ldp_client.core.calibration import gaussian_radius
 from ldp_client.core.integers import isqrt
+from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.quantise import UNIT
 from ldp_client.core.strips import normal
 from ldp_client.mechanisms.base import Privacy

@@ -7,7 +7,7 @@ is the smaller of what the box and the norm allow.
 
 from functools import lru_cache
 
-from ldp_client.core.calibration import NOISE_BITS
+from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.strips import laplace
 from ldp_client.documents.rational import Rational
@@ -38,11 +38,11 @@ class TableStatisticsLaplace(TableMechanism):
         levels = budget.epsilon.floor_scaled(1 << NOISE_BITS)
         return levels, Privacy(Rational(levels, 1 << NOISE_BITS), Rational(0))
 
-    def _calibrate_sums(self, budget: Privacy) -> Privacy:
+    def _set_noise_of_sums(self, budget: Privacy) -> Privacy:
         if not self.products:
-            return super()._calibrate_sums(budget)
+            return super()._set_noise_of_sums(budget)
         half = part(budget, HALF)
-        pairs = super()._calibrate_sums(half)
+        pairs = super()._set_noise_of_sums(half)
         levels, powers = self._distance(half, len(self.products))
         room = self._room(levels, len(self.products))
         distance = power_distance(self.radius, len(self.features), self.intercept)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from ldp_client.audit.answers import Stream
-from ldp_client.core.calibration import gaussian_radius
+from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from schemas import Rational

@@ -3,7 +3,7 @@
 import mpmath
 import pytest
 
-from ldp_client.core import calibration
+from ldp_client.core import noise_levels
 from schemas import Rational
 
 EPSILONS = ["0.001", "0.05", "0.5", "1", "2.5", "8", "20"]
@@ -16,7 +16,7 @@ def exact(value):
 @pytest.mark.parametrize("text", EPSILONS)
 def test_unary_threshold_is_the_smallest_private_one(text):
     epsilon = Rational.parse(text)
-    threshold, whole = calibration.unary_threshold(epsilon), 1 << 32
+    threshold, whole = noise_levels.unary_threshold(epsilon), 1 << 32
     assert mpmath.log(mpmath.mpf(whole - threshold) / threshold) <= exact(epsilon)
     assert mpmath.log(mpmath.mpf(whole - threshold + 1) / (threshold - 1)) > exact(epsilon)
 
@@ -25,7 +25,7 @@ def test_unary_threshold_is_the_smallest_private_one(text):
 @pytest.mark.parametrize("choices", [2, 6, 1000])
 def test_truth_threshold_is_the_largest_private_one(text, choices):
     epsilon = Rational.parse(text)
-    threshold, whole = calibration.truth_threshold(epsilon, choices), 1 << 32
+    threshold, whole = noise_levels.truth_threshold(epsilon, choices), 1 << 32
 
     def loss(t):
         return mpmath.log(mpmath.mpf(t) * (choices - 1) / (whole - t))
@@ -41,7 +41,7 @@ def delta_of(mu, epsilon):
 @pytest.mark.parametrize("delta", ["1e-12", "1e-6", "0.1"])
 def test_gaussian_radius_is_the_largest_within_delta(text, delta):
     epsilon, allowed = Rational.parse(text), Rational.parse(delta)
-    radius = calibration.gaussian_radius(epsilon, allowed, 66)
+    radius = noise_levels.gaussian_radius(epsilon, allowed, 66)
     spent = delta_of(mpmath.mpf(radius) / 2**20, exact(epsilon))
     assert spent <= exact(allowed)
     assert delta_of(mpmath.mpf(radius + 1) / 2**20, exact(epsilon)) > exact(allowed) * (
@@ -51,14 +51,14 @@ def test_gaussian_radius_is_the_largest_within_delta(text, delta):
 
 def test_gaussian_radius_at_a_published_point():
     """Balle & Wang 2018 at epsilon 1, delta 1e-5: sigma / sensitivity is 3.7306."""
-    radius = calibration.gaussian_radius(Rational(1), Rational.parse("1e-5"), 1)
+    radius = noise_levels.gaussian_radius(Rational(1), Rational.parse("1e-5"), 1)
     assert 2**20 / radius == pytest.approx(3.7306, abs=5e-5)
 
 
 def test_the_truncation_is_paid_from_delta():
     """With a delta at the size of the truncation's own, more coordinates leave less room."""
     tight = Rational.parse("3e-54")
-    few = calibration.gaussian_radius(Rational(1), tight, 10)
-    many = calibration.gaussian_radius(Rational(1), tight, 200)
+    few = noise_levels.gaussian_radius(Rational(1), tight, 10)
+    many = noise_levels.gaussian_radius(Rational(1), tight, 200)
     assert 0 < many < few
-    assert calibration.gaussian_radius(Rational(1), Rational.parse("1e-57"), 200) == 0
+    assert noise_levels.gaussian_radius(Rational(1), Rational.parse("1e-57"), 200) == 0

@@ -3,14 +3,14 @@
 import json
 import random
 
-from ldp_client.core.calibration import gaussian_radius
+from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.rational import Rational
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 
 CASES = 60
 SCRIPT = """
-const {{ gaussianRadius }} = await import("{port}/calibration.js");
+const {{ gaussianRadius }} = await import("{port}/noise_levels.js");
 const radius = ([a, b, c, d, dimension]) =>
   gaussianRadius([BigInt(a), BigInt(b)], [BigInt(c), BigInt(d)], dimension);
 console.log(JSON.stringify({cases}.map((one) => String(radius(one)))));
