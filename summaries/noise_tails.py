@@ -7,6 +7,7 @@ that bounds them from above whatever the answers are, so that they show such rep
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import isqrt, log, sqrt
 from typing import NamedTuple, cast
 
@@ -68,6 +69,7 @@ def possible_tails(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> b
     return bool(falling and far[0] <= n * len(reach_of(mechanism).bounds) and norms[0] <= n)
 
 
+@lru_cache(maxsize=256)
 def noise_norm(entries: int, chance: float) -> float:
     """What the norm of so many standard normals exceeds with this probability at most.
 
@@ -77,6 +79,8 @@ def noise_norm(entries: int, chance: float) -> float:
     return sqrt(entries + 2 * sqrt(entries * x) + 2 * x)
 
 
+# Once for a mechanism: a collector counts every commit.
+@lru_cache(maxsize=256)
 def reach_of(mechanism: Mechanism) -> Reach:
     if isinstance(mechanism, GaussianStatistics):
         entries = len(mechanism.coordinates)
