@@ -1,5 +1,6 @@
 """The documentation is true: its Python runs, its commands and links exist, and so do the files it names."""
 
+import ast
 import json
 import os
 import re
@@ -93,6 +94,29 @@ def test_files_named_in_the_architecture_exist():
     text = (ROOT / "ARCHITECTURE.md").read_text()
     for name in re.findall(rf"`((?:{'|'.join(PACKAGES)}|tests)/[\w/.]+)`", text):
         assert (ROOT / name).exists(), name
+
+
+def missing_stops(text):
+    """The stops, FILE:FUNCTION or FILE:CLASS.METHOD, that are not in the code."""
+    stops = re.findall(r"^\| \d+ \| `([^`]+)`", text, flags=re.M)
+    assert 10 <= len(stops) <= 15
+    missing = []
+    for stop in stops:
+        name, _, path = stop.partition(":")
+        body = ast.parse((ROOT / name).read_text("utf-8")).body
+        for part in path.split("."):
+            found = [node for node in body if getattr(node, "name", "") == part]
+            body = found[0].body if found else []
+        if not body:
+            missing.append(stop)
+    return missing
+
+
+def test_every_stop_of_an_answer_is_a_function_that_exists():
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    assert missing_stops(text) == []
+    gone = "inference/judging.py:judge"
+    assert missing_stops(text.replace("inference/judging.py:judged", gone)) == [gone]
 
 
 def test_the_architecture_names_every_folder_of_code():
