@@ -219,11 +219,12 @@ export interface Device {
   epsilonLeft(): Promise<number>;
   /** The person agrees that the report which `status` gives leaves. */
   consent(study: Study): Promise<StoredReport | undefined>;
-  /** Give what waits to be sent to a study another invitation. */
+  /** Give what waits to be sent to a study another invitation. Rejects as `withdraw` does. */
   invite(studyId: string, invitation: string): Promise<void>;
   /**
    * Wipe reports and permanent answers of a study; those reports that may have left are to be deleted: how
-   * many these are. Spends stay, and no question is asked again.
+   * many these are. Spends stay, and no question is asked again. Rejects with LdpkitError "input" for a study that
+   * this device never answered: a 0 would say that all is deleted.
    */
   withdraw(studyId: string): Promise<number>;
   /**

@@ -110,6 +110,17 @@ def test_a_report_goes_to_its_own_collector_only(page, site):
     assert not any("elsewhere" in path for _, path, _ in site.requests)
 
 
+@pytest.mark.parametrize("job", ["withdraw('surwey')", "invite('surwey', 'code')"])
+def test_a_mistyped_study_is_refused(page, job):
+    """A 0 would read as if all were deleted; what was answered stays as it is."""
+    answered(page)
+    assert attempt(page, OPEN + f"return device.{job};", DOCUMENT, None) == {
+        "error": "input",
+        "field": "study",
+    }
+    assert status(page)["report"]["state"] == "held"
+
+
 def test_withdrawal_before_consent_leaves_nothing_but_the_spend(page, site):
     answered(page)
     assert withdraw(page) == 0
