@@ -26,12 +26,14 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE"""
     study = load_study(arguments.study)
     from ldp_client import mechanisms_of
-    from ldp_client.files.writing import replacing
+    from ldp_client.files.writing import refuse_replacing, replacing
     from summaries.influence import FALSE_SHARE, influence_in_words
     from summaries.reading import summarize_files
 
+    read = (arguments.study, *arguments.reports)
+    refuse_replacing(arguments.out, read)
     summary = summarize_files(study, arguments.reports)
-    with replacing(arguments.out) as file:
+    with replacing(arguments.out, read=read) as file:
         file.write(summary.to_json() + "\n")
     for name, mechanism in mechanisms_of(study).items():
         words = influence_in_words(mechanism, FALSE_SHARE)

@@ -68,10 +68,13 @@ def run_invite(arguments: argparse.Namespace) -> int:
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
     from collector.secure_sum.aggregator import collect
+    from ldp_client.files.writing import refuse_replacing
 
     study = _read_study(arguments.study)
-    transcript = collect(study, _tokens(arguments), lambda line: print(line, file=sys.stderr))
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
+    for written in (arguments.out, path):
+        refuse_replacing(written, [arguments.study])
+    transcript = collect(study, _tokens(arguments), lambda line: print(line, file=sys.stderr))
     try:
         total = transcript.total(study)
     except SummaryError as error:

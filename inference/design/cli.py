@@ -71,7 +71,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
 
     asked = _asked(study, arguments.question)
     _check_wishes(arguments, asked)
-    truth = parse_truth(arguments.truth) if arguments.truth else {}
+    truth = {} if arguments.truth is None else parse_truth(arguments.truth)
     epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
     devices = sorted(set(arguments.devices or DEVICES))
     for name in asked:

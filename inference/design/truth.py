@@ -40,13 +40,16 @@ def _check_value(question: Question, name: str, value: float) -> None:
 
 def parse_truth(text: str) -> dict[str, float]:
     """{parameter: value} from "mean=30,sd=5". Raises InputError."""
-    found = {}
+    found: dict[str, float] = {}
     for part in text.split(","):
         name, equals, value = part.rpartition("=")
+        name = name.strip()
+        if name in found:
+            raise InputError(f"{name} has two values: {found[name]:g} and {value}")
         try:
-            found[name.strip()] = float(value)
+            found[name] = float(value)
         except ValueError:
             equals = ""
-        if not equals or not name or not isfinite(found[name.strip()]):
+        if not equals or not name or not isfinite(found[name]):
             raise InputError(f"{part!r} is not of the form parameter=number")
     return found

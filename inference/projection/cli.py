@@ -35,12 +35,14 @@ def run_project(arguments: argparse.Namespace) -> int:
     from inference.limits import check_seed
     from inference.projection.rounds import doubts_of
     from inference.projection.second_study import second_study
-    from ldp_client.files.writing import replacing
+    from ldp_client.files.writing import refuse_replacing, replacing
 
     check_seed(arguments.seed)
+    read = (arguments.study, arguments.found)
+    refuse_replacing(arguments.out, read)
     new_id = arguments.id or f"{study.id}-2"
     second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)
-    with replacing(arguments.out) as file:
+    with replacing(arguments.out, read=read) as file:
         file.write(second.to_json() + "\n")
     print("\n".join(line for one in projected for line in projection_lines(one)))
     print(f"second study in {arguments.out}: look at its bounds, and set its days")

@@ -8,7 +8,7 @@ from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
 from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import chosen_questions
-from ldp_client.files.writing import replacing
+from ldp_client.files.writing import refuse_replacing, replacing
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -23,6 +23,8 @@ FEWEST_SAMPLES = 1000
 
 def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     """ldpkit audit STUDY.json: 0 when every question passed, else 1."""
+    if arguments.out:
+        refuse_replacing(arguments.out, [arguments.study])
     if arguments.samples < FEWEST_SAMPLES:
         raise InputError(say("cli.few_samples", fewest=FEWEST_SAMPLES))
     if study.route is not None:

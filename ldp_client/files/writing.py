@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ldp_client.documents.errors import InputError
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def replacing(path: str, is_new: bool = False) -> "Iterator[TextIO]":
+def replacing(path: str, is_new: bool = False, read: "Iterable[str]" = ()) -> "Iterator[TextIO]":
     """A text file that takes its final name only when everything was written; if is_new, none that is taken.
 
-    Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
+    read: what it is made from, which it must not replace. Raises InputError when it cannot be written, a full
+    disk included; then nothing is left behind.
     """
+    refuse_replacing(path, read)
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(say("files.not_plain", path=path))
     folder = os.path.dirname(os.path.abspath(path))
@@ -40,6 +42,13 @@ def replacing(path: str, is_new: bool = False) -> "Iterator[TextIO]":
     finally:
         if temporary is not None:
             os.unlink(temporary)
+
+
+def refuse_replacing(path: str, read: "Iterable[str]") -> None:
+    """Raises InputError where a result would replace a file that it is made from, by whatever name."""
+    for source in read:
+        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise InputError(say("files.is_read", path=path, source=source))
 
 
 def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:

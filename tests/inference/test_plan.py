@@ -73,7 +73,13 @@ def test_a_truth_fills_up_the_shares():
         with_truth(question, drawn, {"p[nurse]": 0.6})
 
 
-@pytest.mark.parametrize("text", ["p", "p=", "=1", "p=x", "p=0.1,,"])
+def test_a_truth_is_said_once():
+    """Of two values the last was taken, and nothing said."""
+    with pytest.raises(InputError, match=r"p has two values: 0\.3 and 0\.5"):
+        parse_truth("p=0.3, p=0.5")
+
+
+@pytest.mark.parametrize("text", ["", "p", "p=", "=1", "p=x", "p=0.1,,"])
 def test_a_truth_that_is_none(text):
     with pytest.raises(InputError, match="parameter=number"):
         parse_truth(text)
@@ -87,6 +93,7 @@ def test_a_truth_that_is_none(text):
         (["--epsilon", "0"], "epsilon"),
         (["--truth", "q=1"], "no parameter"),
         (["--truth", "p=1.5"], "between 0 and 1"),
+        (["--truth", ""], "parameter=number"),
         (["--truth", "p=nan"], "parameter=number"),
         (["--parameter", "mean"], "'mean' is no parameter of ever: p are"),
         (["--width", "0"], "--width must be a number above 0"),

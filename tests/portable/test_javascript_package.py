@@ -11,8 +11,8 @@ from tests.portable import npm, run_vectors
 from tests.portable.platforms import JAVASCRIPT
 
 # What a page loads for a study with one mechanism, minified, ledger, outbox and retries included; what a
-# study that states priors adds, and one with public fields; and all of it but these. Gaussian noise needs bounds of
-# the normal law, records more.
+# study that states priors adds, and one with public fields; and all of it but these. Gaussian noise needs
+# bounds of the normal law, records more.
 MOST_BYTES = 15_000
 MORE_BYTES = {
     "memoized": 15_500,
