@@ -7,8 +7,8 @@ import os
 import pytest
 
 from ldp_client.documents.report import report_id_of
+from tests.collector.answered import problem
 from tests.collector.conftest import Harness, build_report, build_study
-from tests.collector.test_withdrawals import problem
 
 
 @pytest.fixture

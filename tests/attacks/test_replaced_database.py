@@ -9,8 +9,8 @@ import pytest
 
 from collector.storage.backup import back_up
 from collector.storage.database import Database
+from tests.collector.answered import problem
 from tests.collector.conftest import build_report, build_study
-from tests.collector.test_withdrawals import problem
 
 
 def restored(path):

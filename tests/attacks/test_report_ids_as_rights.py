@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from ldp_client.documents.report import report_id_of
+from tests.collector.answered import problem
 from tests.collector.conftest import TOKEN, Harness, build_report, build_study
-from tests.collector.test_withdrawals import problem
 from tests.secure_sum.conftest import shares_of
 
 

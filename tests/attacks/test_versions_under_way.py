@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from summaries import summarize
+from tests.collector.answered import problem
 from tests.collector.conftest import TODAY, build_report, build_study
-from tests.collector.test_withdrawals import problem
 
 OPEN = {"opens": TODAY.isoformat(), "closes": (TODAY + timedelta(3)).isoformat()}
 LATER = {"opens": (TODAY + timedelta(10)).isoformat(), "closes": (TODAY + timedelta(20)).isoformat()}

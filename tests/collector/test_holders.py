@@ -10,7 +10,7 @@ from ldp_client import mechanism_for
 from schemas import Report, Study
 from summaries import summarize
 from tests import studies
-from tests.collector.test_fast_uploads import Pair
+from tests.collector.answered import Pair
 
 PLANTS = Study(studies.document(*studies.TABLES, **studies.HOLDER, opens="2026-01-01"))
 

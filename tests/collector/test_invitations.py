@@ -16,11 +16,10 @@ from collector.reports.writer import Upload
 from collector.storage import keys
 from collector.storage.keys import hash_key
 from ldp_client.documents.errors import InputError
+from tests.collector.answered import Pair, problem
 from tests.collector.conftest import build_report, build_study, count_invitations
 from tests.collector.test_admin import run
-from tests.collector.test_fast_uploads import Pair
 from tests.collector.test_simulation import AwayError
-from tests.collector.test_withdrawals import problem
 
 REFUSED = (403, "invitation-needed")
 

@@ -8,11 +8,7 @@ from contextlib import closing
 
 import pytest
 
-PROBLEM = "urn:ldpkit:problem:"
-
-
-def problem(response):
-    return response.status_code, response.get_json(force=True)["type"].removeprefix(PROBLEM)
+from tests.collector.answered import PROBLEM, problem
 
 
 def test_a_withdrawn_report_leaves_the_export_and_stays_away(habits, study, make_report):

@@ -27,7 +27,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
 from tests import studies
-from tests.inference.test_models import value_and_gradient
+from tests.inference.densities import value_and_gradient
 
 TABLE = {
     "id": "wage",

@@ -1,14 +1,11 @@
 """What the models make of summaries: units, moments, and odd cases."""
 
-import jax
 import numpy as np
 import pytest
-from numpyro.infer.util import log_density
 
 from inference.models import MODELS, family_of, model_for
 from inference.models.statistics import second_moments
 from inference.sampling import sample
-from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MODELS as CATALOGUE
@@ -17,6 +14,7 @@ from ldp_client.mechanisms.base import unpack_signed
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
+from tests.inference.densities import all_finite
 from tests.inference.simulation import collected
 
 RECORDS = [{"age": 20.0 + i, "years": 1.0 * i, "rate": 1 + i % 5} for i in range(20)]
@@ -37,32 +35,6 @@ def test_a_model_of_too_many_shares_is_refused():
 
 def question_of(template):
     return Study(studies.document(template)).questions[0]
-
-
-def value_and_gradient(model):
-    """The joint log-density at the model's own start, and its gradient."""
-    return values_and_gradients([model])[0]
-
-
-def values_and_gradients(models):
-    """The same of many models of one question: one program, to which the data are arguments."""
-    program = models[0].program
-    joint = lambda sites, data: log_density(program, (), data, sites)[0]  # noqa: E731
-    found = []
-    with jax.enable_x64(True):
-        compiled = jax.jit(jax.value_and_grad(joint))
-        for model in models:
-            value, gradient = compiled(as_arrays(model.initial, float), as_arrays(model.data))
-            found.append((float(value), np.concatenate([np.ravel(g) for g in gradient.values()])))
-    return found
-
-
-def all_finite(question, summaries):
-    """Whether the question's model is finite, and its gradient, under each of the summaries."""
-    built = [model_for(question, summary) for summary in summaries]
-    return all(
-        np.isfinite(value) and np.isfinite(gradient).all() for value, gradient in values_and_gradients(built)
-    )
 
 
 def test_the_catalogue_and_the_models_agree():

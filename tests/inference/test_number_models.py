@@ -22,7 +22,7 @@ from schemas import Study
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 from tests import studies
-from tests.inference.test_models import all_finite
+from tests.inference.densities import all_finite
 from tests.statistics import share_is
 
 STUDIES, PEOPLE = 200, 300

@@ -20,7 +20,7 @@ from summaries import QuestionSummary, Summary
 from summaries.reading import load_summary
 from summaries.reductions.records import record_rows
 from tests import studies
-from tests.inference.test_models import value_and_gradient
+from tests.inference.densities import value_and_gradient
 
 SLOPES, INTERCEPT, SD = np.array([0.02, -0.05]), 2.5, 0.35
 LOGIT_SLOPES, LOGIT_INTERCEPT = np.array([0.15, -0.15]), -2.5

@@ -10,8 +10,8 @@ import pytest
 from inference.published import gibbs_ss_noisy, gibbs_ss_update
 from inference.published.base import Run
 from inference.published.gibbs_ss import Observed
-from tests.inference.methods import dpblr_cases as golden
-from tests.inference.methods.agreement import ERRORS, away, posteriors
+from tests.inference.published import dpblr_cases as golden
+from tests.inference.published.agreement import ERRORS, away, posteriors
 
 
 def as_published(case: dict[str, Any]) -> Observed:

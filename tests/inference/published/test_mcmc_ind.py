@@ -9,8 +9,8 @@ from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import mcmc_ind
 from inference.published.base import Run
 from inference.published.mcmc_ind import Records
-from tests.inference.methods import dpblr_cases as golden
-from tests.inference.methods.agreement import ERRORS, Moments, away, posteriors
+from tests.inference.published import dpblr_cases as golden
+from tests.inference.published.agreement import ERRORS, Moments, away, posteriors
 
 CASE = golden.cases("mcmc-ind-corrected")["bs_N100_e0.1"]
 SOME, MORE = 30, 70

@@ -17,7 +17,7 @@ from inference.published.laplace_mixture import draw_first_variances, draw_varia
 from inference.published.normal_inverse_gamma import draw_regression
 from inference.published.normal_inverse_wishart import draw_features
 from inference.published.summed_moments import normal_moments, record_moments
-from tests.inference.methods import dpblr_cases as golden
+from tests.inference.published import dpblr_cases as golden
 from tests.statistics import FALSE_ALARM
 
 DRAWS = 20_000

@@ -10,7 +10,7 @@ from inference.published import ada_ssp, bayes_fixeds_fast, mcmc_bs, mcmc_fixeds
 from inference.published.base import Run
 from inference.published.driver import run_kernel
 from inference.published.released import released
-from tests.inference.methods.ddplr_cases import CASES, prior_of, reference, statistics_of
+from tests.inference.published.ddplr_cases import CASES, prior_of, reference, statistics_of
 
 FEW = Run(seed=1, warmup=1000, kept=1000, thin=2)
 MANY = Run(seed=1, warmup=1500, kept=1000, thin=5)

@@ -11,7 +11,7 @@ from numpyro.diagnostics import effective_sample_size
 
 from inference.published.base import Kernel, Run
 from inference.published.driver import one_chain
-from tests.inference.methods.dpblr_cases import expected
+from tests.inference.published.dpblr_cases import expected
 
 ERRORS = 4.0
 Moments = dict[str, tuple[float, float]]
