@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 
 class Room:
-    """So much of something for all threads together.
+    """A budget of some resource that all threads share.
 
     refuse: makes the error for a thread that waits `patience` seconds in vain. Where nothing has been given
     back for as long, it comes at once: threads that queued before something stuck would be missing for

@@ -159,7 +159,7 @@ def _warn_of_telltale(settings: Settings) -> None:
 
 
 def _has_keys(settings: Settings) -> bool:
-    """Whether some key may operate."""
+    """Whether any key has the operator's role."""
     from collector.storage.keys import Role, list_keys
     from collector.storage.migrating import opened
 

@@ -54,7 +54,7 @@ def feature_influence(mechanism: GaussianRecord) -> float:
 
 
 def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
-    """What a share of false reports could do to the estimates of one question, for people."""
+    """Say for people how far a share of false reports could move one question's estimates."""
     senders = f"If {100 * false_share:g} % of the reports were false"
     if isinstance(mechanism, ChoiceMechanism):
         moved = min(1.0, false_share * share_influence(mechanism))

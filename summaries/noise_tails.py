@@ -1,4 +1,4 @@
-"""How far single reports lie beyond all that answers and noise together do: counts that add up.
+"""Counts, which add up, of reports further out than answers and noise can plausibly put them.
 
 A sum of reports does not show whether a few of them were out by sixteen standard deviations of the noise,
 which moves it as a thousand honest people would. Under Gaussian noise on every entry these counts have a law
@@ -61,7 +61,7 @@ def tails(mechanism: Mechanism, payloads: NDArray[np.uint8]) -> NDArray[np.int64
 
 
 def possible_tails(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> bool:
-    """Whether these can be the counts of n reports: whoever is beyond a limit is beyond those before it."""
+    """Whether n reports can have these counts: a value beyond one limit is beyond all lower ones."""
     if not has_tails(mechanism) or len(counts) != SIZE or counts.min() < 0:
         return False
     far, norms = counts[: len(ENTRY_SDS)], counts[len(ENTRY_SDS) : -1]

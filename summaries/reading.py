@@ -54,7 +54,7 @@ def load_summary(study: Study, path: str) -> Summary:
 
 
 def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFiles:
-    """What `fit` takes: a summary file's summary, or a file's reports, read once and as they are asked for.
+    """Open what `fit` takes: the summary in a file, or a file's reports, read lazily and once.
 
     Raises InputError, SummaryError; for bad reports only when the last one was asked for.
     """
@@ -66,7 +66,7 @@ def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFi
 
 
 def checked_path(path: object) -> str:
-    """The path as text. Raises InputError for what is none."""
+    """Return the path as text. Raises InputError for anything that is no path."""
     if not isinstance(path, str | PathLike):
         raise InputError(f"a path is wanted, not a {type(path).__name__}")
     return str(path)
@@ -97,7 +97,7 @@ class ReportFiles(CheckedReports):
         self._study, self._paths = study, paths
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the result must know of the reports that were left out."""
+        """Notes for readers of the result on reports that were left out."""
         if not self.left_out:
             return ()
         count = self.left_out.total()
@@ -154,7 +154,7 @@ class Others:
         self._documents: Counter[str] = Counter()
 
     def hold(self, report: Report, where: str) -> bool:
-        """Whether the report is one of these; it is counted then."""
+        """Count the report if it answers another document; whether it does."""
         if report.digest == self._study.digest:
             return False
         self._documents[f"{report.study} version {report.version} with digest {report.digest}"] += 1

@@ -53,7 +53,7 @@ def reduce_reports(study: Study, reports: Iterator[Report]) -> Summary:
 
 
 class CheckedReports:
-    """Reports on one document of which each is possible and stands once: their reader saw to that."""
+    """Reports on one document, already checked and without duplicates."""
 
     digest: str
 
@@ -61,7 +61,7 @@ class CheckedReports:
         raise NotImplementedError
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the result must know, once all were read."""
+        """Notes for readers of the result, once all reports were read."""
         raise NotImplementedError
 
 

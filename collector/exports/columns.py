@@ -71,7 +71,7 @@ def _question_columns(
 def _mixed_column(
     name: str, rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
 ) -> pa.Array:
-    """Of reports that answer different versions, or different questions."""
+    """The column for reports that answer different versions, or different questions."""
     layouts = {version: one.layout for version, one in rules.items()}
     cells = [layouts[version].find(payload, name) for version, payload in zip(versions, payloads)]
     return pa.array(cells, pa.binary())

@@ -122,7 +122,7 @@ class _Sink(io.RawIOBase):
         return len(part)
 
     def take(self) -> bytes:
-        """What was written since the last time."""
+        """Return what was written since the last call."""
         taken = b"".join(self._written)
         self._written.clear()
         return taken

@@ -1,1 +1,1 @@
-"""What the people set who run a collector: keys, invitations, posteriors, retention."""
+"""What operators set: keys, invitations, running posteriors, retention."""

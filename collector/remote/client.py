@@ -90,7 +90,7 @@ class Allowance:
                 raise TransferError(f"{who} sends too slowly, or nothing") from None
 
     def earn(self, size: int) -> None:
-        """So many bytes have come."""
+        """Count bytes that have arrived."""
         self._seconds = min(MOST_WAITING_SECONDS, self._seconds + size / SLOWEST_BYTES)
 
 

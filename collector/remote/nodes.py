@@ -53,7 +53,7 @@ class NodeClient:
         return self._parse(self._call("/nonce", commitments.encode(), JSON))
 
     def drawing(self) -> Any:
-        """What the set was drawn by that the node is bound to, or None."""
+        """The drawing of the set that the node is bound to, or None."""
         return self._parse(self._call("/drawing"))
 
     def confirm(self, drawing: str) -> Any:

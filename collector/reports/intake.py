@@ -229,7 +229,7 @@ def _invited(
     uploads: Sequence[Upload],
     fresh: Sequence[PackedReport],
 ) -> list[PackedReport]:
-    """Those new reports that came with an invitation of their own, which is used up now."""
+    """Use up invitations, and return the new reports that came with one of their own."""
     wanted = {report.id: report for report in fresh}
     by_invitation: dict[bytes, PackedReport] = {}
     for upload in uploads:

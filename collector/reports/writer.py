@@ -69,7 +69,7 @@ class _Job:
         self._unsettled.release()
 
     def is_settled(self, seconds: float) -> bool:
-        """Whether the value is there in time."""
+        """Wait for the value; whether it came in time."""
         return self._unsettled.acquire(timeout=seconds)
 
     def result(self) -> Any:

@@ -188,7 +188,7 @@ class Node:
         return self._statement("set", study_id, ids)
 
     def drawing(self, study_id: str) -> bytes | None:
-        """What the set was drawn by that the node is bound to, if it is. Raises ProblemError."""
+        """The drawing of the set that the node is bound to, if any. Raises ProblemError."""
         with self.database.read() as session:
             part = bound_sets.find_part(session, _closed_study(session, study_id))
         return None if part is None else part.drawing

@@ -113,7 +113,7 @@ def end_with(master: int) -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Not that there are more threads than processors: they wait for the disk, not for Python.
+    """Silence the warning about more threads than processors: they wait for the disk, not for Python.
 
     That a worker refuses to stop is put right: it waits for a client, or was told so while it started.
     """

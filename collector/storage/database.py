@@ -38,7 +38,7 @@ SUPPORTED = ("sqlite", "postgresql")
 
 
 class Bounds(NamedTuple):
-    """What a server's process allows itself. connections: for reading at once. patience: seconds to wait."""
+    """Limits of one server process. connections: for reading at once. patience: seconds to wait."""
 
     connections: int
     patience: float
@@ -133,7 +133,7 @@ class Looks:
         self._latest: Future[None] | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Whether a look ends in time. Raises what it raises."""
+        """Look, and return whether that ended in time. Raises what it raises."""
         with self._lock:
             if self._latest is None or self._latest.done():
                 self._latest = Future()

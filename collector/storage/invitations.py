@@ -34,7 +34,7 @@ WRONG_KEY = (
 
 
 class Spending(NamedTuple):
-    """What tags are made with, between two deletions of used invitations.
+    """The secret that tags are made with, between two deletions of used invitations.
 
     key: HMAC of the setting invitation_key over a nonce, which the database has until it is settled.
     """
@@ -122,7 +122,7 @@ def lift_invitations(session: Session, study: int) -> None:
 
 
 def use_invitations(session: Session, study: int, spending: Spending, hashes: Iterable[bytes]) -> set[bytes]:
-    """Those of these invitations that were not used yet, and are from now on."""
+    """Mark invitations as used, and return those that were not used before."""
     wanted = sorted(hashes)
     used: set[bytes] = set()
     for start in range(0, len(wanted), IDS_PER_STATEMENT):

@@ -35,7 +35,7 @@ def new_key() -> str:
 
 
 def new_word(size: int) -> str:
-    """So many random bytes as text that can stand behind an option: with a - in front it would be one."""
+    """Random bytes as text that can follow a command-line option: it never begins with a dash."""
     while (word := secrets.token_urlsafe(size)).startswith("-"):
         pass
     return word
@@ -69,7 +69,7 @@ def remove_key(session: Session, name: str) -> None:
 
 
 def was_removed(session: Session, key: str) -> bool:
-    """Whether a key was one until somebody removed it."""
+    """Whether a key existed and was removed."""
     return session.get(RemovedKeyRow, hash_key(key)) is not None
 
 
@@ -85,7 +85,7 @@ def known_hashes(session: Session) -> frozenset[bytes]:
 
 
 def role_of(session: Session, key: str) -> Role | None:
-    """What a key is for, or None if it is nobody's. The time tells nothing about the keys that exist."""
+    """The role of a key, None for an unknown one. The time taken tells nothing about the keys that exist."""
     given = hash_key(key)
     found = None
     for role, expected in session.execute(select(KeyRow.role, KeyRow.hash)):

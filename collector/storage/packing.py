@@ -17,7 +17,7 @@ from schemas import Study
 
 
 class PackedReport(NamedTuple):
-    """What is stored of a report. id: 16 bytes. Equal exactly when the reports are the same.
+    """A report as it is stored. id: 16 bytes. Two are equal exactly when their reports are.
 
     A withdrawn report keeps its id, so that a late copy of it cannot come back, and loses its payloads.
     """

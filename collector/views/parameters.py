@@ -66,7 +66,7 @@ def past_day_parameter(name: str, today: date) -> date | None:
 
 
 def choice_parameter(name: str, choices: Sequence[str]) -> str:
-    """One of several words, the first where it is left out. Raises ProblemError."""
+    """Read a parameter that must be one of several words; the first is its default. Raises ProblemError."""
     text = request.args.get(name, choices[0])
     if text not in choices:
         raise ProblemError(PARAMETER_INVALID, f"must be one of {', '.join(choices)}", name)

@@ -93,7 +93,7 @@ class Health:
         raise RandomnessError(say("core.random_broken", problem=problem))
 
     def _count_repetitions(self, fresh: bytes) -> None:
-        """So many equal bytes in a row have two at places i, i + 4 that 4 divides."""
+        """The repetition test. A long run has equal bytes at places i and i + 4 with i divisible by 4."""
         together = self._last + fresh
         for place in range(0, len(together) - 4, 4):
             if together[place] == together[place + 4]:

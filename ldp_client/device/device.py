@@ -223,7 +223,7 @@ class Device:
             invite(connection, study_id, here, invitation)
 
     def _publisher(self, key_id: str) -> Publisher:
-        """Who signed with that key, else this device's collector.
+        """The publisher: who signed with that key, else this device's collector.
 
         All pinned keys are one publisher's: keys change. Before one was pinned, rows named the collector.
         """
@@ -236,7 +236,7 @@ class Device:
         return self._publisher(signer_of(connection, study, self.policy.keys))
 
     def _publishers_here(self, connection: "sqlite3.Connection", study_id: str) -> Publisher:
-        """Whose study was answered here: this device's collector's, and what a pinned key signed."""
+        """The publisher whose study this device answers: its collector, or who signs with a pinned key."""
         at = publishers_at(connection, study_id, self.collector)
         return Publisher(self.collector, [*self._pinned(), *at])
 
@@ -275,7 +275,7 @@ class Device:
     def _perturb(
         self, terms: "Terms", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", invitation: str
     ) -> "tuple[Queued, set[str]]":
-        """What leaves the device, as it will leave, and the questions that it answers."""
+        """Perturb the answers: the report as it will be sent, and the questions that it answers."""
         due = due_within(self.send_window)
         if terms.study.route is not None:
             from ldp_client.device.shares import queued_shares

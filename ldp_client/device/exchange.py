@@ -82,7 +82,7 @@ class Cutoff:
                 raise OSError(say("device.deadline"))
 
     def cut(self) -> None:
-        """Whoever waits for the connection gets its end, or an OSError."""
+        """Shut the connection down: a waiting reader sees its end, or an OSError."""
         with self._lock:
             self._is_cut = True
             if self._socket is not None:
@@ -91,7 +91,7 @@ class Cutoff:
 
 
 def opener_for(url: str, cutoff: Cutoff) -> urllib.request.OpenerDirector:
-    """What opens the URL: through the environment's proxy, but for this machine through none.
+    """An opener for the URL that uses the environment's proxy, but none for this machine.
 
     It follows no redirect.
     """

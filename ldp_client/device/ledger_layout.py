@@ -166,7 +166,7 @@ def _run(connection: sqlite3.Connection, statements: str) -> None:
 
 
 def _said(body: str, name: str) -> "str | int":
-    """What a report says of its study, "" or 0 for a body that is wiped, or that is shares."""
+    """Read a field of a report's body; "" or 0 where the body is wiped, or is shares."""
     default: "str | int" = 0 if name == "version" else ""
     try:
         document = json.loads(body)

@@ -167,7 +167,7 @@ def drop(connection: sqlite3.Connection, report_id: str) -> None:
 
 
 def publishers_at(connection: sqlite3.Connection, study_id: str, collector: str) -> "list[str]":
-    """Whose study of that id the reports for a collector answer."""
+    """The publishers whose study of that id was answered with reports for a collector."""
     query = "SELECT DISTINCT publisher FROM reports WHERE study = ? AND collector = ?"
     return [row[0] for row in connection.execute(query, (study_id, collector)).fetchall()]
 

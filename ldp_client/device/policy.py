@@ -127,7 +127,7 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
 
 
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> PublicKey:
-    """One of the keys whose signature the study carries, once that was verified.
+    """Return a pinned key whose signature on the study is valid.
 
     Signatures of other keys do not count; RSA's are looked at first, since they need no package.
     Raises RefusedError where there is none or it is wrong, MissingExtraError where only an Ed25519

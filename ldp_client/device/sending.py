@@ -40,7 +40,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS attempts (moment REAL NOT NULL)"
 
 
 class Flushed:
-    """What `flush` did.
+    """The result of a flush.
 
     sent, waiting, refused (for good, with reasons): reports. later: reports whose time has not come.
     deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
@@ -185,7 +185,7 @@ class Sender:
         return with_retries(attempt, attempts)
 
     def _judged(self, report: "Queued", place: str, outcome: Outcome) -> Outcome:
-        """What an answer from that base URL means for the report."""
+        """Decide what an answer from that base URL means for the report."""
         if outcome.state not in ("sent", "refused"):
             return outcome
         with self._ledger.reading() as connection:
@@ -222,7 +222,7 @@ class Sender:
 
 
 def allows(connection: sqlite3.Connection, now: float) -> bool:
-    """Whether one more request may be made now (seconds since 1970); if so it is counted.
+    """Count one more request now (seconds since 1970), unless that would be too many: whether it may be made.
 
     A moment that is a minute in the future was noted before the clock was moved: it is forgotten.
     """

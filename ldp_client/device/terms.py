@@ -1,4 +1,4 @@
-"""What a study asks of a device: its mechanisms, what they really cost, and its days."""
+"""A study as a device sees it: its mechanisms, their true cost, and its days."""
 
 from datetime import date, timedelta
 from fractions import Fraction
@@ -50,7 +50,7 @@ class Terms:
         self.asks_one: bool = study.ask_one
 
     def total(self, questions: "list[str]") -> Cost:
-        """What answering these questions costs: the sum, or the dearest where only one is asked."""
+        """Cost of answering these questions: the sum, or the largest where only one is asked."""
         costs = [self.costs[question] for question in questions]
         join = max if self.asks_one and costs else sum
         return Cost(
@@ -91,7 +91,7 @@ def _unknown(study: str, what: str) -> RefusedError:
 
 
 def _cost(question: "Question", mechanism: "Mechanism") -> Cost:
-    """What is stated, or what the mechanism's integers really spend where that should be more."""
+    """The stated epsilon and delta, or those of the mechanism's integers if larger."""
     true, stated = mechanism.privacy, question.mechanism
     return Cost(
         max(_fraction(true.epsilon), _fraction(stated.epsilon)),

@@ -124,7 +124,7 @@ def identity_of(answer: "Answer") -> str:
 
 
 def _pause(status: int) -> str:
-    """Whether to ask again soon."""
+    """The outcome's state for an HTTP status: whether to retry soon."""
     return "waiting" if status >= 500 or status in TEMPORARY else "kept"
 
 
@@ -181,7 +181,7 @@ def with_retries(
 
 
 def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
-    """What the outcome means for the report. publisher: identity of the study's collector, "" for unknown."""
+    """Decide what the outcome means for the report. publisher: the study's collector, "" for unknown."""
     if outcome.state == "sent" and publisher and outcome.identity not in ("", publisher):
         return Outcome("kept", say("device.kept_other_collector"))
     if outcome.state != "refused":

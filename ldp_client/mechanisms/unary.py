@@ -58,7 +58,7 @@ def biased_bits(threshold: int, size: int, random: "Source") -> int:
 
 
 def read_parts(count: int, size: int, random: "Source") -> "tuple[bytes, ...]":
-    """So many random strings of `size` bytes, in one read."""
+    """Read several random strings of `size` bytes at once."""
     return struct.unpack(f"{size}s" * count, read(random, size * count))
 
 
