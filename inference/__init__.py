@@ -6,13 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inference.analyses.reports import analyse
     from inference.fitting import fit
     from inference.results.posterior import Posterior
     from summaries import Summary, summarize
 
-__all__ = ["Posterior", "Summary", "fit", "summarize"]
+__all__ = ["Posterior", "Summary", "analyse", "fit", "summarize"]
 
 _HOMES = {
+    "analyse": "inference.analyses.reports",
     "fit": "inference.fitting",
     "Posterior": "inference.results.posterior",
     "Summary": "summaries",

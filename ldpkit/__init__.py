@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collector import create_app
-    from inference import Posterior, fit
+    from inference import Posterior, analyse, fit
     from inference.design.calibration import calibrate
     from inference.design.plan import plan
     from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
@@ -32,6 +32,7 @@ __all__ = [
     "Study",
     "Summary",
     "__version__",
+    "analyse",
     "audit",
     "calibrate",
     "create_app",
@@ -53,6 +54,7 @@ _HOMES = {
     "Report": ("schemas", "Report", ""),
     "Study": ("schemas", "Study", ""),
     "Summary": ("summaries", "Summary", "inference"),
+    "analyse": ("inference", "analyse", "inference"),
     "audit": ("ldp_client.audit.auditing", "audit_study", ""),
     "calibrate": ("inference.design.calibration", "calibrate", "inference"),
     "create_app": ("collector", "create_app", "collector"),

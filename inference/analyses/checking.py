@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.table import Codes, Private, Values
+from inference.analyses.table import Looks, Private, Values
 from inference.models.base import Draws as Sites
 from inference.results.predictive import Predictive
+
+Mask = NDArray[np.bool_]
 
 SIMULATED = 60
 # Groups of people, and of reports in each: a page shows no more.
@@ -26,22 +29,26 @@ def checked(analysis: Assembled, prior: Sites | None, posterior: Sites, seed: in
     draws, …)}.
     """
     response = analysis.response
-    if response is None or response.expected is None:
+    if response is None or response.looks is None:
         return None
     random = np.random.default_rng(seed)
-    groups = list(_groups(analysis.cells.frame))[:MOST_GROUPS]
-    observed = _observed(analysis, response, groups)
-    after = _simulated(analysis, response, _some(posterior, 2), groups, random)
+    features = response.looks.shows.shape[1]
+    most = max(1, MOST_GROUPS // features)
+    groups = list(_groups(analysis.cells.frame))[:most]
+    reports = _Reports(analysis, response, response.looks)
+    observed = np.concatenate([reports.observed(group) for group in groups])
+    after = reports.simulated(_some(posterior, 2), groups, random)
     if prior is None:
         before = random.random(after.shape)
     else:
-        before = _simulated(analysis, response, _some(prior, 1), groups, random)
-    # The last report's share follows from the others'.
-    kept = [place for place in range(len(observed)) if (place + 1) % len(response.expected[0][0])]
+        before = reports.simulated(_some(prior, 1), groups, random)
+    # Of features of which each report has one, the last's share follows from the others'.
+    alone = response.looks.exclusive
+    kept = [place for place in range(len(observed)) if not alone or (place + 1) % features]
     return Predictive(before[:, kept], after[:, kept], observed[kept])
 
 
-def _groups(frame: pd.DataFrame) -> Iterator[np.ndarray]:
+def _groups(frame: pd.DataFrame) -> Iterator[Mask]:
     """Which cells are in each group: all, and those of each level of a column with few."""
     yield np.ones(len(frame), bool)
     for column in frame.columns:
@@ -58,58 +65,45 @@ def _some(sites: Sites, axes: int) -> dict[str, Values]:
     return {name: values[places][None] for name, values in flat.items()}
 
 
-def _parts(analysis: Assembled, response: Private) -> tuple[Codes, Codes]:
-    """Of each pattern its part of the design and its report."""
-    assert response.expected is not None
-    width = response.expected.shape[2]
-    codes = analysis.cells.reports[response.name]
-    return codes // width, codes % width
+class _Reports:
+    """The reports of a private outcome: how many of each part came in each cell, and what they show."""
 
+    def __init__(self, analysis: Assembled, response: Private, looks: Looks) -> None:
+        self.analysis, self.looks = analysis, looks
+        codes = analysis.cells.reports[response.name]
+        said = codes < len(looks.shows)
+        self._cell, self._code = analysis.cells.cell[said], codes[said]
+        self._counts = analysis.cells.counts[said]
+        self._sizes = np.zeros((len(looks.chances), len(analysis.cells.frame)))
+        np.add.at(self._sizes, (looks.part[self._code], self._cell), self._counts)
 
-def _observed(analysis: Assembled, response: Private, groups: list[np.ndarray]) -> Values:
-    assert response.expected is not None
-    part, report = _parts(analysis, response)
-    said = part < len(response.expected)
-    shares = []
-    for group in groups:
-        inside = group[analysis.cells.cell] & said
-        counts = np.bincount(report[inside], analysis.cells.counts[inside], response.expected.shape[2])
-        shares.append(counts / max(counts.sum(), 1))
-    return np.concatenate(shares)
+    def observed(self, group: Mask) -> Values:
+        """The share of a group's reports that show each feature."""
+        inside = group[self._cell]
+        counts = self._counts[inside]
+        return np.asarray(counts @ self.looks.shows[self._code[inside]] / max(counts.sum(), 1))
 
+    def simulated(self, sites: dict[str, Values], groups: list[Mask], random: np.random.Generator) -> Values:
+        """(draws, groups × features): the same of as many people at each draw."""
+        frame = self.analysis.cells.frame
+        choices = len(self.analysis.outcome.answers) * len(self.analysis.law.matrix.combinations)
+        step = max(1, AT_ONCE // (len(frame) * choices))
+        found = []
+        for start in range(0, SIMULATED, step):
+            some = {name: values[:, start : start + step] for name, values in sites.items()}
+            for place, answers in enumerate(Predicted(self.analysis, some).each(frame)):
+                chances = self.looks.chances.copy()
+                for name, slopes in self.looks.unknown.items():
+                    chances += slopes * some[name][0, place]
+                of_cells = np.einsum("ca,paf->pcf", answers, chances)
+                found.append(np.concatenate([self._drawn(of_cells, group, random) for group in groups]))
+        return np.stack(found)
 
-def _simulated(
-    analysis: Assembled,
-    response: Private,
-    sites: dict[str, Values],
-    groups: list[np.ndarray],
-    random: np.random.Generator,
-) -> Values:
-    """(draws, groups × reports): shares of reports that a draw gives to as many people."""
-    assert response.expected is not None
-    frame = analysis.cells.frame
-    part, _ = _parts(analysis, response)
-    sizes = np.zeros((len(response.expected), len(frame)))
-    said = part < len(sizes)
-    np.add.at(sizes, (part[said], analysis.cells.cell[said]), analysis.cells.counts[said])
-    each = len(frame) * len(response.answers) * len(analysis.law.matrix.combinations)
-    step = max(1, AT_ONCE // each)
-    found = []
-    for start in range(0, SIMULATED, step):
-        some = {name: values[:, start : start + step] for name, values in sites.items()}
-        for place, answers in enumerate(Predicted(analysis, some).each(frame)):
-            matrices = response.expected.copy()
-            for name, slopes in response.expected_unknown.items():
-                matrices += slopes * some[name][0, place]
-            chances = np.einsum("ca,paj->pcj", answers, matrices)
-            found.append(np.concatenate([_drawn(sizes, chances, group, random) for group in groups]))
-    return np.stack(found)
-
-
-def _drawn(sizes: Values, chances: Values, group: np.ndarray, random: np.random.Generator) -> Values:
-    """Shares of reports of one group of cells."""
-    mean = np.einsum("pc,pcj->j", sizes[:, group], chances[:, group])
-    n = int(sizes[:, group].sum())
-    if not n:
-        return np.zeros(len(mean))
-    return random.multinomial(n, mean / mean.sum()) / n
+    def _drawn(self, of_cells: Values, group: Mask, random: np.random.Generator) -> Values:
+        sizes = self._sizes[:, group]
+        n = int(sizes.sum())
+        if not n:
+            return np.zeros(of_cells.shape[2])
+        mean = np.clip(np.einsum("pc,pcf->f", sizes, of_cells[:, group]) / n, 0, 1)
+        drawn = random.multinomial(n, mean / mean.sum()) if self.looks.exclusive else random.binomial(n, mean)
+        return np.asarray(drawn / n)

@@ -9,6 +9,7 @@ from typing import Any
 
 from inference.samplers import SAMPLERS
 from ldp_client.documents.errors import InputError
+from ldp_client.files.studies import load_study
 
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = ("table", "design", "formula", "family", "prior", "blanks")
@@ -42,8 +43,44 @@ def run_analysis(arguments: argparse.Namespace, tell: Any) -> Any:
     if arguments.method not in SAMPLERS or SAMPLERS[arguments.method].tables_alone:
         raise InputError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
     if arguments.table is None:
-        raise InputError("a formula needs --table TABLE.csv --design DESIGN.json")
+        return _of_reports(arguments, tell)
     return _of_table(arguments, tell)
+
+
+def _of_reports(arguments: argparse.Namespace, tell: Any) -> Any:
+    if arguments.study is None or arguments.reports is None:
+        raise InputError(
+            "a formula needs STUDY.json and REPORTS, or --table TABLE.csv and --design DESIGN.json"
+        )
+    for name in ("design", "blanks"):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} is for a --table: a study's document says what its reports mean")
+    from inference.analyses.page import save_analysis
+    from inference.analyses.reports import analyse
+    from inference.results.folder import whole_folder
+    from summaries.reading import load_evidence
+
+    study = load_study(arguments.study)
+    with whole_folder(Path(arguments.out), study=study) as folder:
+        found = analyse(
+            study,
+            load_evidence(study, arguments.reports),  # type: ignore[arg-type]
+            arguments.formula,
+            progress=tell,
+            **_options(arguments, None),
+        )
+        save_analysis(found, folder, study.title)
+    return found
+
+
+def _options(arguments: argparse.Namespace, of_design: Any) -> dict[str, Any]:
+    return {
+        "family": arguments.family,
+        "priors": stated_priors(arguments.prior, of_design),
+        "seed": arguments.seed,
+        "method": arguments.method,
+        "draws": arguments.draws,
+    }
 
 
 def _of_table(arguments: argparse.Namespace, tell: Any) -> Any:
@@ -62,18 +99,9 @@ def _of_table(arguments: argparse.Namespace, tell: Any) -> Any:
     for line in design.in_words():
         print(line)
     check_file_name(arguments.formula.split("~")[0].strip().strip("`"))
-    priors = stated_priors(arguments.prior, design.priors)
+    options = _options(arguments, design.priors)
     with whole_folder(Path(arguments.out), study=table) as folder:
-        found = analyse_table(
-            table,
-            arguments.formula,
-            family=arguments.family,
-            priors=priors,
-            seed=arguments.seed,
-            method=arguments.method,
-            draws=arguments.draws,
-            progress=tell,
-        )
+        found = analyse_table(table, arguments.formula, progress=tell, **options)
         save_analysis(found, folder, str(design.document.get("title", "")))
     return found
 

@@ -13,7 +13,7 @@ import pandas as pd
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import columns_of
-from inference.analyses.table import Codes, Private, Table, Values, table_of, with_missing
+from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 
@@ -167,16 +167,14 @@ def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
             slopes = unknown.setdefault(f"{design.name}_{share}", np.zeros_like(vectors))
             slopes[place * width : (place + 1) * width] = _floats(moved)
     shape = (len(design.parts), width, len(design.answers))
-    column = Private(
-        design.name,
-        design.answers,
-        group * width + reports,
-        vectors,
-        unknown,
-        design.ordered,
-        expected=vectors.reshape(shape).transpose(0, 2, 1),
-        expected_unknown={name: slopes.reshape(shape).transpose(0, 2, 1) for name, slopes in unknown.items()},
+    looks = Looks(
+        np.tile(np.eye(width), (len(design.parts), 1)),
+        np.repeat(np.arange(len(design.parts)), width),
+        vectors.reshape(shape).transpose(0, 2, 1),
+        {name: slopes.reshape(shape).transpose(0, 2, 1) for name, slopes in unknown.items()},
     )
+    codes = group * width + reports
+    column = Private(design.name, design.answers, codes, vectors, unknown, design.ordered, looks=looks)
     return with_missing(column)
 
 

@@ -17,6 +17,22 @@ Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Looks:
+    """What shows in a report, and how often it does: for checks of a fit.
+
+    shows: (distinct, features), 1 where a report with that vector has the feature. part: (distinct,) of the
+    design. chances: (parts, answers, features), P(feature | answer); unknown: what open shares add.
+    exclusive: whether each report has just one feature; else each has its own chance.
+    """
+
+    shows: Values
+    part: Codes
+    chances: Values
+    unknown: Mapping[str, Values] = field(default_factory=dict)
+    exclusive: bool = True
+
+
+@dataclass(frozen=True)
 class Private:
     """One private column, behind a known channel.
 
@@ -25,9 +41,8 @@ class Private:
     (distinct, answers): P(report | answer), up to a factor that no answer changes. unknown: {name of a share
     that the channel leaves open: (distinct, answers)}, which times that share is added to the vectors.
     ordered: whether the answers have an order. exact: whether the factor is 1, so that log-likelihoods are
-    those of the reports. missing: how many rows have no report; theirs is a vector of ones. expected: (parts,
-    answers, reports), P(report | answer) where every possible report is listed and code = part × reports +
-    report; expected_unknown: what the open shares add.
+    those of the reports. missing: how many rows have no report; theirs is a vector of ones. looks: what
+    reports look like, for checks.
     """
 
     name: str
@@ -38,8 +53,7 @@ class Private:
     ordered: bool = False
     exact: bool = True
     missing: int = 0
-    expected: Values | None = None
-    expected_unknown: Mapping[str, Values] = field(default_factory=dict)
+    looks: Looks | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,8 @@ def known_channel(
     if (known < 0).any() or not np.allclose(known.sum(axis=1), 1, atol=1e-9):
         raise InputError(f"{name}: each row of the matrix must be probabilities that add up to 1")
     codes = np.asarray(reports, np.int64)
+    width = known.shape[1]
+    looks = Looks(np.eye(width), np.zeros(width, np.int64), known[None])
     if codes.size and (codes.min() < -1 or codes.max() >= known.shape[1]):
         raise InputError(f"{name}: reports must be numbers from 0 to {known.shape[1] - 1}")
-    return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered, expected=known[None]))
+    return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered, looks=looks))

@@ -1,0 +1,133 @@
+"""Analyses of device reports: each payload's likelihood vector, and a study from devices to coefficients."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from inference import analyse, summarize
+from inference.analyses.assembling import assemble
+from inference.analyses.reports import columns_in, private_of, table_of_reports
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+
+PUBLIC = [
+    {"id": "region", "choices": ["south", "north", "east"]},
+    {"id": "age", "bounds": ["20", "60"], "step": "10"},
+]
+JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3"}}
+EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
+
+
+def study_of(*questions, **more) -> Study:
+    return Study({**studies.document(*questions), "public": PUBLIC, **more})
+
+
+@pytest.fixture(scope="module")
+def answered():
+    """1,500 devices: logit P(ever) = −1 + 1.5 in the north + 0.05 × (age − 40); nobody is in the east."""
+    study, random = study_of(EVER, JOB), np.random.default_rng(8)
+    mechanisms, reports = mechanisms_of(study), []
+    for person in range(1500):
+        region, age = ("south", "north")[person % 2], 20 + 10 * int(random.integers(5))
+        eta = -1 + 1.5 * (region == "north") + 0.05 * (age - 40)
+        ever = bool(random.random() < 1 / (1 + np.exp(-eta)))
+        job = ["student", "worker", "teacher"][
+            int(random.choice(3, p=[0.6, 0.3, 0.1] if ever else [0.2, 0.3, 0.5]))
+        ]
+        answers = {"ever": ever, "job": job, "region": region, "age": age}
+        reports.append(perturb_answers(study, mechanisms, answers))
+    return study, reports
+
+
+MECHANISMS = [
+    {"name": "randomized_response"},
+    {"name": "oue"},
+    {"name": "sue"},
+    {"name": "subset_selection"},
+    {"name": "olh"},
+    {"name": "hadamard"},
+    {"name": "memoized", "of": "randomized_response", "instantaneous_epsilon": "0.5"},
+    {"name": "memoized", "of": "sue", "instantaneous_epsilon": "0.5"},
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: f"{one['name']}-{one.get('of', '')}")
+def test_a_payload_says_of_each_choice_what_its_mechanism_says(mechanism):
+    """Two choices' entries are in the ratio of P(payload | choice): e^ε where one alone is supported."""
+    epsilon = "2" if mechanism["name"] == "memoized" else "1"
+    question = {**studies.CHOICE, "choices": {"count": 9}, "mechanism": {**mechanism, "epsilon": epsilon}}
+    study = Study(studies.document(question))
+    (own,) = mechanisms_of(study).values()
+    payloads = [own.perturb(place % 9) for place in range(60)]
+    column = private_of(study.questions[0], [*payloads, None])
+    for payload, code in zip(payloads, column.codes, strict=False):
+        weights = [own.odds[0] if own.supported(payload, k) else own.odds[1] for k in range(9)]
+        vector = column.vectors[code]
+        assert vector / vector.sum() == pytest.approx(np.asarray(weights, float) / sum(weights), rel=1e-12)
+    assert column.missing == 1
+    assert list(column.vectors[column.codes[-1]]) == [1.0] * 9
+
+
+def test_the_truth_lies_in_the_posterior(answered):
+    study, reports = answered
+    found = analyse(study, reports, "ever ~ region + age", seed=1)
+    truth = {"Intercept": -3.0, "region[north]": 1.5, "age": 0.05}
+    rows = found.summary()
+    for name, value in truth.items():
+        assert abs(rows[name]["mean"] - value) < 5 * rows[name]["sd"]
+    assert any("no report has region[east]" in note for note in found.diagnostics.notes)
+    assert rows["region[east]"]["sd"] > 2
+    assert found.study == study.digest
+
+
+def test_reports_are_counted_by_cell(answered):
+    """Two regions, five ages, two reports: twenty patterns of 1,500 reports."""
+    study, reports = answered
+    table = table_of_reports(study, reports, columns_in(study, "ever ~ region + age"))
+    assert len(assemble(table, "ever ~ region + age").cells.counts) <= 20
+    assert table.n == 1500
+
+
+def test_a_private_predictor_of_a_private_answer(answered):
+    """Odds of having done it fall from students to teachers: log(0.1/0.5) − log(0.6/0.2) = −2.7."""
+    study, reports = answered
+    rows = analyse(study, reports, "ever ~ job", seed=2).summary()
+    assert abs(rows["job[teacher]"]["mean"] + 2.7) < 5 * rows["job[teacher]"]["sd"]
+    assert rows["job[teacher]"]["q95"] < 0
+
+
+def test_the_command_fits_a_study(answered, tmp_path, monkeypatch):
+    study, reports = answered
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.json").write_text(study.to_json())
+    (tmp_path / "reports.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
+    files = ["study.json", "reports.ndjson", "--out", "out"]
+    assert main(["fit", *files, "--formula", "ever ~ age"]) == 0
+    entry = json.loads((tmp_path / "out" / "posterior.json").read_text())
+    assert entry["study"] == study.digest
+    assert set(entry["questions"]["ever"]["parameters"]) == {"Intercept", "age"}
+    assert main(["fit", *files, "--formula", "ever ~ agee"]) == 2
+    assert main(["fit", *files, "--formula", "ever ~ age", "--design", "design.json"]) == 2
+
+
+def test_what_cannot_be_analysed_is_refused(answered):
+    study, reports = answered
+    with pytest.raises(InputError, match="did you mean region"):
+        analyse(study, reports, "ever ~ regions")
+    with pytest.raises(InputError, match="reports themselves"):
+        analyse(study, summarize(study, reports), "ever ~ age")
+    with pytest.raises(InputError, match="no report answers"):
+        analyse(study, [], "ever ~ age")
+    number = study_of(EVER, {**studies.NUMBER, "id": "hours"})
+    with pytest.raises(InputError, match="asks for a number"):
+        analyse(number, [], "ever ~ hours")
+    one = study_of(EVER, JOB, ask_one=True)
+    with pytest.raises(InputError, match="no report has both"):
+        analyse(one, [], "ever ~ job")
