@@ -303,7 +303,7 @@ class Device:
             LedgerError: the ledger cannot be used.
         """
         if not isinstance(attempts, int) or attempts < 1:
-            raise InputError("attempts must be a whole number above 0")
+            raise InputError(say("device.attempts"))
         # Loaded when there is something to send: answering needs no network.
         from ldp_client.device.sending import Sender
 
