@@ -60,17 +60,17 @@ class _Job:
         self.size = len(work.reports) if isinstance(work, Upload) else 1
         self._result: Any = None
         # A bare lock: an Event costs as much as the rest of a request's waiting.
-        self._unsettled = Lock()
-        self._unsettled.acquire()
+        self._pending = Lock()
+        self._pending.acquire()
 
-    def settle(self, result: Any) -> None:
+    def resolve(self, result: Any) -> None:
         """Wake the thread with a value, or with an error to raise."""
         self._result = result
-        self._unsettled.release()
+        self._pending.release()
 
-    def is_settled(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> bool:
         """Wait for the value; whether it came in time."""
-        return self._unsettled.acquire(timeout=seconds)
+        return self._pending.acquire(timeout=seconds)
 
     def result(self) -> Any:
         """The value, once it is there."""
@@ -153,7 +153,7 @@ class Writer:
                 self._thread = Thread(target=self._run, name="writer", daemon=True)
                 self._thread.start()
         self._queue.put(job)
-        while not job.is_settled(self._time_left()):
+        while not job.wait(self._time_left()):
             self.require_moving()
         return job.result()
 
@@ -166,10 +166,10 @@ class Writer:
         while jobs := self._take():
             for is_shared, group in groupby(jobs, lambda job: isinstance(job.work, (Upload, Change))):
                 if is_shared:
-                    self._settle(list(group), self._store)
+                    self._commit(list(group), self._store)
                 else:
                     for job in group:
-                        self._settle([job], lambda works: [self._act(works[0])])
+                        self._commit([job], lambda works: [self._act(works[0])])
 
     def _take(self) -> list[_Job]:
         """All that waits up to MOST_AT_ONCE, at least one; nothing once the writer is closed."""
@@ -188,7 +188,7 @@ class Writer:
             self._queue.put(None)
         return jobs
 
-    def _settle(self, jobs: Sequence[_Job], write: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+    def _commit(self, jobs: Sequence[_Job], write: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
         start = self._since = time.monotonic()
         results: Iterable[Any]
         try:
@@ -204,7 +204,7 @@ class Writer:
             # The thread must live: without it every upload would wait for ever.
             LOGGER.exception("a commit could not be counted")
         for job, result in zip(jobs, results, strict=True):
-            job.settle(result)
+            job.resolve(result)
 
 
 def _stuck() -> ProblemError:

@@ -36,7 +36,7 @@ WRONG_KEY = (
 class Spending(NamedTuple):
     """The secret that tags are made with, between two deletions of used invitations.
 
-    key: HMAC of the setting invitation_key over a nonce, which the database has until it is settled.
+    key: HMAC of the setting invitation_key over a nonce, which the database has until they are deleted.
     """
 
     nonce: bytes
@@ -137,7 +137,7 @@ def use_invitations(session: Session, study: int, spending: Spending, hashes: It
     return used
 
 
-def settle_invitations(session: Session, study: int, secret: bytes) -> int:
+def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
     """Delete the used invitations with their tags, and go on with a new key; how many.
 
     None while there are fewer than FEWEST_TOGETHER. The caller holds the study's row. Raises InputError

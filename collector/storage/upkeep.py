@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from collector.storage import queries
 from collector.storage.database import Database, one_line
-from collector.storage.invitations import settle_invitations
+from collector.storage.invitations import delete_used_invitations
 from collector.storage.models import UpkeepRow
 from collector.storage.queries import insert_new
 from ldp_client.documents.errors import InputError
@@ -73,7 +73,7 @@ class Upkeep:
                 since = date.min
             elif since is None:
                 return False
-            _settle(session, self._secret)
+            _delete_used(session, self._secret)
             if self._database.engine.dialect.name == "postgresql":
                 days = {"since": since, "today": today, "all": even_if_done}
                 session.execute(text(WRITE_AGAIN), days)
@@ -113,12 +113,12 @@ def _take_day(session: Session, today: date) -> date | None:
     return last - A_DAY
 
 
-def _settle(session: Session, secret: bytes) -> None:
+def _delete_used(session: Session, secret: bytes) -> None:
     for study_id, number in queries.study_numbers(session):
         # Uploads and withdrawals wait: none may look for a row that is being moved.
         row = queries.locked_study(session, study_id)
         if row is not None and row.invited:
-            settle_invitations(session, number, secret)
+            delete_used_invitations(session, number, secret)
 
 
 def _rewrite(database: Database) -> None:

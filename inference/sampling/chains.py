@@ -82,7 +82,7 @@ class Chains:
     def prepare(self, chains: int, factor: Values, data: Arrays) -> None:
         """Begin to compile the program for so many chains, and a factor and data of these shapes."""
         zero = np.zeros((chains, self.space.dimension))
-        state = _resting(zero, zero[:, 0], zero, jax.random.split(jax.random.key(0), chains))
+        state = _first_state(zero, zero[:, 0], zero, jax.random.split(jax.random.key(0), chains))
         state = parts_of(state)[0] if self._alone else state
         self._program.prepare(state, factor, data, jnp.asarray(True), jnp.asarray(TARGET_ACCEPTANCE))
 
@@ -100,7 +100,7 @@ class Chains:
         white = [
             _whiten_gradient(np.asarray(slope), one) for (_, slope), one in zip(found, factors, strict=True)
         ]
-        return _resting(np.asarray(vectors), potentials, np.asarray(white), keys)
+        return _first_state(np.asarray(vectors), potentials, np.asarray(white), keys)
 
     def run(
         self,
@@ -177,7 +177,7 @@ class Chains:
         return step
 
 
-def _resting(vectors: Values, potentials: Values, gradients: Values, keys: Array) -> State:
+def _first_state(vectors: Values, potentials: Values, gradients: Values, keys: Array) -> State:
     log_step = np.full(len(vectors), np.log(FIRST_STEP))
     averaging = [np.full(len(vectors), part) for part in _start_step(np.log(2 * FIRST_STEP))]
     return State(vectors, potentials, gradients, keys, log_step, tuple(averaging))

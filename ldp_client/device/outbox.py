@@ -147,15 +147,15 @@ def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> b
 
 def note_sent(connection: sqlite3.Connection, report_id: str) -> None:
     """The collector has it: only its id is kept, unless it was withdrawn meanwhile."""
-    _settle(connection, report_id, "sent")
+    _conclude(connection, report_id, "sent")
 
 
 def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
     """It is not sent again, and only its id is kept, unless it was withdrawn meanwhile."""
-    _settle(connection, report_id, "refused")
+    _conclude(connection, report_id, "refused")
 
 
-def _settle(connection: sqlite3.Connection, report_id: str, state: str) -> None:
+def _conclude(connection: sqlite3.Connection, report_id: str, state: str) -> None:
     wiped = "state = ?, digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
     connection.execute(query, (state, digest_of(""), report_id))

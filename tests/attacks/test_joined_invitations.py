@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator.inviting import invite
-from collector.storage.invitations import settle_invitations
+from collector.storage.invitations import delete_used_invitations
 from collector.storage.keys import hash_key
 from collector.storage.upkeep import Upkeep, telltale_settings
 from ldp_client.cli import main
@@ -110,7 +110,7 @@ def test_sqlites_log_joins_nothing(settled, make_harness, study, tmp_path):
     pairs = answered(harness, study, 40)
     if settled:
         with harness.collector.database.write() as session:
-            assert settle_invitations(session, 1, KEY.encode()) == 40
+            assert delete_used_invitations(session, 1, KEY.encode()) == 40
     joined, by_hash = 0, {hash_key(word): report.id for report, word in pairs}
     seen = 0
     for before, after in pairwise(commits(harness.path, tmp_path)):
