@@ -11,8 +11,10 @@ import numpy as np
 
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
+from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of
 from inference.analyses.peaks import Peak, peaks_of
+from inference.analyses.population import Population, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.result import AnalysisPosterior
@@ -42,11 +44,13 @@ def analyse_table(
     method: str = "nuts",
     draws: int = KEPT,
     progress: Callable[[str], None] | None = None,
+    population: Population | None = None,
 ) -> AnalysisPosterior:
     """Fit a formula to a table of reports.
 
     family: of the outcome, by default what its kind says. priors: "flat", or {parameter: "flat" or
-    distribution}. The others are as for `fit`. Raises InputError for what cannot be fitted, and says why.
+    distribution}. population: over whom shares are also averaged. The others are as for `fit`.
+    Raises InputError for what cannot be fitted, and says why.
     """
     check_seed(seed)
     if method not in METHODS:
@@ -54,8 +58,14 @@ def analyse_table(
     check_draws(draws, method)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
+    over = population or Population()
+    over.check(table)
+    people = people_of(analysis, table, over)
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
+    by_weights = []
+    if over.weights is not None and analysis.response is not None:
+        by_weights = design_based(table, analysis.formula.outcome, over.weights, seed)
     model = model_of(analysis)
     peaks = peaks_of(analysis, model)
     _refuse_improper(analysis, peaks)
@@ -98,7 +108,11 @@ def analyse_table(
         axes=analysis.axes(),
         stated=table.noise,
         spreads=analysis.law.spread_by_name(),
-        quantities=quantities_of(analysis, drawn.sites, own_seed),
+        quantities=(
+            *quantities_of(analysis, drawn.sites, own_seed),
+            *quantities_over(analysis, drawn.sites, people, over, own_seed),
+            *by_weights,
+        ),
         mode=peaks[0] if peaks and peaks[0].found else None,
         maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
         predictive=expected,

@@ -42,12 +42,12 @@ def cells_of(
     outcome: a public column that is no predictor. Raises InputError where a public column has blanks.
     """
     for name in [*public, *([outcome] if outcome else [])]:
-        _refuse_blanks(table.public[name], name)
-    cell, frame = _distinct(table.public[list(public)])
+        refuse_blanks(table.public[name], name)
+    cell, frame = distinct_rows(table.public[list(public)])
     keys = {"cell": cell, **{name: table.private[name].codes for name in private}}
     if outcome is not None:
         keys["outcome"] = pd.factorize(table.public[outcome])[0].astype(np.int64)
-    pattern, rows = _distinct(pd.DataFrame(keys))
+    pattern, rows = distinct_rows(pd.DataFrame(keys))
     counts = np.bincount(pattern, table.counts, len(rows)).astype(np.int64)
     first = np.zeros(len(rows), np.int64)
     first[pattern[::-1]] = np.arange(len(pattern))[::-1]
@@ -62,7 +62,7 @@ def cells_of(
     )
 
 
-def _distinct(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
+def distinct_rows(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
     """Of each row which distinct row it is, and those, in order. A frame without columns is one row."""
     if not len(frame.columns):
         return np.zeros(len(frame), np.int64), pd.DataFrame(index=range(1))
@@ -73,7 +73,8 @@ def _distinct(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
     return codes, frame.iloc[first].reset_index(drop=True)
 
 
-def _refuse_blanks(column: pd.Series, name: str) -> None:
+def refuse_blanks(column: pd.Series, name: str) -> None:
+    """Raises InputError, which names the first row that is blank."""
     blank = np.flatnonzero(column.isna())
     if len(blank):
         raise InputError(

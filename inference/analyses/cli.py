@@ -12,13 +12,18 @@ from ldp_client.documents.errors import InputError
 from ldp_client.files.studies import load_study
 
 # What only an analysis takes: without a formula, a fit refuses it.
-OPTIONS = ("table", "design", "formula", "family", "prior", "blanks")
+OPTIONS = (
+    "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights"
+)  # fmt: skip
 
 
 def add_analysis(fit: argparse.ArgumentParser) -> None:
     """Add what an analysis takes to the parser of `ldpkit fit`."""
     own = fit.add_argument_group("analyses of private beside public columns")
     own.add_argument("--formula", metavar="FORMULA", help='such as "ever ~ age + region + (1 | clinic)"')
+    own.add_argument(
+        "--cross", metavar="A,B", help="the joint table of private columns, instead of a formula"
+    )
     own.add_argument("--table", metavar="TABLE.csv", help="of a survey, instead of a study's reports")
     own.add_argument("--design", metavar="DESIGN.json", help="what the table's private columns mean")
     own.add_argument("--family", metavar="NAME", help="of the outcome, where not the usual one is wanted")
@@ -29,6 +34,11 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         help='flat, NAME=flat, or a JSON file {"NAME": {"distribution": …}}; may be repeated',
     )
     own.add_argument("--blanks", metavar="HOW", help="rows with blanks: refuse (default) or leave-out")
+    own.add_argument("--by", metavar="COLUMN", help="shares within each level of a public column too")
+    own.add_argument(
+        "--poststratify", metavar="CENSUS.csv", help="shares and totals over its rows, `count` people each"
+    )
+    own.add_argument("--weights", metavar="COLUMN", help="of each row; also an estimate without a model")
 
 
 def wants_analysis(arguments: argparse.Namespace) -> bool:
@@ -37,73 +47,108 @@ def wants_analysis(arguments: argparse.Namespace) -> bool:
 
 
 def run_analysis(arguments: argparse.Namespace, tell: Any) -> Any:
-    """Fit a formula and write its folder. Returns the posterior. Raises InputError for what does not fit."""
-    if arguments.formula is None:
-        raise InputError('an analysis needs --formula "outcome ~ terms"')
+    """Fit a formula, or cross columns, and write the folder. Returns the posterior. Raises InputError."""
+    _check(arguments)
+    return (_of_reports if arguments.table is None else _of_table)(arguments, tell)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raises InputError for options that are missing, or do not go together."""
+    if (arguments.formula is None) == (arguments.cross is None):
+        raise InputError('an analysis needs --formula "outcome ~ terms", or --cross A,B, and not both')
     if arguments.method not in SAMPLERS or SAMPLERS[arguments.method].tables_alone:
         raise InputError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
+    if arguments.cross is not None:
+        _refuse(
+            arguments, ("family", "prior", "poststratify", "weights"), "is for a --formula, not for --cross"
+        )
     if arguments.table is None:
-        return _of_reports(arguments, tell)
-    return _of_table(arguments, tell)
+        if arguments.study is None or arguments.reports is None:
+            raise InputError("an analysis needs STUDY.json and REPORTS, or --table and --design")
+        _refuse(arguments, ("design", "blanks"), "is for a --table: a study says what its reports mean")
+        return
+    if arguments.study is not None:
+        raise InputError(f"{arguments.study}: a study's reports and --table are two things; give one of them")
+    if arguments.design is None:
+        raise InputError("a table needs --design DESIGN.json, which says what its private columns mean")
+
+
+def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
+    for name in names:
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} {why}")
 
 
 def _of_reports(arguments: argparse.Namespace, tell: Any) -> Any:
-    if arguments.study is None or arguments.reports is None:
-        raise InputError(
-            "a formula needs STUDY.json and REPORTS, or --table TABLE.csv and --design DESIGN.json"
-        )
-    for name in ("design", "blanks"):
-        if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} is for a --table: a study's document says what its reports mean")
+    from inference.analyses.crossing import cross_table
     from inference.analyses.page import save_analysis
-    from inference.analyses.reports import analyse
+    from inference.analyses.reports import analyse, table_of_reports
     from inference.results.folder import whole_folder
     from summaries.reading import load_evidence
 
     study = load_study(arguments.study)
     with whole_folder(Path(arguments.out), study=study) as folder:
-        found = analyse(
-            study,
-            load_evidence(study, arguments.reports),  # type: ignore[arg-type]
-            arguments.formula,
-            progress=tell,
-            **_options(arguments, None),
-        )
+        reports: Any = load_evidence(study, arguments.reports)
+        if arguments.cross is not None:
+            names, by = _crossed(arguments)
+            table = table_of_reports(study, reports, [*names, *by])
+            found = cross_table(table, names, arguments.by, progress=tell, **_common(arguments))
+        else:
+            options = _options(arguments, None)
+            found = analyse(study, reports, arguments.formula, progress=tell, **options)
         save_analysis(found, folder, study.title)
     return found
 
 
-def _options(arguments: argparse.Namespace, of_design: Any) -> dict[str, Any]:
-    return {
-        "family": arguments.family,
-        "priors": stated_priors(arguments.prior, of_design),
-        "seed": arguments.seed,
-        "method": arguments.method,
-        "draws": arguments.draws,
-    }
-
-
 def _of_table(arguments: argparse.Namespace, tell: Any) -> Any:
-    if arguments.study is not None:
-        raise InputError(f"{arguments.study}: a study's reports and --table are two things; give one of them")
-    if arguments.design is None:
-        raise InputError("a table needs --design DESIGN.json, which says what its private columns mean")
     from inference.analyses.analysing import analyse_table
+    from inference.analyses.crossing import cross_table
     from inference.analyses.page import check_file_name, save_analysis
     from inference.analyses.survey import load_survey
     from inference.results.folder import whole_folder
 
-    table, design = load_survey(
-        arguments.table, arguments.design, arguments.formula, arguments.blanks or "refuse"
-    )
+    names, by = _crossed(arguments)
+    also = [*names, *by]
+    for name in names:
+        check_file_name(name)
+    if arguments.formula is not None:
+        check_file_name(arguments.formula.split("~")[0].strip().strip("`"))
+        also = _population(arguments).columns()
+    blanks = arguments.blanks or "refuse"
+    table, design = load_survey(arguments.table, arguments.design, arguments.formula, blanks, also)
     for line in design.in_words():
         print(line)
-    check_file_name(arguments.formula.split("~")[0].strip().strip("`"))
-    options = _options(arguments, design.priors)
     with whole_folder(Path(arguments.out), study=table) as folder:
-        found = analyse_table(table, arguments.formula, progress=tell, **options)
+        if arguments.cross is not None:
+            found = cross_table(table, names, arguments.by, progress=tell, **_common(arguments))
+        else:
+            options = _options(arguments, design.priors)
+            found = analyse_table(table, arguments.formula, progress=tell, **options)
         save_analysis(found, folder, str(design.document.get("title", "")))
     return found
+
+
+def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """The columns to cross, and the one by which."""
+    names = [name.strip() for name in (arguments.cross or "").split(",") if name.strip()]
+    return names, [arguments.by] if arguments.by is not None else []
+
+
+def _common(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"seed": arguments.seed, "method": arguments.method, "draws": arguments.draws}
+
+
+def _options(arguments: argparse.Namespace, of_design: Any) -> dict[str, Any]:
+    own = {"family": arguments.family, "priors": stated_priors(arguments.prior, of_design)}
+    return {**own, **_common(arguments), "population": _population(arguments)}
+
+
+def _population(arguments: argparse.Namespace) -> Any:
+    from inference.analyses.population import Population
+    from inference.analyses.survey import read_frame
+
+    census = read_frame(arguments.poststratify) if arguments.poststratify is not None else None
+    return Population(arguments.by, arguments.weights, census)
 
 
 def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:

@@ -11,6 +11,7 @@ from inference.analyses.naming import INTERCEPT, named
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Draws, Quantity
+from inference.analyses.varying import level_text
 from inference.models.base import Draws as Sites
 
 # A column with more levels is not set to each of them.
@@ -76,10 +77,10 @@ def _by_levels(
     first, *others = levels
     found = []
     for level, draws in averages.items():
-        found += shown(analysis, f"{column} = {_text(level)}", draws, "with everybody at")
+        found += shown(analysis, f"{column} = {level_text(level)}", draws, "with everybody at")
     for level in others:
         moved = averages[level] - averages[first]
-        what = f"{column}: {_text(level)} − {_text(first)}"
+        what = f"{column}: {level_text(level)} − {level_text(first)}"
         found += shown(analysis, what, moved, "average difference,")
     return found
 
@@ -93,10 +94,6 @@ def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
         )
         return frame.assign(**{column: fixed})
     return frame.assign(**{column: pd.Series([level] * len(frame), dtype=values.dtype)})
-
-
-def _text(level: object) -> str:
-    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def shown(analysis: Assembled, what: str, draws: Draws, how: str) -> list[Quantity]:

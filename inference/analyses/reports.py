@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.matrices import columns_of
+from inference.analyses.population import Population
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
 from inference.sampling import KEPT
@@ -41,6 +42,7 @@ def analyse(
     method: str = "nuts",
     draws: int = KEPT,
     progress: Callable[[str], None] | None = None,
+    population: Population | None = None,
 ) -> AnalysisPosterior:
     """Fit a formula over a study's questions and public fields; it costs no privacy.
 
@@ -54,6 +56,7 @@ def analyse(
         method: "nuts" or "laplace", as for `fit`.
         draws: that each of four chains keeps, as for `fit`.
         progress: told what is being fitted.
+        population: over whom shares are also averaged: by group, weighted, or in a census.
 
     Returns:
         Coefficients and what follows from them, named as bambi names them.
@@ -63,8 +66,9 @@ def analyse(
         InputError: the formula, a prior or a report cannot be fitted.
     """
     options: dict[str, Any] = {"family": family, "priors": priors, "seed": seed, "method": method}
-    table = table_of_reports(study, reports, columns_in(study, formula))
-    return analyse_table(table, formula, draws=draws, progress=progress, **options)
+    also = population.columns() if population else []
+    table = table_of_reports(study, reports, [*columns_in(study, formula), *also])
+    return analyse_table(table, formula, draws=draws, progress=progress, population=population, **options)
 
 
 def columns_in(study: Study, formula: str) -> list[str]:

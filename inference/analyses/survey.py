@@ -24,19 +24,22 @@ BLANK_CELLS = ("", "na", "n/a", "nan", "null")
 
 
 def load_survey(
-    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE
+    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE, also: Sequence[str] = ()
 ) -> tuple[Table, Design]:
     """A table's file and its design's.
 
-    formula: whose columns are read, all where not given; only their blanks matter. blanks: "refuse"
+    formula: whose columns are read, and `also` others; only their blanks matter. blanks: "refuse"
     rows with one, or "leave-out" them, which is counted and noted. Raises InputError.
     """
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
-    frame = _frame(path)
+    frame = read_frame(path)
     for column in design.columns:
         known_column(column.name, list(frame.columns), f"{Path(design_path).name}: ")
-    used = columns_of(formula, [str(name) for name in frame.columns]) if formula is not None else None
+    known = [str(name) for name in frame.columns]
+    used = [*(columns_of(formula, known) if formula is not None else []), *also]
+    for name in also:
+        known_column(name, known)
     digest = hashlib.sha256(design_text + b"\0" + _bytes_of(path)).hexdigest()
     return survey_of(frame, design, used, blanks, digest), design
 
@@ -69,7 +72,8 @@ def _bytes_of(path: str) -> bytes:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _frame(path: str) -> pd.DataFrame:
+def read_frame(path: str) -> pd.DataFrame:
+    """A CSV or Parquet file as it is. Raises InputError."""
     if path.lower().endswith((".parquet", ".pq")):
         try:
             return pd.read_parquet(path)

@@ -158,4 +158,9 @@ def levels_of(column: pd.Series) -> tuple[Codes, tuple[str, ...]]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(np.int64), tuple(map(str, column.cat.categories))
     codes, levels = pd.factorize(column, sort=True)
-    return np.asarray(codes, np.int64), tuple(map(str, levels))
+    return np.asarray(codes, np.int64), tuple(map(level_text, levels))
+
+
+def level_text(level: object) -> str:
+    """A level as people read it: a whole number without its point."""
+    return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)

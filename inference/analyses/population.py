@@ -1,0 +1,163 @@
+"""From coefficients to people: shares by group, weighted, or over a census; none of it costs privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.cells import distinct_rows, refuse_blanks
+from inference.analyses.effects import shown
+from inference.analyses.formula import known_column
+from inference.analyses.matrices import again
+from inference.analyses.predicted import Predicted
+from inference.analyses.program import Assembled
+from inference.analyses.result import Draws, Quantity
+from inference.analyses.table import Table, Values
+from inference.analyses.varying import levels_of
+from inference.models.base import Draws as Sites
+from ldp_client.documents.errors import InputError
+
+COUNT = "count"
+People = tuple[pd.DataFrame, Values]
+MOST_LEVELS, MOST_CONTRASTS = 200, 60
+
+
+@dataclass(frozen=True)
+class Population:
+    """Over whom shares are averaged.
+
+    by: a public column, for each of whose levels they are. weights: a public column of the table. census: a
+    frame of the formula's public columns with how many people each row stands for, in `count`.
+    """
+
+    by: str | None = None
+    weights: str | None = None
+    census: pd.DataFrame | None = None
+
+    def columns(self) -> list[str]:
+        """The table's columns that it reads, besides the formula's."""
+        by = self.by if self.census is None else None
+        return [name for name in (by, self.weights) if name is not None]
+
+    def check(self, table: Table) -> None:
+        """Raises InputError for columns that are not there, or not public, or weights that are none."""
+        if self.census is not None and self.weights is not None:
+            raise InputError("a census and weights both say whom the people stand for: give one of the two")
+        for name in self.columns():
+            if name in table.private:
+                raise InputError(f"{name} is private: groups and weights must be public")
+            known_column(name, [str(column) for column in table.public.columns])
+            refuse_blanks(table.public[name], name)
+        if self.weights is not None:
+            _positive(table.public[self.weights], self.weights)
+
+
+def _positive(column: pd.Series, name: str, least: float = 1e-300) -> Values:
+    """Raises InputError unless all are positive numbers, or at least `least`."""
+    if not pd.api.types.is_numeric_dtype(column):
+        raise InputError(f"{name} must hold numbers")
+    values = column.to_numpy(np.float64)
+    if not (np.isfinite(values) & (values >= least)).all():
+        row = int(np.flatnonzero(~(np.isfinite(values) & (values >= least)))[0]) + 1
+        raise InputError(f"{name} must be {'positive' if least > 0 else '0 or more'}: look at row {row}")
+    return values
+
+
+def quantities_over(
+    analysis: Assembled, sites: Sites, people: People, population: Population, seed: int = 0
+) -> list[Quantity]:
+    """Shares, or means, over the population and by its groups, differences between groups, and totals."""
+    frame, weights = people
+    predicted = Predicted(analysis, sites, len(frame), seed)
+    counted = population.census is not None
+    how = "in the census" if counted else "weighted" if population.weights else "among those asked"
+    found = []
+    if counted or population.weights:
+        whole = predicted.average(frame, weights)
+        found += shown(analysis, how, whole, "of all,")
+        found += _totals(analysis, how, whole, weights) if counted else []
+    if population.by is not None:
+        found += _by(analysis, predicted, frame, weights, population, how)
+    return found
+
+
+def people_of(analysis: Assembled, table: Table, population: Population) -> People:
+    """Distinct rows of the public columns that matter, and the weight of each.
+
+    Raises InputError for a census that the formula cannot be read over.
+    """
+    needed = [str(name) for name in analysis.cells.frame.columns]
+    if population.census is None:
+        by = [population.by] if population.by is not None and population.by not in needed else []
+        cell, frame = distinct_rows(table.public[[*needed, *by]])
+        each = table.counts.astype(np.float64)
+        if population.weights is not None:
+            each = each * table.public[population.weights].to_numpy(np.float64)
+        return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
+    census = population.census
+    for name in [*needed, COUNT, *([population.by] if population.by else [])]:
+        known_column(name, [str(column) for column in census.columns], "the census: ")
+        refuse_blanks(census[name], f"{name} of the census")
+    counts = _positive(census[COUNT], f"{COUNT} of the census", 0.0)
+    if not counts.sum():
+        raise InputError("the census counts nobody")
+    alike = {name: _alike(census[name], analysis.cells.frame[name], name) for name in needed}
+    frame = census.assign(**alike).reset_index(drop=True)
+    again(analysis.law.matrix, frame, analysis.predictors)
+    return frame, counts
+
+
+def _alike(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
+    """A census column in the kind of the table's. Raises InputError for numbers that are none."""
+    if isinstance(table.dtype, pd.CategoricalDtype):
+        odd = sorted(set(census.astype(str)) - set(table.cat.categories))
+        if odd:
+            raise InputError(f"the census: {name} has {odd[0]!r}, which is none of its values")
+        return census.astype(str).astype(table.dtype)
+    if pd.api.types.is_numeric_dtype(table) and not pd.api.types.is_numeric_dtype(census):
+        raise InputError(f"the census: {name} must hold numbers, as it does in the reports")
+    return census
+
+
+def _totals(analysis: Assembled, how: str, whole: Draws, weights: Values) -> Iterator[Quantity]:
+    answers = analysis.outcome.answers
+    of = analysis.formula.outcome
+    for place in [1] if len(answers) == 2 else range(len(answers)):
+        words = f"expected number of people with {of} = {answers[place]} {how}"
+        yield Quantity(f"total {of} = {answers[place]}, {how}", words, whole[..., place] * weights.sum())
+    if not answers:
+        yield Quantity(f"total {of}, {how}", f"expected total of {of} {how}", whole[..., 0] * weights.sum())
+
+
+def _by(
+    analysis: Assembled,
+    predicted: Predicted,
+    frame: pd.DataFrame,
+    weights: Values,
+    population: Population,
+    how: str,
+) -> Iterator[Quantity]:
+    by = population.by
+    assert by is not None
+    codes, levels = levels_of(frame[by])
+    if len(levels) > MOST_LEVELS:
+        raise InputError(
+            f"--by {by}: it has {len(levels)} values, and at most {MOST_LEVELS} can be told apart"
+        )
+    averages: Mapping[str, Draws] = {
+        level: predicted.average(frame[codes == place], weights[codes == place])
+        for place, level in enumerate(levels)
+        if weights[codes == place].sum() > 0
+    }
+    for level, draws in averages.items():
+        yield from shown(analysis, f"{by} = {level}, {how}", draws, "of those with")
+        if population.census is not None:
+            own = weights[codes == levels.index(level)]
+            yield from _totals(analysis, f"{by} = {level}, {how}", draws, own)
+    for one, other in islice(combinations(averages, 2), MOST_CONTRASTS):
+        moved = averages[other] - averages[one]
+        yield from shown(analysis, f"{by}: {other} − {one}, {how}", moved, "difference between groups,")
