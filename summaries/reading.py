@@ -242,7 +242,9 @@ def _report_of_row(row: dict[str, Any]) -> Report:
     """A report from the columns that `ldpkit export` writes; `payloads` has a field for each question."""
     try:
         payloads = {name: value for name, value in row["payloads"].items() if value is not None}
-        report = Report(row["report_id"], row["study"], row["version"], row["digest"], payloads)
+        public = {name: value for name, value in (row.get("public") or {}).items() if value is not None}
+        head = (row["report_id"], row["study"], row["version"], row["digest"])
+        report = Report(*head, payloads, public=public)
     except (KeyError, AttributeError):
         raise ReportError("", "the row lacks a column of an export") from None
     if not all(isinstance(payload, bytes) for payload in payloads.values()):

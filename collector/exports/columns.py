@@ -1,5 +1,6 @@
 """Reports as Arrow columns: report_id, study, version, digest, and a struct `payloads` of one binary
-column for each question. A question that a report's version does not have is null.
+column for each question; where versions have public fields, also a struct `public` of one text column each.
+A question or field that a report's version does not have is null.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from schemas import Report
 NAMES = pa.dictionary(pa.int32(), pa.string())
 
 
-def schema_of(questions: Iterable[str]) -> pa.Schema:
-    """The columns for these questions."""
+def schema_of(questions: Iterable[str], public: Sequence[str] = ()) -> pa.Schema:
+    """The columns for these questions and public fields."""
     columns = {"report_id": pa.string(), "study": NAMES, "version": pa.int64(), "digest": NAMES}
     payloads = [(question, pa.binary()) for question in questions]
+    if public:
+        columns["public"] = pa.struct([(field, pa.string()) for field in public])
     # Parquet has no struct without fields; without reports the client knows of no question.
     return pa.schema({**columns, "payloads": pa.struct(payloads)} if payloads else columns)
 
@@ -48,9 +51,20 @@ def packed_batch(
             pc.index_in(answered, pa.array(list(rules), pa.int64())),
             [one.study.digest for one in rules.values()],
         ),
+        *_public_columns(schema, rules, versions, payloads),
         pa.StructArray.from_arrays(_question_columns(names, rules, versions, payloads), fields=list(types)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _public_columns(
+    schema: pa.Schema, rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
+) -> list[pa.Array]:
+    """The struct of public values, where the schema has one."""
+    if "public" not in schema.names:
+        return []
+    rows = [rules[version].public.unpack(payload) for version, payload in zip(versions, payloads)]
+    return [pa.array(rows, schema.field("public").type)]
 
 
 def _question_columns(
@@ -94,5 +108,6 @@ def _row(report: Report) -> dict[str, Any]:
         "study": report.study,
         "version": report.version,
         "digest": report.digest,
+        "public": report.public,
         "payloads": report.payloads,
     }

@@ -46,16 +46,18 @@ def ndjson(export: Export) -> Iterator[bytes]:
 
 
 def csv_lines(export: Export) -> Iterator[bytes]:
-    """A header, then one report a line: report_id, study, version, digest, and payloads in base64."""
-    questions = export.questions
-    yield _csv([csv_header(questions)])
+    """A header, then one report a line: id, study, version, digest, public values, payloads in base64."""
+    names = (export.questions, export.public)
+    yield _csv([csv_header(*names)])
     for page in export.pages:
-        yield _csv([_csv_row(export, questions, report) for report in map(PackedReport._make, page)])
+        yield _csv([_csv_row(export, *names, report) for report in map(PackedReport._make, page)])
 
 
-def csv_header(questions: Sequence[str]) -> list[str]:
+def csv_header(questions: Sequence[str], public: Sequence[str]) -> list[str]:
     """The columns' names."""
-    return ["report_id", "study", "version", "digest", *(f"payloads.{question}" for question in questions)]
+    values = [f"public.{field}" for field in public]
+    payloads = [f"payloads.{question}" for question in questions]
+    return ["report_id", "study", "version", "digest", *values, *payloads]
 
 
 def arrow(export: Export) -> Iterator[bytes]:
@@ -64,7 +66,7 @@ def arrow(export: Export) -> Iterator[bytes]:
 
     from collector.exports.columns import packed_batch, schema_of
 
-    schema = schema_of(export.questions)
+    schema = schema_of(export.questions, export.public)
     sink = _Sink()
     # A dictionary that grew is sent as what was added to it.
     options = ipc.IpcWriteOptions(emit_dictionary_deltas=True)
@@ -81,7 +83,7 @@ def parquet(export: Export) -> Iterator[bytes]:
 
     from collector.exports.columns import packed_batch, schema_of
 
-    schema = schema_of(export.questions)
+    schema = schema_of(export.questions, export.public)
     sink = _Sink()
     with ParquetWriter(sink, schema) as writer:
         for page in export.pages:
@@ -134,8 +136,12 @@ def _csv(rows: Sequence[Sequence[object]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _csv_row(export: Export, questions: Sequence[str], report: PackedReport) -> list[object]:
+def _csv_row(
+    export: Export, questions: Sequence[str], public: Sequence[str], report: PackedReport
+) -> list[object]:
     rules = export.rules[report.version]
+    values = rules.public.unpack(report.payloads)
     payloads = [rules.layout.find(report.payloads, question) for question in questions]
     cells = [b2a_base64(payload or b"", newline=False).decode() for payload in payloads]
-    return [report.id.hex(), export.study, report.version, rules.study.digest, *cells]
+    shown = [values.get(field, "") for field in public]
+    return [report.id.hex(), export.study, report.version, rules.study.digest, *shown, *cells]

@@ -39,6 +39,8 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     action = invite.add_mutually_exclusive_group(required=True)
     action.add_argument("--count", type=int, metavar="N", help="print so many, one a line, for the only time")
     action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
+    text = "of a public field that invitations carry, once for each: these invitations are for this value"
+    invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
     text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
     action.add_argument("--file", metavar="LIST", help=text)
     _add_command(
@@ -168,11 +170,12 @@ def run_studies(arguments: argparse.Namespace) -> int:
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit admin invite STUDY_ID (--count N | --file LIST | --lift)"""
+    """ldpkit admin invite STUDY_ID (--count N [--public FIELD=VALUE …] | --file LIST | --lift)"""
     from collector.operator.inviting import invite, lift, take_list
 
     text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
     secret = settings_with().invitation_secret
+    public = _public_values(arguments)
     invitations: list[str] = []
     with _opened(arguments) as database, database.write() as session:
         if not (secret or arguments.lift):
@@ -182,10 +185,23 @@ def run_invite(arguments: argparse.Namespace) -> int:
         elif arguments.file:
             invitations = [take_list(session, arguments.study, text, secret)]
         else:
-            invitations = invite(session, arguments.study, arguments.count, secret)
+            invitations = invite(session, arguments.study, arguments.count, secret, public)
     for invitation in invitations:
         print(invitation)
     return 0
+
+
+def _public_values(arguments: argparse.Namespace) -> dict[str, str]:
+    """What --public states. Raises InputError."""
+    values: dict[str, str] = {}
+    for setting in arguments.public:
+        name, equals, value = setting.partition("=")
+        if not equals or name in values:
+            raise InputError(f"--public {name[:64]}: must be FIELD=VALUE, once for each field")
+        values[name] = value
+    if values and not arguments.count:
+        raise InputError("--public goes with --count")
+    return values
 
 
 def run_delete(arguments: argparse.Namespace) -> int:

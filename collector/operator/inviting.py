@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy.orm import Session
 
 from collector.storage import queries
 from collector.storage.invitations import add_invitations, add_list, lift_invitations
 from collector.storage.keys import hash_key, new_word
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
 from ldp_client.files.writing import write_new
 from ldp_client.secure_sum.messages import node_invitation
@@ -30,10 +30,13 @@ MOST_CHARACTERS = 200
 LIST_OF = re.compile(r"# invitations to (?P<study>\S+) at (?P<node>\S+)\n")
 
 
-def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[str]:
+def invite(
+    session: Session, study_id: str, count: int, secret: bytes, public: Mapping[str, str] | None = None
+) -> list[str]:
     """New invitations, and the study is for invited reports only from now on.
 
-    secret: of the setting invitation_key. Raises InputError.
+    secret: of the setting invitation_key. public: the values of the study's public fields that they carry.
+    Raises InputError.
     """
     if not 1 <= count <= MOST_AT_ONCE:
         raise InputError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
@@ -42,9 +45,27 @@ def invite(session: Session, study_id: str, count: int, secret: bytes) -> list[s
             f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "
             "`ldpkit secure-sum invite`, and each node's operator takes them with --file"
         )
+    carried = _carried(session, study_id, public or {})
     invitations = [new_word(INVITATION_BYTES) for _ in range(count)]
-    add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret)
+    add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
     return invitations
+
+
+def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict[str, str]:
+    """What invitations carry, as reports spell it. Raises InputError for what the study does not want so."""
+    study = _current(session, study_id)
+    fields = {field.id: field for field in study.public if field.from_invitation} if study else {}
+    for name in public:
+        if name not in fields:
+            known = ", ".join(fields) or "none"
+            raise InputError(f"--public {name[:64]}: invitations to {study_id} carry {known}")
+    for name in fields:
+        if name not in public:
+            raise InputError(f"--public {name}=VALUE is missing: the invitation has to carry it")
+    try:
+        return {name: field.value_of(public[name]) for name, field in fields.items()}
+    except AnswerError as error:
+        raise InputError(f"--public {error.field}: {error.problem}") from None
 
 
 def list_text(study_id: str, node: str, hashes: Iterable[bytes]) -> str:
@@ -82,12 +103,22 @@ def lift(session: Session, study_id: str) -> None:
             f"study {study_id} is a secure sum: were everybody let in, somebody could send so many shares "
             "that one person's answer is alone in the sum"
         )
+    study = _current(session, study_id)
+    if study is not None and any(field.from_invitation for field in study.public):
+        raise InputError(
+            f"study {study_id} has public fields that invitations carry: without them none is known"
+        )
     lift_invitations(session, _number(session, study_id))
 
 
 def _is_summed(session: Session, study_id: str) -> bool:
+    study = _current(session, study_id)
+    return study is not None and study.route is not None
+
+
+def _current(session: Session, study_id: str) -> Study | None:
     document = queries.find_document(session, study_id)
-    return document is not None and Study.from_json(document.canonical).route is not None
+    return None if document is None else Study.from_json(document.canonical)
 
 
 def _number(session: Session, study_id: str) -> int:

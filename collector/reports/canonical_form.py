@@ -7,14 +7,18 @@ which alone decides what is wrong with it.
 
 from __future__ import annotations
 
+import json
+import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from struct import Struct
 from typing import Protocol
 
-from collector.storage.packing import Layout, PackedReport
+from collector.storage.packing import Layout, PackedReport, PublicPlaces
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import ID_BYTES
 from schemas import Report, Study
@@ -23,6 +27,9 @@ BATCH_HEAD = b'{"reports":['
 BATCH_TAIL = b"]}"
 DIGEST_HEAD = b'{"digest":"'
 DIGEST_END = len(DIGEST_HEAD) + 64
+PUBLIC_HEAD = b',"public":'
+# Texts of public values that a process keeps: some hundred bytes each.
+MOST_REMEMBERED = 8192
 
 Check = Callable[[bytes], None]
 
@@ -165,9 +172,79 @@ class OneQuestionForm:
         raise ValueError("a stored report answers no question of its study")
 
 
+class PublicForm:
+    """The canonical JSON of reports that also carry public values, perhaps with spaces behind.
+
+    bare: the form of what is left without them.
+    """
+
+    def __init__(self, study: Study, bare: Form) -> None:
+        self._study = study
+        self._bare = bare
+        self._public = PublicPlaces(study.public)
+        self._tail = f',"study":"{study.id}","version":{study.version}}}'.encode()
+        # No string of JSON has a bare quote, so this stands between two reports only.
+        self._between = re.compile(re.escape(self._tail) + b' *,(?={"digest":")')
+        # The same few hundred combinations come again and again.
+        self._packed = lru_cache(maxsize=MOST_REMEMBERED)(self._pack_values)
+        self._written = lru_cache(maxsize=MOST_REMEMBERED)(self._write_values)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the longest report."""
+        names = sum(len(field.id) + len('"":,') + field.longest for field in self._study.public)
+        return self._bare.size + len(PUBLIC_HEAD) + len("{}") + names
+
+    def read(self, body: bytes) -> PackedReport | None:
+        """The report that a body is, or None if it is not one in this form that a device could send."""
+        body = body.rstrip(b" ")
+        head, mark, rest = body.partition(b"}" + PUBLIC_HEAD)
+        if mark and (not rest.endswith(self._tail) or rest.startswith(b"{}")):
+            return None
+        values = self._packed(rest[: -len(self._tail)] if mark else b"{}")
+        report = self._bare.read(head + b"}" + self._tail if mark else body)
+        if values is None or report is None:
+            return None
+        return report._replace(payloads=values + report.payloads)
+
+    def read_batch(self, body: bytes) -> list[PackedReport] | None:
+        """The reports of a body {"reports":[…]}, or None if any of them is not in this form."""
+        if not (body.startswith(BATCH_HEAD) and body.endswith(BATCH_TAIL)):
+            return None
+        *members, last = self._between.split(body[len(BATCH_HEAD) : -len(BATCH_TAIL)])
+        found = []
+        for member in [*(one + self._tail for one in members), last]:
+            report = self.read(member)
+            if report is None:
+                return None
+            found.append(report)
+        return found
+
+    def write(self, packed: PackedReport) -> bytes:
+        """The canonical JSON of a stored report, without spaces."""
+        text = self._bare.write(packed)
+        values = self._written(packed.payloads[: self._public.size])
+        return text[: -len(self._tail)] + values + self._tail
+
+    def _pack_values(self, text: bytes) -> bytes | None:
+        """The values of this canonical text in bytes, None where they are not the study's."""
+        try:
+            values = json.loads(text)
+            plain = isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
+            if not plain or canonical_json(values).encode() != text:
+                return None
+        except ValueError:
+            return None
+        return None if self._study.wrong_public(values, invited=True) else self._public.pack(values)
+
+    def _write_values(self, packed: bytes) -> bytes:
+        return PUBLIC_HEAD + canonical_json(self._public.unpack(packed)).encode()
+
+
 def form_of(study: Study, layout: Layout, checks: Mapping[str, Check]) -> Form:
     """The canonical form of a study's reports."""
-    return (OneQuestionForm if study.ask_one else CanonicalForm)(study, layout, checks)
+    bare: Form = (OneQuestionForm if study.ask_one else CanonicalForm)(study, layout, checks)
+    return PublicForm(study, bare) if study.public else bare
 
 
 def _cut(blank: str, names: list[str]) -> tuple[bytes, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from enum import Enum
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -16,20 +17,19 @@ from collector.problems import (
     REPORT_WITHDRAWN,
     STUDY_CLOSED,
     STUDY_NOT_OPEN,
-    UNAVAILABLE,
     ProblemError,
     unknown_study,
 )
+from collector.reports.invited import as_stored, invited_reports
 from collector.reports.rules import UnknownVersionError
 from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.failures import problem_of
-from collector.storage.invitations import Spending, use_invitations
 from collector.storage.keys import hash_key
 from collector.storage.packing import PackedReport
-from ldp_client.documents.errors import InputError, LdpkitError, ReportError
+from ldp_client.documents.errors import LdpkitError, ReportError
 from schemas import Report
 
 if TYPE_CHECKING:
@@ -200,48 +200,37 @@ def _store_study(
         raise unknown_study(study_id)
     day = admission.today()
     reports = [report for upload in uploads for report in upload.reports]
-    refusals = _refusals(study, find, study_id, day, admission.late, {report.version for report in reports})
-    look_first = look_first or study.invited or bool(refusals)
+    versions = {report.version for report in reports}
+    refusals = _refusals(study, find, study_id, day, admission.late, versions)
+    of_version = partial(find, study_id)
+    # Also where nobody has made an invitation yet: without one a value is missing.
+    is_invited = study.invited or any(of_version(version).public.is_invited for version in versions)
+    look_first = look_first or is_invited or bool(refusals)
     first: dict[bytes, PackedReport] = {}
     for report in reports:
         first.setdefault(report.id, report)
     held = queries.held_reports(session, study.number, first) if look_first else {}
     fresh = [one for one in first.values() if one.version not in refusals and one.id not in held]
-    uninvited = None
-    if study.invited and fresh:
-        fresh = _invited(session, study, admission.secret, uploads, fresh)
+    uninvited: ProblemError | None = None
+    unfit: dict[bytes, ProblemError] = {}
+    if is_invited and fresh:
+        fresh, unfit = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
         uninvited = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
+        first.update((report.id, report) for report in fresh)
     stored = queries.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
         return [Receipt.STORED] * len(reports)
     held.update(queries.held_reports(session, study.number, first.keys() - held.keys() - stored))
+    if is_invited:
+        reports = [as_stored(of_version, one, held.get(one.id, first[one.id])) for one in reports]
     if not stored and all([held.get(report.id) == report for report in reports]):
         return [Receipt.DUPLICATE] * len(reports)
     held.update((report_id, first[report_id]) for report_id in stored)
-    return [_outcome(one, held, stored, refusals.get(one.version, uninvited)) for one in reports]
-
-
-def _invited(
-    session: Session,
-    study: queries.StudyState,
-    secret: bytes,
-    uploads: Sequence[Upload],
-    fresh: Sequence[PackedReport],
-) -> list[PackedReport]:
-    """Use up invitations, and return the new reports that came with one of their own."""
-    wanted = {report.id: report for report in fresh}
-    by_invitation: dict[bytes, PackedReport] = {}
-    for upload in uploads:
-        if upload.invitation is not None and upload.reports[0].id in wanted:
-            by_invitation.setdefault(upload.invitation, wanted.pop(upload.reports[0].id))
-    try:
-        spending = Spending.read(study.spending, secret)
-    except InputError as error:
-        LOGGER.error("no invited report can be taken: %s", error)
-        raise ProblemError(UNAVAILABLE, "invitations cannot be checked now; nothing was stored") from None
-    used = use_invitations(session, study.number, spending, by_invitation)
-    return [by_invitation[invitation] for invitation in used]
+    return [
+        _outcome(one, held, stored, refusals.get(one.version, unfit.get(one.id, uninvited)))
+        for one in reports
+    ]
 
 
 def _outcome(

@@ -56,6 +56,11 @@ class Export:
         """Every question of every version, by name."""
         return sorted({name for rules in self.rules.values() for name in rules.mechanisms})
 
+    @property
+    def public(self) -> list[str]:
+        """Every public field of every version, by name."""
+        return sorted({field.id for rules in self.rules.values() for field in rules.study.public})
+
 
 def open_export(source: Source, study_id: str, after: bytes = b"", through: date | None = None) -> Export:
     """The reports with ids above `after` that came on or before `through`.

@@ -15,7 +15,7 @@ import numpy as np
 from collector.reports.canonical_form import Form, form_of
 from collector.storage import queries
 from collector.storage.database import Database
-from collector.storage.packing import Layout, PackedReport, layout_of
+from collector.storage.packing import Layout, PackedReport, PublicPlaces, layout_of
 from collector.storage.sums import ON_DISK, Sums
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import LdpkitError, ReportError
@@ -87,6 +87,7 @@ class Rules:
     study: Study
     mechanisms: dict[str, Mechanism]
     layout: Layout
+    public: PublicPlaces
     form: Form
     tally: Tally
 
@@ -96,7 +97,8 @@ class Rules:
         mechanisms = mechanisms_of(study)
         layout = layout_of(study, {name: mechanism.payload_size for name, mechanism in mechanisms.items()})
         form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
-        return cls(study, mechanisms, layout, form, Tally(study, mechanisms, layout))
+        public = PublicPlaces(study.public)
+        return cls(study, mechanisms, layout, public, form, Tally(study, mechanisms, layout))
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""
@@ -107,7 +109,11 @@ class Rules:
             raise ReportError(f"payloads.{wrong[0]}", wrong[1])
         for question_id, payload in report.payloads.items():
             self.mechanisms[question_id].check(payload)
-        return PackedReport(bytes.fromhex(report.id), report.version, self.layout.pack(report.payloads))
+        wrong = self.study.wrong_public(report.public, invited=True)
+        if wrong:
+            raise ReportError(f"public.{wrong[0]}", wrong[1])
+        packed = self.public.pack(report.public) + self.layout.pack(report.payloads)
+        return PackedReport(bytes.fromhex(report.id), report.version, packed)
 
 
 class RuleBook:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import secrets
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
 from sqlalchemy import Table, delete, func, insert, select, update
@@ -19,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from collector.storage.models import InvitationListRow, InvitationRow, SpentInvitationRow
 from collector.storage.queries import IDS_PER_STATEMENT, STUDIES, insert_new
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
 
 INVITATIONS = cast(Table, InvitationRow.__table__)
@@ -69,13 +72,23 @@ class Spending(NamedTuple):
         return hmac.digest(self.key, b"tag" + hashed, "sha256")
 
 
-def add_invitations(session: Session, study: int, hashes: Iterable[bytes], secret: bytes) -> None:
-    """Let only invited reports in from now on, and these many more of them. Raises InputError."""
+def add_invitations(
+    session: Session,
+    study: int,
+    hashes: Iterable[bytes],
+    secret: bytes,
+    public: Mapping[str, str] | None = None,
+) -> None:
+    """Let only invited reports in from now on, and these many more of them. Raises InputError.
+
+    public: the public values that all of these carry.
+    """
     stored = _stored_spending(session, study)
     spending = Spending.start(secret) if stored is None else Spending.read(stored, secret)
     changed = {"invited": True, "spending": spending.stored}
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(**changed))
-    rows = [{"study": study, "hash": one} for one in sorted(hashes)]
+    carried = canonical_json(dict(public)) if public else None
+    rows = [{"study": study, "hash": one, "public": carried} for one in sorted(hashes)]
     session.connection().execute(insert(INVITATIONS), rows)
 
 
@@ -121,6 +134,18 @@ def lift_invitations(session: Session, study: int) -> None:
         session.connection().execute(delete(table).where(table.c.study == study))
 
 
+def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
+    """The public values that each of these invitations carries; unknown ones are left out."""
+    found: dict[bytes, dict[str, str]] = {}
+    wanted = sorted(hashes)
+    for start in range(0, len(wanted), IDS_PER_STATEMENT):
+        some = INVITATIONS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
+        rows = select(INVITATIONS.c.hash, INVITATIONS.c.public).where(INVITATIONS.c.study == study, some)
+        for hashed, public in session.connection().execute(rows):
+            found[hashed] = json.loads(public or "{}")
+    return found
+
+
 def use_invitations(session: Session, study: int, spending: Spending, hashes: Iterable[bytes]) -> set[bytes]:
     """Mark invitations as used, and return those that were not used before."""
     wanted = sorted(hashes)
@@ -140,18 +165,23 @@ def use_invitations(session: Session, study: int, spending: Spending, hashes: It
 def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
     """Delete the used invitations with their tags, and go on with a new key; how many.
 
-    None while there are fewer than FEWEST_TOGETHER. The caller holds the study's row. Raises InputError
-    for another secret than the tags were made with.
+    None while there are fewer than FEWEST_TOGETHER, also of those that carry the same public values: their
+    reports carry them too, and one alone would be that report's. The caller holds the study's row. Raises
+    InputError for another secret than the tags were made with.
     """
     here = SPENT.c.study == study
     spent = set(session.connection().execute(select(SPENT.c.tag).where(here)).scalars())
     if len(spent) < FEWEST_TOGETHER:
         return 0
     spending = Spending.read(_stored_spending(session, study), secret)
-    known = session.connection().execute(select(INVITATIONS.c.hash).where(INVITATIONS.c.study == study))
-    used = sorted(hashed for hashed in known.scalars() if spending.tag(hashed) in spent)
+    rows = select(INVITATIONS.c.hash, INVITATIONS.c.public).where(INVITATIONS.c.study == study)
+    known = session.connection().execute(rows).all()
+    carried = {hashed: public for hashed, public in known if spending.tag(hashed) in spent}
+    used = sorted(carried)
     if len(used) < len(spent):
         raise InputError(WRONG_KEY)
+    if min(Counter(carried.values()).values()) < FEWEST_TOGETHER:
+        return 0
     for start in range(0, len(used), IDS_PER_STATEMENT):
         some = INVITATIONS.c.hash.in_(used[start : start + IDS_PER_STATEMENT])
         session.connection().execute(delete(INVITATIONS).where(INVITATIONS.c.study == study, some))

@@ -154,7 +154,10 @@ class DrawingRow(Base):
 
 
 class InvitationRow(Base):
-    """An invitation that lets a report in. hash: SHA-256; the invitation itself is nowhere."""
+    """An invitation that lets a report in. hash: SHA-256; the invitation itself is nowhere.
+
+    public: canonical JSON of the public values that it carries, by field; NULL for none.
+    """
 
     __tablename__ = "invitations"
     # Without rowid: no order of making.
@@ -162,6 +165,7 @@ class InvitationRow(Base):
 
     study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
     hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    public: Mapped[str | None] = mapped_column(Text)
 
 
 class SpentInvitationRow(Base):

@@ -2,7 +2,8 @@
 
 Each mechanism's payload has one fixed size, so the payloads stand in the study's question order
 with nothing between them, and the study alone says where each begins. In a study that asks each device
-one question, a byte says which, and zeros make up the size of the longest payload.
+one question, a byte says which, and zeros make up the size of the longest payload. Public values stand in
+front: of each field its value's place among those that the study lists.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.public import PublicField
 from schemas import Study
 
 
@@ -33,18 +36,22 @@ class PackedReport(NamedTuple):
 
 
 class Layout:
-    """Where each question's payload stands. sizes: (question id, bytes) in the study's order."""
+    """Where each question's payload stands. sizes: (question id, bytes) in the study's order.
 
-    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
+    ahead: bytes in front of the payloads, which public values take.
+    """
+
+    def __init__(self, sizes: Sequence[tuple[str, int]], ahead: int = 0) -> None:
         self.sizes = tuple(sizes)
         self.places: dict[str, slice] = {}
-        self.size = 0
+        self.ahead = ahead
+        self.size = ahead
         for question_id, size in self.sizes:
             self.places[question_id] = slice(self.size, self.size + size)
             self.size += size
 
     def pack(self, payloads: Mapping[str, bytes]) -> bytes:
-        """The payloads joined; each must have its question's size."""
+        """The payloads joined, without what stands in front; each must have its question's size."""
         return b"".join([payloads[question_id] for question_id in self.places])
 
     def find(self, packed: bytes, question_id: str) -> bytes | None:
@@ -63,31 +70,102 @@ class Layout:
 class OneQuestionLayout(Layout):
     """Where the payload stands of the one question that a report answers: behind its number in the study."""
 
-    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
-        super().__init__(sizes)
-        self.places = {question_id: slice(1, 1 + size) for question_id, size in self.sizes}
-        self.size = 1 + max(size for _, size in self.sizes)
+    def __init__(self, sizes: Sequence[tuple[str, int]], ahead: int = 0) -> None:
+        super().__init__(sizes, ahead)
+        start = ahead + 1
+        self.places = {question_id: slice(start, start + size) for question_id, size in self.sizes}
+        self.size = start + max(size for _, size in self.sizes)
         self.numbers = {question_id: number for number, (question_id, _) in enumerate(self.sizes)}
 
     def pack(self, payloads: Mapping[str, bytes]) -> bytes:
         """The only payload, which must have its question's size."""
         ((question_id, payload),) = payloads.items()
-        return (bytes([self.numbers[question_id]]) + payload).ljust(self.size, b"\0")
+        return (bytes([self.numbers[question_id]]) + payload).ljust(self.size - self.ahead, b"\0")
 
     def find(self, packed: bytes, question_id: str) -> bytes | None:
         """The payload of one question, None where the report answers another."""
-        asked = self.numbers.get(question_id) == packed[0]
+        asked = self.numbers.get(question_id) == packed[self.ahead]
         return packed[self.places[question_id]] if asked else None
 
     def split(self, packed: Sequence[bytes]) -> dict[str, NDArray[np.uint8]]:
         """The payloads of many reports by question id, each of shape (how many, bytes)."""
         rows = self._rows(packed)
         return {
-            question_id: rows[rows[:, 0] == number][:, self.places[question_id]]
+            question_id: rows[rows[:, self.ahead] == number][:, self.places[question_id]]
             for question_id, number in self.numbers.items()
         }
 
 
+class PublicPlaces:
+    """The public values of a report: of each field one more than its value's place, 0 for none yet.
+
+    size: bytes that they take. is_invited: whether an invitation has to carry some of them.
+    """
+
+    def __init__(self, fields: Sequence[PublicField]) -> None:
+        self._fields = tuple(fields)
+        self._widths = [(field.size.bit_length() + 7) // 8 for field in self._fields]
+        self.size = sum(self._widths)
+        self.is_invited = any(field.from_invitation for field in self._fields)
+
+    def pack(self, values: Mapping[str, str]) -> bytes:
+        """The values, which are their fields', in bytes."""
+        numbers = [self._number(field, values) for field in self._fields]
+        return b"".join([number.to_bytes(width, "big") for number, width in zip(numbers, self._widths)])
+
+    @staticmethod
+    def _number(field: PublicField, values: Mapping[str, str]) -> int:
+        place = field.place(values[field.id]) if field.id in values else None
+        return 0 if place is None else place + 1
+
+    def unpack(self, packed: bytes) -> dict[str, str]:
+        """The values that a stored report has, by field."""
+        numbers = self._numbers(packed)
+        return {field.id: field.value(n - 1) for field, n in zip(self._fields, numbers) if n}
+
+    def is_whole(self, packed: bytes) -> bool:
+        """Whether no value is still to come."""
+        return all(self._numbers(packed))
+
+    def agrees(self, sent: bytes, stored: bytes) -> bool:
+        """Whether a report as it is sent is the one that is stored, which has what invitations carry."""
+        values = zip(self._numbers(sent), self._numbers(stored))
+        return sent[self.size :] == stored[self.size :] and all(n in (0, kept) for n, kept in values)
+
+    def filled(self, packed: bytes, carried: Mapping[str, str]) -> bytes:
+        """The report with what its invitation carries.
+
+        Raises ReportError where the invitation lacks a value, or the report states another one.
+        """
+        values = self.unpack(packed)
+        for field in self._fields:
+            if not field.from_invitation:
+                continue
+            value = carried.get(field.id, "")
+            if field.place(value) is None:
+                raise ReportError(f"public.{field.id}", "the invitation carries no value of this field")
+            if values.setdefault(field.id, value) != value:
+                raise ReportError(f"public.{field.id}", "is another value than the invitation carries")
+        return self.pack(values) + packed[self.size :]
+
+    def cells(self, packed: Sequence[bytes]) -> NDArray[np.int64]:
+        """Of each report the number of its cell, the last field's values next to each other."""
+        numbers = np.array([self._numbers(one) for one in packed], dtype=np.int64).reshape(len(packed), -1)
+        sizes = [field.size for field in self._fields]
+        found = np.zeros(len(packed), dtype=np.int64)
+        for column, size in enumerate(sizes):
+            found = found * size + numbers[:, column] - 1
+        return found
+
+    def _numbers(self, packed: bytes) -> list[int]:
+        numbers, start = [], 0
+        for width in self._widths:
+            numbers.append(int.from_bytes(packed[start : start + width], "big"))
+            start += width
+        return numbers
+
+
 def layout_of(study: Study, sizes: Mapping[str, int]) -> Layout:
     """The layout of a study's reports. sizes: {question id: bytes} in the study's order."""
-    return (OneQuestionLayout if study.ask_one else Layout)(list(sizes.items()))
+    ahead = PublicPlaces(study.public).size
+    return (OneQuestionLayout if study.ask_one else Layout)(list(sizes.items()), ahead)

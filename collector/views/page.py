@@ -14,6 +14,7 @@ from collector.storage.keys import Role
 from collector.storage.queries import StudyOverview
 from collector.views.auth import credentials, require_role
 from ldp_client.describing import odds_of
+from ldp_client.words.public import FEW_PEOPLE, public_line
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
 
@@ -75,8 +76,16 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "repeats": any(question.repeats for question in rules.study.questions),
         "odds": odds_of(rules.study, epsilon, float(rules.study.delta)),
         "unit": rules.study.unit,
+        "public": [public_line(field) for field in rules.study.public],
+        "cells": f"{rules.study.cells:,}",
+        "few": _few(rules.study.cells, overview.reports),
         "questions": _questions(rules, fitted, overview.reports),
     }
+
+
+def _few(cells: int, reports: int) -> str:
+    """At least how many cells have fewer than FEW_PEOPLE reports."""
+    return f"{max(cells - reports // FEW_PEOPLE, 0):,}"
 
 
 def _state(study: StudyOverview) -> str:

@@ -144,7 +144,7 @@ def test_nothing_links_an_invitation_with_its_report(either, study):
         for name in ("invitations", "spent_invitations", "reports")
     }
     assert columns == {
-        "invitations": {"study", "hash"},
+        "invitations": {"study", "hash", "public"},
         "spent_invitations": {"study", "tag"},
         "reports": {"study", "id", "version", "day", "payloads"},
     }

@@ -1,0 +1,84 @@
+"""Reports that need an invitation: which have an unused one, and what it carries of their public values."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from collector.problems import INVITATION_NEEDED, UNAVAILABLE, ProblemError
+from collector.reports.rules import Rules
+from collector.reports.writer import Upload
+from collector.storage import queries
+from collector.storage.invitations import Spending, carried_values, use_invitations
+from collector.storage.packing import PackedReport
+from ldp_client.documents.errors import InputError, ReportError
+
+LOGGER = logging.getLogger("collector")
+FindRules = Callable[[int], Rules]
+
+
+class Invited(NamedTuple):
+    """reports: new ones, with what their invitations carry, which are used up now.
+
+    refused: {id: why} of those whose invitation does not fit what they say; these invitations stay good.
+    """
+
+    reports: list[PackedReport]
+    refused: dict[bytes, ProblemError]
+
+
+def invited_reports(
+    session: Session,
+    find: FindRules,
+    study: queries.StudyState,
+    secret: bytes,
+    uploads: Sequence[Upload],
+    fresh: Sequence[PackedReport],
+) -> Invited:
+    """Those new reports that came with an invitation of their own. find: the rules of a version."""
+    wanted = {report.id: report for report in fresh}
+    by_invitation: dict[bytes, PackedReport] = {}
+    for upload in uploads:
+        if upload.invitation is not None and upload.reports[0].id in wanted:
+            by_invitation.setdefault(upload.invitation, wanted.pop(upload.reports[0].id))
+    try:
+        spending = Spending.read(study.spending, secret)
+    except InputError as error:
+        LOGGER.error("no invited report can be taken: %s", error)
+        raise ProblemError(UNAVAILABLE, "invitations cannot be checked now; nothing was stored") from None
+    refused: dict[bytes, ProblemError] = {}
+    if any(find(report.version).public.is_invited for report in by_invitation.values()):
+        carried = carried_values(session, study.number, by_invitation)
+        by_invitation, refused = _filled(find, by_invitation, carried)
+    used = use_invitations(session, study.number, spending, by_invitation)
+    return Invited([by_invitation[invitation] for invitation in used], refused)
+
+
+def _filled(
+    find: FindRules, by_invitation: Mapping[bytes, PackedReport], carried: Mapping[bytes, Mapping[str, str]]
+) -> tuple[dict[bytes, PackedReport], dict[bytes, ProblemError]]:
+    """The reports with what their invitations carry, and why others do not fit theirs."""
+    filled: dict[bytes, PackedReport] = {}
+    refused: dict[bytes, ProblemError] = {}
+    for invitation, report in by_invitation.items():
+        # An unknown one is not used, and its report refused for that.
+        if invitation not in carried:
+            continue
+        try:
+            payloads = find(report.version).public.filled(report.payloads, carried[invitation])
+        except ReportError as error:
+            refused[report.id] = ProblemError(INVITATION_NEEDED, error.problem, error.field)
+            continue
+        filled[invitation] = report._replace(payloads=payloads)
+    return filled, refused
+
+
+def as_stored(find: FindRules, report: PackedReport, known: queries.StoredRow) -> PackedReport:
+    """A report as its device sends it again, with what its invitation carried when it was stored."""
+    stored = PackedReport._make(known)
+    if stored.withdrawn or stored.version != report.version:
+        return report
+    return stored if find(report.version).public.agrees(report.payloads, stored.payloads) else report

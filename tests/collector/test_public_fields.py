@@ -1,0 +1,303 @@
+"""Public values at the collector: held against the study, stored, exported, filled in from invitations."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector.operator.inviting import invite, lift
+from collector.remote.tables import write_reports
+from collector.reports.rules import Rules
+from collector.storage.invitations import settle_invitations
+from collector.storage.packing import PublicPlaces
+from ldp_client.answering import perturb_answers
+from ldp_client.documents.errors import InputError
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Report
+from summaries.reading import ReportFiles
+from tests.collector.conftest import ANSWERS, INVITATION_KEY, build_study, count_invitations
+from tests.collector.test_admin import run
+from tests.collector.test_fast_uploads import Pair
+from tests.collector.test_withdrawals import problem
+
+FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+VALUES = {"region": "north", "age": 42.5}
+
+
+def study_of(*fields, version=1, **changes):
+    return build_study(version, public=list(fields or (REGION, AGE)), **changes)
+
+
+STUDY = study_of()
+INVITED = study_of(REGION, STRATUM)
+
+
+def report_of(study, **values):
+    """A report as a device makes it, its id's secret and its padding included."""
+    answers = {name: value for name, value in {**VALUES, **values}.items() if value is not None}
+    known = {field.id for field in study.public}
+    mine = {name: value for name, value in answers.items() if name in known}
+    asked = {question.id: ANSWERS[question.id] for question in study.questions}
+    return perturb_answers(study, mechanisms_of(study), {**asked, **mine})
+
+
+def put(harness, report, invitation=None):
+    headers = {} if invitation is None else {"LDPKit-Invitation": invitation}
+    path = f"/v1/studies/habits/reports/{report.id}"
+    body = report.to_json()
+    return harness.app.test_client().put(path, data=body, content_type="application/json", headers=headers)
+
+
+@pytest.fixture
+def pair(make_harness):
+    made = Pair(make_harness("fast.sqlite3"), make_harness("plain.sqlite3"))
+    made.publish(STUDY)
+    made.put(report_of(STUDY))
+    return made
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+def test_reports_are_read_without_a_parser_and_written_as_they_were(ask_one):
+    study = study_of(ask_one=ask_one)
+    rules = Rules.of(study)
+    for region in REGION["choices"]:
+        report = report_of(study, region=region)
+        body = report.to_json().encode()
+        assert len(body) <= rules.form.size
+        packed = rules.form.read(body)
+        assert packed == rules.pack(report)
+        assert rules.form.write(packed) == body.rstrip()
+        assert rules.form.read(json.dumps(report.to_document()).encode()) is None
+
+
+def test_one_by_one_and_in_batches(pair):
+    reports = [report_of(STUDY, region=region) for region in REGION["choices"] for _ in range(4)]
+    assert [pair.put(report) for report in (reports[0], reports[0])] == ["201 CREATED", "200 OK"]
+    assert pair.post(reports) == {"stored": 11, "duplicates": 1, "failed": []}
+    assert pair.taken == 3
+    other = Report(
+        reports[0].id, "habits", 1, STUDY.digest, reports[0].payloads, public={**reports[0].public}
+    )
+    other.public["region"] = "west"
+    assert pair.put(other) == "409 CONFLICT"
+    for harness in (pair.fast, pair.plain):
+        kept = {report.id: report for report in harness.exported()}
+        assert all(kept[report.id] == report for report in reports)
+
+
+BAD = [
+    ({"region": "east", "age": "42"}, "public.region"),
+    ({"region": "north", "age": "42.0"}, "public.age"),
+    ({"region": "north", "age": "17"}, "public.age"),
+    ({"region": "north"}, "public.age"),
+    ({}, "public.region"),
+    ({"region": "north", "age": "42", "ever": "yes"}, "public.ever"),
+    ({"region": "north", "age": 42}, "public.age"),
+]
+
+
+@pytest.mark.parametrize(("public", "field"), BAD)
+def test_a_bad_value_is_a_problem_that_names_it_and_nothing_is_stored(pair, public, field):
+    document = report_of(STUDY).to_document()
+    document.pop("public")
+    document.update({"public": public} if public else {})
+    path = f"/v1/studies/habits/reports/{document['id']}"
+    status, _, body = pair.send("PUT", path, json.dumps(document, sort_keys=True, separators=(",", ":")))
+    said = json.loads(body)
+    assert (status[:3], said["type"]) == ("422", "urn:ldpkit:problem:report-invalid")
+    assert said["field"] == field
+    batch = json.dumps({"reports": [document]}, sort_keys=True, separators=(",", ":"))
+    failed = json.loads(pair.send("POST", "/v1/studies/habits/reports", batch)[2])["failed"]
+    assert [one["field"] for one in failed] == [f"reports[0].{field}"]
+    assert len(pair.fast.exported()) == 1
+
+
+def test_a_study_without_public_fields_takes_no_values(habits, study):
+    report = report_of(study)
+    report.public = {"region": "north"}
+    answer = put(habits, report)
+    assert (answer.status_code, answer.json["field"]) == (422, "public.region")
+
+
+@FUZZ
+@given(
+    place=st.integers(0, 10**4), noise=st.binary(max_size=3), removed=st.integers(0, 3), many=st.booleans()
+)
+def test_damaged_bodies_are_judged_alike(pair, place, noise, removed, many):
+    one, other = (report_of(STUDY, region=REGION["choices"][1]).to_json().encode() for _ in range(2))
+    body = b'{"reports":[' + one + b"," + other + b"]}" if many else one
+    place %= len(body)
+    damaged = body[:place] + noise + body[place + removed :]
+    report_id = Report.from_json(one).id
+    path = "/v1/studies/habits/reports"
+    pair.send(*(("POST", path) if many else ("PUT", f"{path}/{report_id}")), damaged)
+
+
+def test_a_withdrawn_report_leaves_no_value(empty):
+    empty.publish(STUDY)
+    report = report_of(STUDY)
+    put(empty, report)
+    assert empty.withdraw(report.id, secret=report.secret).status_code == 200
+    assert empty.exported() == []
+    assert empty.summary().json["questions"]["ever"]["n"] == 0
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+def test_every_export_has_the_values(empty, tmp_path, ask_one):
+    later = study_of(REGION, version=2, ask_one=ask_one)
+    first = study_of(ask_one=ask_one)
+    reports = []
+    for study in (first, later):
+        empty.publish(study)
+        reports += [report_of(study, region=region) for region in REGION["choices"]]
+    for report in reports:
+        assert put(empty, report).status_code == 201
+    expected = {report.id: report.public for report in reports}
+    rows = list(csv.DictReader(io.StringIO(empty.export(format="csv").text)))
+    assert {row["report_id"]: row["public.region"] for row in rows} == {
+        name: values["region"] for name, values in expected.items()
+    }
+    assert {row["public.age"] for row in rows} == {"42.5", ""}
+    table = pa.ipc.open_stream(empty.export(format="arrow").data).read_all()
+    found = dict(zip(table["report_id"].to_pylist(), table["public"].to_pylist()))
+    assert {name: {k: v for k, v in one.items() if v is not None} for name, one in found.items()} == expected
+    for name in ("reports.csv", "reports.parquet"):
+        assert write_reports(empty.exported(), tmp_path / name) == 6
+    with (tmp_path / "reports.csv").open(newline="") as file:
+        written = [(row["report_id"], row["public.region"]) for row in csv.DictReader(file)]
+    assert sorted(written) == sorted((row["report_id"], row["public.region"]) for row in rows)
+    (tmp_path / "export.parquet").write_bytes(empty.export(format="parquet").data)
+    for name in ("reports.parquet", "export.parquet"):
+        read = {one.id: one.public for one in ReportFiles(first, [str(tmp_path / name)])}
+        assert read == {one.id: one.public for one in reports[:3]}
+
+
+def test_the_operators_page_says_what_is_sent_in_clear(empty, token):
+    empty.publish(STUDY)
+    page = empty.client.get("/", auth=("operator", token)).text
+    assert "in 489 cells, of which at least 489 have fewer than 20 reports" in page
+    assert "age: sent as it is, a number from 18 to 99 in steps of 0.5" in page
+
+
+def made(harness, count, **public):
+    with harness.collector.database.write() as session:
+        return invite(session, "habits", count, b"", public)
+
+
+def left(harness):
+    with harness.collector.database.read() as session:
+        return count_invitations(session, 1)
+
+
+REFUSED = (403, "invitation-needed")
+
+
+@pytest.fixture
+def either(make_harness, database_url):
+    harness = make_harness(database=database_url, busy_timeout=10)
+    harness.publish(INVITED)
+    return harness
+
+
+def test_an_invitation_fills_in_what_it_carries(either):
+    (town,), (country,) = made(either, 1, stratum="town"), made(either, 1, stratum="country")
+    one, other = report_of(INVITED), report_of(INVITED)
+    assert problem(put(either, one)) == REFUSED
+    assert [put(either, one, town).status_code for _ in range(3)] == [201, 200, 200]
+    assert put(either, one).status_code == 200
+    assert put(either, other, country).status_code == 201
+    assert {report.id: report.public["stratum"] for report in either.exported()} == {
+        one.id: "town",
+        other.id: "country",
+    }
+    either.withdraw(one.id)
+    assert problem(put(either, one, town)) == (410, "report-withdrawn")
+
+
+def test_what_a_report_states_is_held_against_its_invitation(either):
+    (invitation,) = made(either, 1, stratum="town")
+    wrong, right = report_of(INVITED, stratum="country"), report_of(INVITED, stratum="town")
+    answer = put(either, wrong, invitation)
+    assert (problem(answer), answer.json["field"]) == (REFUSED, "public.stratum")
+    assert left(either) == 1
+    assert put(either, right, invitation).status_code == 201
+    assert either.exported()[0].public["stratum"] == "town"
+
+
+def test_nothing_comes_in_without_the_value_of_an_invitation(either):
+    """Neither before one is made, nor in a batch, nor once somebody tries to let everybody in."""
+    reports = [report_of(INVITED), report_of(INVITED, stratum="town")]
+    assert [problem(put(either, report)) for report in reports] == [REFUSED] * 2
+    assert len(either.post([report.to_document() for report in reports]).json["failed"]) == 2
+    with either.collector.database.write() as session, pytest.raises(InputError, match="invitations carry"):
+        lift(session, "habits")
+    later = study_of(REGION, {**STRATUM, "choices": ["town", "village"]}, version=2)
+    (older,) = made(either, 1, stratum="country")
+    either.publish(later)
+    answer = put(either, report_of(later), older)
+    assert (problem(answer), answer.json["field"]) == (REFUSED, "public.stratum")
+    assert left(either) == 1
+    assert either.exported() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--count", "2"], "--public stratum=VALUE is missing"),
+        (["--count", "2", "--public", "stratum=village"], "--public stratum: must be one of its choices"),
+        (["--count", "2", "--public", "region=north"], "invitations to habits carry stratum"),
+        (["--count", "2", "--public", "stratum"], "must be FIELD=VALUE"),
+        (["--count", "2", "--public", "stratum=town", "--public", "stratum=town"], "once for each field"),
+        (["--lift", "--public", "stratum=town"], "--public goes with --count"),
+    ],
+)
+def test_the_operator_states_every_value_of_an_invitation(empty, monkeypatch, options, says):
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
+    empty.publish(INVITED)
+    with pytest.raises(InputError, match=says):
+        run("admin", "invite", "habits", *options, "--database", f"sqlite:///{empty.path}")
+
+
+def test_invitations_are_made_for_a_value(make_harness, monkeypatch, capsys):
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
+    harness = make_harness(invitation_key=INVITATION_KEY)
+    harness.publish(INVITED)
+    database = f"sqlite:///{harness.path}"
+    run("admin", "invite", "habits", "--count", "2", "--public", "stratum=town", "--database", database)
+    for invitation in capsys.readouterr().out.split():
+        assert put(harness, report_of(INVITED), invitation).status_code == 201
+    assert [report.public["stratum"] for report in harness.exported()] == ["town"] * 2
+
+
+def test_used_invitations_wait_for_others_of_their_stratum(either):
+    """One that is deleted alone, of its stratum, would be that of the one report of it that came."""
+    for stratum, count in (("town", 12), ("country", 9)):
+        for invitation in made(either, count, stratum=stratum):
+            assert put(either, report_of(INVITED), invitation).status_code == 201
+    with either.collector.database.write() as session:
+        assert settle_invitations(session, 1, b"") == 0
+    (tenth,) = made(either, 1, stratum="country")
+    put(either, report_of(INVITED), tenth)
+    with either.collector.database.write() as session:
+        assert settle_invitations(session, 1, b"") == 22
+
+
+def test_places_of_values():
+    places = PublicPlaces(study_of(REGION, AGE, STRATUM).public)
+    packed = places.pack({"region": "west", "age": "99"})
+    assert (packed, places.size) == (bytes([3, 163, 0]), 3)
+    assert places.unpack(packed) == {"region": "west", "age": "99"}
+    assert places.filled(packed + b"xy", {"stratum": "country", "other": "x"}) == bytes([3, 163, 2]) + b"xy"
+    assert places.agrees(packed + b"x", bytes([3, 163, 2]) + b"x")
+    assert not places.agrees(packed + b"x", bytes([3, 162, 2]) + b"x")
+    assert not places.agrees(packed + b"x", bytes([3, 163, 2]) + b"y")
+    assert list(places.cells([bytes([1, 1, 1]), bytes([1, 1, 2]), bytes([3, 163, 2])])) == [0, 1, 977]
