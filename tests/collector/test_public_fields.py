@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collector.operator.inviting import invite, lift
 from collector.remote.tables import write_reports
 from collector.reports.rules import Rules
-from collector.storage.invitations import settle_invitations
+from collector.storage.invitations import delete_used_invitations
 from collector.storage.packing import PublicPlaces
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
@@ -284,11 +284,11 @@ def test_used_invitations_wait_for_others_of_their_stratum(either):
         for invitation in made(either, count, stratum=stratum):
             assert put(either, report_of(INVITED), invitation).status_code == 201
     with either.collector.database.write() as session:
-        assert settle_invitations(session, 1, b"") == 0
+        assert delete_used_invitations(session, 1, b"") == 0
     (tenth,) = made(either, 1, stratum="country")
     put(either, report_of(INVITED), tenth)
     with either.collector.database.write() as session:
-        assert settle_invitations(session, 1, b"") == 22
+        assert delete_used_invitations(session, 1, b"") == 22
 
 
 def test_places_of_values():
