@@ -6,16 +6,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from summaries.evidence import PublicColumns, cell_summaries, public_columns
     from summaries.reducing import check_report, check_study, only_reports, summarize
     from summaries.summary import QuestionSummary, Summary
 
-__all__ = ["QuestionSummary", "Summary", "check_report", "check_study", "only_reports", "summarize"]
+__all__ = [
+    "PublicColumns",
+    "QuestionSummary",
+    "Summary",
+    "cell_summaries",
+    "check_report",
+    "check_study",
+    "only_reports",
+    "public_columns",
+    "summarize",
+]
 
-_SUMMARY = ("QuestionSummary", "Summary")
+_MODULES = {
+    "PublicColumns": "evidence",
+    "QuestionSummary": "summary",
+    "Summary": "summary",
+    "cell_summaries": "evidence",
+    "public_columns": "evidence",
+}
 
 
 def __getattr__(name: str) -> Any:
     # NumPy loads on first use, so that the command line can be built without the extra.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("summaries.summary" if name in _SUMMARY else "summaries.reducing"), name)
+    return getattr(import_module(f"summaries.{_MODULES.get(name, 'reducing')}"), name)

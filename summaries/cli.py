@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.files.studies import load_study
+
+if TYPE_CHECKING:
+    from schemas import Study
+    from summaries import Summary
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,6 +27,13 @@ def _add_summarize(summarize: argparse.ArgumentParser) -> None:
     summarize.set_defaults(run=run_summarize)
 
 
+def _cells_in_words(study: Study, summary: Summary) -> str:
+    """Say whether analyses by public field can be made of the summary."""
+    if summary.cells is None:
+        return f"not kept by cell: {study.cells:,} are too many; analyses by public field need the reports"
+    return f"kept by cell: {len(summary.cells):,} of {study.cells:,} have reports"
+
+
 def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE"""
     study = load_study(arguments.study)
@@ -35,6 +47,8 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     summary = summarize_files(study, arguments.reports)
     with replacing(arguments.out, read=read) as file:
         file.write(summary.to_json() + "\n")
+    if study.public:
+        print(_cells_in_words(study, summary))
     for name, mechanism in mechanisms_of(study).items():
         words = influence_in_words(mechanism, FALSE_SHARE)
         print(f"{name}: {summary.questions[name].n} reports. {words}")

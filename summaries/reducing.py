@@ -13,6 +13,7 @@ import numpy as np
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
+from summaries.cells import by_cell, keeps_cells
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192
@@ -111,7 +112,7 @@ class Seen:
             key = bytes.fromhex(report.id)
         except (TypeError, ValueError):
             raise ReportError("id", "must be 32 hexadecimal digits") from None
-        content = hash(tuple(sorted(report.payloads.items())))
+        content = hash((tuple(sorted(report.payloads.items())), tuple(sorted(report.public.items()))))
         try:
             before = self._content_of(key)
             if before is None:
@@ -225,21 +226,33 @@ def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Repo
         report: the report.
 
     Raises:
-        ReportError: the report answers another document, has other questions, or an impossible payload.
+        ReportError: the report answers another document, has other questions, an impossible payload, or
+            public values that the study does not list.
     """
     if report.digest != study.digest:
         raise ReportError("digest", "the report answers another study document")
     wrong = study.wrong_payload(report.payloads)
     if wrong:
         raise ReportError(f"payloads.{wrong[0]}", wrong[1])
+    wrong = study.wrong_public(report.public)
+    if wrong:
+        raise ReportError(f"public.{wrong[0]}", wrong[1])
     for name, payload in report.payloads.items():
         mechanisms[name].check(payload)
 
 
 def _summarize_chunk(study: Study, mechanisms: Mapping[str, Mechanism], chunk: list[Report]) -> Summary:
+    cells = None
+    if keeps_cells(study):
+        cells = {cell: reduced(mechanisms, some) for cell, some in by_cell(study, chunk).items()}
+    return Summary(study.id, study.version, study.digest, reduced(mechanisms, chunk), cells)
+
+
+def reduced(mechanisms: Mapping[str, Mechanism], reports: list[Report]) -> dict[str, QuestionSummary]:
+    """Reduce good reports to a summary of each question."""
     questions = {}
     for name, mechanism in mechanisms.items():
-        found = [report.payloads[name] for report in chunk if name in report.payloads]
+        found = [report.payloads[name] for report in reports if name in report.payloads]
         payloads = np.frombuffer(b"".join(found), dtype=np.uint8)
         questions[name] = QuestionSummary.of(mechanism, payloads.reshape(len(found), mechanism.payload_size))
-    return Summary(study.id, study.version, study.digest, questions)
+    return questions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import SummaryError
-from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, Record
+from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, ListOf, Record, Text
+from ldp_client.documents.public import MOST_FIELDS
 from schemas import Study
+from summaries.cells import MOST_CELLS, Cell, keeps_cells
 from summaries.noise_tails import possible_tails, tails
 from summaries.reductions import REDUCTIONS
 
@@ -82,13 +84,16 @@ class Summary:
         study: id of the study whose document was answered.
         version: its version.
         digest: its digest, 64 hexadecimal digits.
-        questions: {question id: QuestionSummary}.
+        questions: {question id: QuestionSummary}, of all reports.
+        cells: the same for each cell that has reports, {values of the public fields: {question id: …}}; None
+            without public fields, and where there are too many cells (summaries.cells).
     """
 
     study: str
     version: int
     digest: str
     questions: Mapping[str, QuestionSummary]
+    cells: Mapping[Cell, Mapping[str, QuestionSummary]] | None = None
 
     @classmethod
     def empty(cls, study: Study) -> Summary:
@@ -104,7 +109,7 @@ class Summary:
         for name, mechanism in mechanisms_of(study).items():
             none = np.zeros((0, mechanism.payload_size), dtype=np.uint8)
             questions[name] = QuestionSummary.of(mechanism, none)
-        return cls(study.id, study.version, study.digest, questions)
+        return cls(study.id, study.version, study.digest, questions, {} if keeps_cells(study) else None)
 
     def merge(self, other: Summary) -> Summary:
         """Add up two summaries; associative and commutative.
@@ -124,7 +129,7 @@ class Summary:
         if self.digest != other.digest:
             raise SummaryError("digest", "summaries of different study documents cannot be merged")
         merged = {name: self.questions[name].merge(other.questions[name]) for name in self.questions}
-        return Summary(self.study, self.version, self.digest, merged)
+        return Summary(self.study, self.version, self.digest, merged, _merged_cells(self.cells, other.cells))
 
     def to_json(self) -> str:
         """Return the canonical JSON text.
@@ -135,9 +140,9 @@ class Summary:
         for name, part in self.questions.items():
             if part.reports is not None:
                 raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
-        questions = {name: part.to_document() for name, part in self.questions.items()}
         head = {"format": FORMAT, "study": self.study, "version": self.version, "digest": self.digest}
-        return canonical_json({**head, "questions": questions})
+        cells = {} if self.cells is None else {"cells": cells_document(self.cells)}
+        return canonical_json({**head, "questions": _documents(self.questions), **cells})
 
     @classmethod
     def from_json(cls, text: str | bytes, study: Study) -> Summary:
@@ -164,21 +169,80 @@ class Summary:
         empty = cls.empty(study)
         if set(parsed["questions"]) != set(empty.questions):
             raise SummaryError("questions", "are not those of the study")
-        for name, mechanism in mechanisms_of(study).items():
-            _check_part(name, mechanism, parsed["questions"][name], len(empty.questions[name].values))
-        return cls(study.id, study.version, study.digest, parsed["questions"])
+        _check_parts(study, empty, parsed["questions"], "")
+        cells = parsed["cells"]
+        if cells is not None:
+            cells = _checked_cells(study, empty, parsed["questions"], cells)
+        return cls(study.id, study.version, study.digest, parsed["questions"], cells)
 
 
-def _check_part(name: str, mechanism: Mechanism, part: QuestionSummary, size: int) -> None:
-    field = f"questions.{name}.values"
+Parts = Mapping[str, QuestionSummary]
+
+
+def _documents(parts: Parts) -> dict[str, Any]:
+    return {name: part.to_document() for name, part in parts.items()}
+
+
+def cells_document(cells: Mapping[Cell, Parts]) -> list[dict[str, Any]]:
+    """Return the cells of a summary document, in the order of their values."""
+    return [{"public": list(cell), "questions": _documents(cells[cell])} for cell in sorted(cells)]
+
+
+def _merged_cells(
+    one: Mapping[Cell, Parts] | None, other: Mapping[Cell, Parts] | None
+) -> dict[Cell, Parts] | None:
+    """None where either was not kept by cell: some reports' cells are not known then."""
+    if one is None or other is None:
+        return None
+    merged = {**one}
+    for cell, parts in other.items():
+        before = one.get(cell)
+        merged[cell] = {name: before[name].merge(parts[name]) for name in parts} if before else parts
+    return merged
+
+
+def _checked_cells(
+    study: Study, empty: Summary, whole: Parts, listed: Sequence[Mapping[str, Any]]
+) -> dict[Cell, Parts]:
+    """The cells of a document. Raises SummaryError where they are not the study's, or those of `whole`."""
+    if not keeps_cells(study):
+        raise SummaryError("cells", "this study's summaries are not kept by cell")
+    cells: dict[Cell, Parts] = {}
+    total: Parts = empty.questions
+    for index, entry in enumerate(listed):
+        path, values = f"cells[{index}]", entry["public"]
+        public = {field.id: value for field, value in zip(study.public, values)}
+        if len(values) != len(study.public) or study.wrong_public(public) or values in cells:
+            raise SummaryError(f"{path}.public", "must be one value of each public field, and stand once")
+        if set(entry["questions"]) != set(whole):
+            raise SummaryError(f"{path}.questions", "are not those of the study")
+        _check_parts(study, empty, entry["questions"], f"{path}.")
+        cells[values] = entry["questions"]
+        total = {name: total[name].merge(cells[values][name]) for name in whole}
+    for name, part in whole.items():
+        found = total[name]
+        same = part.n == found.n and np.array_equal(part.values, found.values)
+        if part.tails is not None and found.tails is not None:
+            same = same and np.array_equal(part.tails, found.tails)
+        if not same:
+            raise SummaryError("cells", f"do not add up to what stands in questions.{name}")
+    return cells
+
+
+def _check_parts(study: Study, empty: Summary, parts: Parts, path: str) -> None:
+    for name, mechanism in mechanisms_of(study).items():
+        _check_part(f"{path}questions.{name}", mechanism, parts[name], len(empty.questions[name].values))
+
+
+def _check_part(path: str, mechanism: Mechanism, part: QuestionSummary, size: int) -> None:
     if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
-        raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
+        raise SummaryError(path, NEEDS_REPORTS)
     if len(part.values) != size:
-        raise SummaryError(field, f"must have {size} entries")
+        raise SummaryError(f"{path}.values", f"must have {size} entries")
     if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
-        raise SummaryError(field, f"cannot be those of {part.n} reports")
+        raise SummaryError(f"{path}.values", f"cannot be those of {part.n} reports")
     if part.tails is not None and not possible_tails(mechanism, part.n, part.tails):
-        raise SummaryError(f"questions.{name}.tails", f"cannot be those of {part.n} reports")
+        raise SummaryError(f"{path}.tails", f"cannot be those of {part.n} reports")
 
 
 class _Values:
@@ -202,6 +266,7 @@ class _Questions:
         }
 
 
+_CELL = Record({"public": ListOf(Text(200), 1, MOST_FIELDS, repeats=True), "questions": _Questions()})
 _PART = Record({"n": Integer(0, LARGEST_COUNT), "values": _Values()}, {"tails": _Values()})
 _SHAPE = Record(
     {
@@ -210,5 +275,6 @@ _SHAPE = Record(
         "version": Integer(1, 10**6),
         "digest": Hex(64),
         "questions": _Questions(),
-    }
+    },
+    {"cells": ListOf(_CELL, 0, MOST_CELLS, repeats=True)},
 )

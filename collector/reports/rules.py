@@ -2,7 +2,8 @@
 
 The sums of a version are one vector: for each question, in the study's order, how many reports
 answer it, the values of its reduction (summaries.reductions), and how many lie far out where its noise has a
-law for that (summaries.noise_tails).
+law for that (summaries.noise_tails). Where summaries are kept by cell (summaries.cells) that stands there for
+each cell, in the order of their numbers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ldp_client.documents.errors import LdpkitError, ReportError
 from ldp_client.mechanisms.olh import Olh
 from schemas import Report, Study
 from summaries import QuestionSummary, Summary, noise_tails
+from summaries.cells import cell_at, keeps_cells
 from summaries.reductions import REDUCTIONS
 
 # Sums are read and written with every commit. Larger ones are counted from the reports when asked for.
@@ -44,7 +46,10 @@ class Tally:
         values = [REDUCTIONS[one.name].size(one) for one in mechanisms.values()]
         tails = [noise_tails.SIZE if noise_tails.has_tails(one) else 0 for one in mechanisms.values()]
         ends = np.cumsum([size for pair in zip(values, tails) for size in (1 + pair[0], pair[1])])
-        self.size = int(ends[-1])
+        self._public = PublicPlaces(study.public)
+        self._cells = study.cells if keeps_cells(study) else 0
+        self._cell_size = int(ends[-1])
+        self.size = self._cell_size * max(self._cells, 1)
         self.needs_reports = [n for n, one in mechanisms.items() if REDUCTIONS[one.name].keeps_reports(one)]
         self.hashes = sum(one.choices for one in mechanisms.values() if isinstance(one, Olh))
         self._ends = ends[:-1]
@@ -57,6 +62,17 @@ class Tally:
 
     def count(self, payloads: Sequence[bytes]) -> Sums:
         """The sums of reports, given as their packed payloads."""
+        if not self._cells:
+            return self._count(payloads)
+        of_cell: dict[int, list[bytes]] = {}
+        for cell, payload in zip(self._public.cells(payloads).tolist(), payloads):
+            of_cell.setdefault(cell, []).append(payload)
+        sums = np.zeros((self._cells, self._cell_size), dtype=np.int64)
+        for cell, some in of_cell.items():
+            sums[cell] = self._count(some)
+        return sums.reshape(-1)
+
+    def _count(self, payloads: Sequence[bytes]) -> Sums:
         found = self._layout.split(payloads)
         parts = []
         for name, mechanism in self._mechanisms.items():
@@ -68,12 +84,20 @@ class Tally:
     def summary(self, sums: Sums) -> Summary:
         """The summary that sums stand for."""
         study = self._study
+        by_cell = sums.reshape(-1, self._cell_size)
+        cells = None
+        if self._cells:
+            numbers = np.flatnonzero(by_cell.any(axis=1))
+            cells = {cell_at(study, int(number)): self._questions(by_cell[number]) for number in numbers}
+        total = self._questions(by_cell.sum(axis=0))
+        return Summary(study.id, study.version, study.digest, total, cells)
+
+    def _questions(self, sums: Sums) -> dict[str, QuestionSummary]:
         parts = np.split(sums, self._ends)
-        questions = {
+        return {
             name: QuestionSummary(int(part[0]), part[1:], tails=far if len(far) else None)
             for name, part, far in zip(self._mechanisms, parts[::2], parts[1::2])
         }
-        return Summary(study.id, study.version, study.digest, questions)
 
 
 class UnknownVersionError(LdpkitError):

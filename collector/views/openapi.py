@@ -43,6 +43,12 @@ def json_of(name: str) -> Document:
     return {JSON: reference(name)}
 
 
+QUESTION_SUMMARIES: Document = {
+    "type": "object",
+    "additionalProperties": object_of(
+        {"n": COUNT, "values": {"type": "array", "items": {"type": "integer"}}}
+    ),
+}
 SCHEMAS: Document = {
     "Study": STUDY.json_schema(),
     "SignedStudy": SIGNED_STUDY.json_schema(),
@@ -78,13 +84,15 @@ SCHEMAS: Document = {
             "study": TEXT,
             "version": COUNT,
             "digest": TEXT,
-            "questions": {
-                "type": "object",
-                "additionalProperties": object_of(
-                    {"n": COUNT, "values": {"type": "array", "items": {"type": "integer"}}}
+            "questions": QUESTION_SUMMARIES,
+            "cells": {
+                "type": "array",
+                "items": object_of(
+                    {"public": {"type": "array", "items": TEXT}, "questions": QUESTION_SUMMARIES}
                 ),
             },
-        }
+        },
+        optional=("cells",),
     ),
     "Statement": STATEMENT.json_schema(),
     "NodeSum": object_of({"statement": reference("Statement"), "total": TEXT}),

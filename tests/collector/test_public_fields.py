@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from collector.operator.inviting import invite, lift
 from collector.remote.tables import write_reports
 from collector.reports.rules import Rules
+from collector.reports.running_summary import recount
 from collector.storage.invitations import delete_used_invitations
 from collector.storage.packing import PublicPlaces
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Report
+from summaries import Summary, summarize
 from summaries.reading import ReportFiles
 from tests.collector.conftest import ANSWERS, INVITATION_KEY, build_study, count_invitations
 from tests.collector.test_admin import run
@@ -179,6 +181,42 @@ def test_every_export_has_the_values(empty, tmp_path, ask_one):
     for name in ("reports.parquet", "export.parquet"):
         read = {one.id: one.public for one in ReportFiles(first, [str(tmp_path / name)])}
         assert read == {one.id: one.public for one in reports[:3]}
+
+
+def counted(study, harness):
+    """The running summary, which must be that of the export."""
+    text = harness.summary().text
+    assert text == summarize(study, harness.exported()).to_json()
+    return Summary.from_json(text, study)
+
+
+@pytest.mark.parametrize("steps", [2, 4000])
+def test_the_running_summary_is_kept_by_cell(make_harness, steps):
+    """Up to what is written with every commit; beyond that it is counted from the reports when asked for."""
+    age = {"id": "age", "bounds": ["0", str(steps)], "step": "1"}
+    kinds = [question for question in build_study().document["questions"] if question["id"] == "ever"]
+    fields = [{**REGION, "choices": ["north", "south"]}, age] if steps == 2 else [age]
+    study = study_of(*fields, questions=kinds)
+    harness = make_harness()
+    harness.publish(study)
+    assert Rules.of(study).tally.is_kept == (steps == 2)
+    reports = [report_of(study, age=n % 3, region=["north", "south"][n % 2]) for n in range(20)]
+    assert harness.post([report.to_document() for report in reports]).json["stored"] == 20
+    summary = counted(study, harness)
+    assert len(summary.cells) == (6 if steps == 2 else 3)
+    assert summary.questions["ever"].n == 20
+    for report in reports[::6]:
+        harness.withdraw(report.id)
+    assert len(counted(study, harness).cells) == (3 if steps == 4000 else 5)
+
+
+def test_recounting_finds_the_cells_right(empty):
+    empty.publish(STUDY)
+    for region in REGION["choices"]:
+        put(empty, report_of(STUDY, region=region))
+    with empty.collector.database.write() as session:
+        assert recount(session) == []
+    assert len(counted(STUDY, empty).cells) == 3
 
 
 def test_the_operators_page_says_what_is_sent_in_clear(empty, token):

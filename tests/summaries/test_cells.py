@@ -1,0 +1,171 @@
+"""Summaries by cell of public values: exact, mergeable, read back as written, and given to analyses."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError, ReportError, SummaryError
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Report, Study
+from summaries import Summary, cell_summaries, public_columns, summarize
+from summaries.cells import cell_at, cell_of, keeps_cells
+from tests import studies
+
+REGION = {"id": "region", "choices": ["north", "south", "west"]}
+AGE = {"id": "age", "bounds": ["18", "20"], "step": "0.5"}
+STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.NORMAL, public=[REGION, AGE]))
+ANSWERS = {"ever": True, "occupation": "worker", "weight": 30}
+
+
+def reports_of(study, count, seed=1):
+    random = np.random.default_rng(seed)
+    mechanisms = mechanisms_of(study)
+    return [
+        perturb_answers(
+            study,
+            mechanisms,
+            {
+                **{question.id: ANSWERS[question.id] for question in study.questions},
+                **{field.id: field.value(int(random.integers(field.size))) for field in study.public},
+            },
+        )
+        for _ in range(count)
+    ]
+
+
+REPORTS = reports_of(STUDY, 200)
+# Somebody in each of a few cells alone.
+FEW = [report for report in REPORTS if report.public["age"] == "18"]
+
+
+def plain(parts):
+    return {name: part.to_document() for name, part in parts.items()}
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+def test_each_cell_has_the_summary_of_its_reports(ask_one):
+    study = Study({**STUDY.document, "ask_one": ask_one})
+    reports = reports_of(study, 150)
+    summary = summarize(study, reports)
+    by_hand = {}
+    for report in reports:
+        by_hand.setdefault((report.public["region"], report.public["age"]), []).append(report)
+    assert set(summary.cells) == set(by_hand)
+    for cell, some in by_hand.items():
+        assert plain(summary.cells[cell]) == plain(summarize(study, some).questions)
+        assert cell == cell_of(study, some[0].public)
+    bare = Study({name: value for name, value in study.document.items() if name != "public"})
+    without = [Report(one.id, bare.id, 1, bare.digest, one.payloads) for one in reports]
+    assert plain(summary.questions) == plain(summarize(bare, without).questions)
+
+
+def test_parts_add_up_and_are_read_back():
+    whole = summarize(STUDY, REPORTS)
+    parts = [summarize(STUDY, REPORTS[start::3]) for start in range(3)]
+    for order in itertools.permutations(parts):
+        assert (
+            Summary.empty(STUDY).merge(order[0].merge(order[1])).merge(order[2]).to_json() == whole.to_json()
+        )
+    assert Summary.from_json(whole.to_json(), STUDY).to_json() == whole.to_json()
+    given = {cell: plain(parts) for cell, parts in whole.cells.items()}
+    assert {cell: plain(parts) for cell, parts in cell_summaries(STUDY, whole).items()} == given
+    assert {cell: plain(parts) for cell, parts in cell_summaries(STUDY, REPORTS).items()} == given
+
+
+def test_a_summary_without_cells_says_nothing_of_them():
+    document = json.loads(summarize(STUDY, REPORTS).to_json())
+    del document["cells"]
+    totals = Summary.from_json(json.dumps(document), STUDY)
+    assert totals.cells is None
+    assert totals.merge(summarize(STUDY, FEW)).cells is None
+    with pytest.raises(SummaryError, match="take the reports themselves"):
+        cell_summaries(STUDY, totals)
+
+
+def damaged(change):
+    document = json.loads(summarize(STUDY, REPORTS).to_json())
+    change(document["cells"])
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda cells: cells.pop(), "cells"),
+        (lambda cells: cells.append(cells[0]), "cells[15].public"),
+        (lambda cells: cells[0].update(public=["north"]), "cells[0].public"),
+        (lambda cells: cells[0].update(public=["north", "18.0"]), "cells[0].public"),
+        (lambda cells: cells[0].update(public=["east", "18"]), "cells[0].public"),
+        (lambda cells: cells[0]["questions"].pop("ever"), "cells[0].questions"),
+        (lambda cells: cells[0]["questions"]["ever"].update(n=0), "cells[0].questions.ever.values"),
+        (lambda cells: cells[0]["questions"]["ever"].update(values=[1]), "cells[0].questions.ever.values"),
+        (lambda cells: cells[0].update(more=1), "cells[0].more"),
+    ],
+)
+def test_cells_that_cannot_be_are_refused(change, field):
+    with pytest.raises(SummaryError) as caught:
+        Summary.from_json(damaged(change), STUDY)
+    assert caught.value.field == field
+
+
+def test_too_many_cells_are_not_kept_and_that_is_said(tmp_path, capsys):
+    """The total is right, and what wants cells has to take the reports."""
+    study = Study(studies.document(studies.YES_NO, public=[{**AGE, "bounds": ["0", "4096"], "step": "1"}]))
+    assert not keeps_cells(study)
+    reports = reports_of(study, 50)
+    summary = summarize(study, reports)
+    assert (summary.questions["ever"].n, summary.cells) == (50, None)
+    with pytest.raises(SummaryError, match=r"4,097 are too many.*: take the reports themselves"):
+        cell_summaries(study, summary)
+    assert sum(parts["ever"].n for parts in cell_summaries(study, reports).values()) == 50
+    (tmp_path / "study.json").write_text(study.to_json())
+    (tmp_path / "reports.ndjson").write_text("".join(one.to_json() + "\n" for one in reports))
+    names = [str(tmp_path / name) for name in ("study.json", "reports.ndjson", "summary.json")]
+    assert main(["summarize", *names[:2], "--out", names[2]]) == 0
+    assert "analyses by public field need the reports" in capsys.readouterr().out
+    wide = Study(studies.document({**studies.CHOICE, "choices": {"count": 5000}}, public=[REGION]))
+    assert keeps_cells(wide)
+    large = {**AGE, "bounds": ["0", "999"], "step": "1"}
+    assert not keeps_cells(Study({**wide.document, "public": [large]}))
+
+
+def test_a_report_with_other_values_than_the_study_lists_is_refused():
+    report = Report.from_json(REPORTS[0].to_json())
+    for public, field in (({"region": "east", "age": "18"}, "region"), ({"region": "north"}, "age")):
+        report.public = public
+        with pytest.raises(ReportError) as caught:
+            summarize(STUDY, [report])
+        assert caught.value.field == f"public.{field}"
+    twice = Report.from_json(REPORTS[0].to_json())
+    twice.public["region"] = next(one for one in REGION["choices"] if one != twice.public["region"])
+    with pytest.raises(ReportError, match="twice with different content"):
+        summarize(STUDY, [REPORTS[0], twice])
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+def test_columns_are_those_of_the_reports(ask_one):
+    study = Study({**STUDY.document, "ask_one": ask_one})
+    reports = reports_of(study, 30)
+    columns = public_columns(study, reports)
+    assert columns.public["region"].tolist() == [report.public["region"] for report in reports]
+    assert columns.public["age"].tolist() == [float(report.public["age"]) for report in reports]
+    for name, payloads in columns.payloads.items():
+        assert [bytes(row) for row in payloads] == [reports[row].payloads[name] for row in columns.rows[name]]
+        assert columns.rows[name].tolist() == [row for row in range(30) if name in reports[row].payloads]
+
+
+def test_without_public_fields_there_are_no_cells():
+    study = Study(studies.document(studies.YES_NO))
+    assert summarize(study, reports_of(study, 5)).cells is None
+    for function in (cell_summaries, public_columns):
+        with pytest.raises(InputError, match="has no public fields"):
+            function(study, [])
+
+
+def test_cells_are_numbered_with_the_last_field_fastest():
+    cells = [cell_at(STUDY, number) for number in range(STUDY.cells)]
+    assert cells == list(itertools.product(REGION["choices"], ["18", "18.5", "19", "19.5", "20"]))
