@@ -16,8 +16,7 @@ from numpyro import handlers
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
 from inference.models.base import Draws, Model, Replicates
-from inference.results.goodness import p_value, tells_two_groups
-from inference.results.predictive import Predictive
+from inference.results.predictive import Predictive, p_value, tells_two_groups
 from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, as_arrays
 

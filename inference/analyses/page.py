@@ -12,11 +12,19 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from inference.analyses.result import AnalysisPosterior, Quantity
-from inference.results.chain_plots import chains_in_words
 from inference.results.folder import PAGE
 from inference.results.page import ENVIRONMENT, PART_QUESTIONS, rows_of
-from inference.results.pictures import pictures_of
-from inference.results.plots import INCHES_WIDE, INTERVAL, MOST_ROWS, PRIVATE, to_png, to_svg, wrapped
+from inference.results.plots import (
+    INCHES_WIDE,
+    INTERVAL,
+    MOST_ROWS,
+    PRIVATE,
+    chains_in_words,
+    pictures_of,
+    to_png,
+    to_svg,
+    wrapped,
+)
 from inference.results.posterior import save_posteriors
 from inference.samplers import SAMPLERS
 from ldp_client.describing import prior_lines

@@ -64,8 +64,8 @@ def run_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
     study = load_study(arguments.study)
     from inference.compile_cache import use_compile_cache
+    from inference.design.folders import PLAN_FILES, save_plans
     from inference.design.plan import DEVICES, plan, questions_to_plan
-    from inference.design.plan_folder import OWN_FILES, save_plans
     from inference.design.truth import parse_truth
     from inference.results.folder import whole_folder
 
@@ -77,7 +77,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     for name in asked:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
-    with whole_folder(Path(arguments.out), OWN_FILES) as folder:
+    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
         found = [
             plan(
                 study,
@@ -110,7 +110,7 @@ def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
 
 def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[str]:
     """The table of a plan, and its answer to how many devices give ± width."""
-    from inference.design.widths import devices_for, rounded_up
+    from inference.design.plan import devices_for, rounded_up
 
     chosen = parameter or found.parameters[0]
     place = found.parameters.index(chosen)
@@ -133,7 +133,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from inference.compile_cache import use_compile_cache
     from inference.design.calibration import DEVICES, STUDIES, calibrate, check_simulation
-    from inference.design.calibration_folder import OWN_FILES, save_calibrations
+    from inference.design.folders import CALIBRATION_FILES, save_calibrations
     from inference.design.plan import answers_of
     from inference.results.folder import whole_folder
 
@@ -147,7 +147,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     for name in asked:
         check_simulation(study.question(name), studies, devices, arguments.seed)
     use_compile_cache()
-    with whole_folder(Path(arguments.out), OWN_FILES) as folder:
+    with whole_folder(Path(arguments.out), CALIBRATION_FILES) as folder:
         found = [
             calibrate(study.question(name), studies, devices, arguments.seed, arguments.device, tell)
             for name in asked

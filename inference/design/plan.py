@@ -1,4 +1,7 @@
-"""The expected posterior width of one parameter against the number of devices and epsilon."""
+"""The expected posterior width of one parameter against the number of devices and epsilon.
+
+How many devices give a wanted width is interpolated between the simulated numbers, on logarithmic scales.
+"""
 
 from __future__ import annotations
 
@@ -105,13 +108,7 @@ def plan(
     chosen = tuple(sorted(set(devices)))
     answers = [answers_of(study, n) for n in chosen]
     own_seed = crc32(f"{seed} {question_id}".encode())
-    truths = [
-        with_truth(questions[0], one, truth or {}) for one in prior_truths(questions[0], REPEATS, own_seed)
-    ]
-    if parameter is not None and parameter not in truths[0].parameters:
-        raise InputError(
-            f"{parameter!r} is no parameter of {question_id}: {listed(list(truths[0].parameters))} are"
-        )
+    truths = _truths(questions[0], truth or {}, parameter, own_seed)
     notes = _clipping(questions[0], truths, truth or {}, own_seed)
     found: dict[str, Widths] = {}
     for question in questions:
@@ -125,6 +122,15 @@ def plan(
     half_widths = {epsilon: one.half for epsilon, one in found.items()}
     names = found[epsilon].parameters
     return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths, notes)
+
+
+def _truths(question: Question, given: Mapping[str, float], parameter: str | None, seed: int) -> list[Truth]:
+    """Truths of REPEATS studies. Raises InputError for a parameter that the plan must have and lacks."""
+    truths = [with_truth(question, one, given) for one in prior_truths(question, REPEATS, seed)]
+    if parameter is not None and parameter not in truths[0].parameters:
+        known = listed(list(truths[0].parameters))
+        raise InputError(f"{parameter!r} is no parameter of {question.id}: {known} are")
+    return truths
 
 
 def _clipping(
@@ -240,3 +246,25 @@ def _summed_half_widths(
 
 def _largest(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: max(one[name] for one in shares) for name in shares[0]}
+
+
+def devices_for(width: float, devices: Sequence[int], half_widths: NDArray[np.float64]) -> float:
+    """About how many devices make the half width at most `width`; half_widths (devices,) are simulated.
+
+    Between simulated numbers log width is linear in log devices; beyond the last one width falls by 1/√n.
+    At most the fewest simulated devices when those already suffice: the number may be smaller.
+    """
+    # Simulated medians may go up by chance; a wider one further on counts for those before it.
+    widths = np.maximum.accumulate(half_widths[::-1])[::-1]
+    if width >= widths[0]:
+        return float(devices[0])
+    if width < widths[-1]:
+        return float(devices[-1] * (widths[-1] / width) ** 2)
+    logs = np.interp(np.log(width), np.log(widths[::-1]), np.log(np.asarray(devices, float)[::-1]))
+    return float(np.exp(logs))
+
+
+def rounded_up(devices: float) -> int:
+    """Two significant digits, upwards: more would promise too much."""
+    step = 10 ** max(0, len(str(int(devices))) - 2)
+    return int(-(-devices // step) * step)

@@ -16,8 +16,13 @@ from inference.likelihoods.numbers.totals import NoisyCounts
 from inference.models.base import Model, Truth
 from inference.models.choice_forms import Form, form_of, rows_form
 from inference.models.family import Answers, Family, Priors, Sets, draw, register
-from inference.models.prior_weight import noiseless_answers, noiseless_answers_of_total, prior_note
-from inference.models.shares import Shares, answers_log_prob
+from inference.models.shares import (
+    Shares,
+    answers_log_prob,
+    noiseless_answers,
+    noiseless_answers_of_total,
+    prior_note,
+)
 from inference.models.totals import approximation_notes, total_of
 from inference.priors.laws import state
 from ldp_client import Mechanism

@@ -23,7 +23,7 @@ from inference.likelihoods import (
     UnaryEncodingPatterns,
 )
 from inference.likelihoods.choices.multinomial import walsh_hadamard
-from inference.likelihoods.choices.packing import PackedSets, pack_sets
+from inference.likelihoods.choices.supports import PackedSets, pack_sets
 from inference.models.base import Replicates
 from inference.models.replicates import correlated_supports, supports
 from ldp_client import Mechanism

@@ -1,9 +1,13 @@
-"""A study's linear regression for data holders: its own priors on the holders' likelihood."""
+"""A study's linear regression for data holders: its own priors on the holders' likelihood.
+
+Chains start at a moment estimate that no noise can make impossible. A reader must know when what the normal
+approximation of a holder's sums leaves out can matter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,14 +15,100 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.likelihoods.holders.law import second_moments
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.base import Draws, Model
-from inference.models.holder_notes import clipped_records_notes, small_holders_note
-from inference.models.holder_start import Start, moment_start
-from inference.models.holders import observe, observed, refusal, rows_of
+from inference.models.clipping import NOISE_SDS, Moments, clipping_notes
+from inference.models.holders import Rows, observe, observed, refusal, rows_of
 from inference.models.regression import Scale, coefficients, draw_sites, feature_covariance, residual_sd
 from ldp_client.documents.errors import InputError
 from schemas import Question
+
+# In scaled units. Features and slopes beyond these, and less spread than this, are noise or will be found.
+LARGEST_MEAN, LARGEST_SLOPE, LEAST_SPREAD = 0.9, 2.0, 0.05
+
+
+class Start(NamedTuple):
+    """Intercept, coefficients (d,), residual sd; the features' mean (d,) and covariance (d, d)."""
+
+    intercept: float
+    coefficients: Matrix
+    sd: float
+    feature_mean: Matrix
+    feature_covariance: Matrix
+
+
+def moment_start(statistics: HolderStatistics, rows: Matrix) -> Start:
+    """From the holders' total over so many rows (j,), each covariance at least as large as its noise."""
+    d = statistics.features
+    mean, covariance = mean_and_covariance(statistics, rows)
+    values, axes = np.linalg.eigh(covariance[:d, :d])
+    floor = np.clip(_noise_level(statistics, rows), LEAST_SPREAD**2, 0.25)
+    features = (axes * np.clip(values, floor, 4.0)) @ axes.T
+    slopes = np.linalg.solve(features, covariance[:d, d])
+    slopes = slopes * min(1.0, LARGEST_SLOPE / max(float(np.linalg.norm(slopes)), 1e-9))
+    variance = covariance[d, d] - slopes @ features @ slopes
+    known = statistics.has_squares and variance > LEAST_SPREAD**2
+    sd = float(np.sqrt(min(variance, 1.0))) if known else 0.3
+    return Start(float(mean[d] - slopes @ mean[:d]), slopes, sd, mean[:d], features)
+
+
+def mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Matrix, Matrix]:
+    """Of the records (x, y), (d + 1,) and (d + 1, d + 1)."""
+    k, constant = statistics.average, int(statistics.intercept)
+    summed = max(float(rows.sum()), 1.0)
+    total = np.where(np.isfinite(statistics.noise), statistics.sums.sum(axis=0), 0.0) / summed
+    mean = np.zeros(statistics.features + 1)
+    if constant:
+        mean = np.clip(total[0, 1:] / k, -LARGEST_MEAN, LARGEST_MEAN)
+    second = total[constant:, constant:]
+    return mean, second - k * np.outer(mean, mean)
+
+
+def _noise_level(statistics: HolderStatistics, rows: Matrix) -> float:
+    """The noise's largest sd in the mean of a product of features."""
+    first = int(statistics.intercept)
+    largest = float(np.max(statistics.noise[first:-1, first:-1]))
+    return float(largest * np.sqrt(statistics.holders) / max(float(rows.sum()), 1.0))
+
+
+# With so many rows, errors were 1.06 times the stated sd: two features, almost no noise.
+MANY_ROWS = 100
+
+
+def clipped_records_notes(question: Question, statistics: HolderStatistics, rows: Rows) -> tuple[str, ...]:
+    """Notes where the holders' records were clipped so often that the line is that of other values."""
+    if statistics.holders == 0:
+        return ()
+    # A noisy count is taken as the largest that it may be: then squares are the least.
+    most = rows.expected + NOISE_SDS * np.sqrt(rows.variance)
+    mean, covariance = mean_and_covariance(statistics, most)
+    first = int(statistics.intercept)
+    scales = np.diag(statistics.noise)[first:] * (2**0.5 if statistics.law == "laplace" else 1.0)
+    noise = scales * np.sqrt(statistics.holders) / most.sum()
+    return clipping_notes(question, Moments(mean, np.diag(covariance) + mean**2, noise, most.sum()))
+
+
+def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str, ...]:
+    """A note where most holders have few rows, and less noise than their own sums' spread.
+
+    The likelihood's mean and covariance are exact for any number of rows; but sums over few rows are skewed,
+    and where noise does not hide that, stated sds are too small. Measured for records in the middle of their
+    bounds, two features and almost no noise: errors of 1.5 stated sds at 5 rows, 1.2 at 20, 1.06 at 100; with
+    five features up to 1.65.
+    """
+    first = int(statistics.intercept)
+    d = statistics.features
+    noise = np.diag(statistics.noise)[first : first + d]
+    squares = np.diagonal(statistics.sums, axis1=1, axis2=2)[:, first : first + d]
+    own = np.sqrt(2 / rows[:, None]) * np.maximum(squares, 0)
+    skewed = (rows < MANY_ROWS) & np.any(own > noise, axis=1)
+    if 2 * int(skewed.sum()) <= len(rows):
+        return ()
+    return (
+        f"most holders have fewer than {MANY_ROWS} rows and little noise: their sums are skewed, and "
+        "intervals may be too narrow: errors of 1.5 times the stated sd were measured at 5 rows, 1.2 at 20, "
+        "with two features, and larger ones with more",
+    )
 
 
 def holder_regression(question: Question, statistics: HolderStatistics) -> Model:

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods import ClippedNormal
-from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
+from inference.likelihoods.numbers.totals import NoisyMoments, signed_moments
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Family, Priors, Sets, priors_of, register
 from inference.models.totals import SQUARE_WEIGHT, total_of

@@ -1,4 +1,10 @@
-"""What one number's law is conditioned on: noisy reports, a secure sum's total, or raw answers."""
+"""What one number's law is conditioned on: noisy reports, a secure sum's total, or raw answers.
+
+Where nearly all answers lie at a bound: what that leaves open, and coordinates that make it straight.
+
+How far beyond the bound a law lies is then known in units of its own sd alone: a wide law that lies far out
+says the same as a narrow one nearby. Of location and sd that is a wedge with a sharp and slanted edge.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +24,9 @@ from scipy import stats
 from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.likelihoods.numbers.noise import Noise
-from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
-from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
-from inference.models.base import Draws, Model
-from inference.models.family import Answers
-from inference.models.number_ridge import AT_A_BOUND, bound_met, ridge_coordinates
+from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
+from inference.models.base import IDENTITY, Coordinates, Draws, Model, Unbounded
+from inference.models.family import Answers, priors_of
 from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.units import Units, number_units
 from ldp_client import Mechanism
@@ -35,6 +39,59 @@ from summaries.reductions.histogram import REACH, histogram_edges
 
 if TYPE_CHECKING:
     from inference.models.number_law import NumberLaw
+
+# Standard errors of the mean answer within which it is at a bound, and the largest that tells, in spans.
+WITHIN, TELLS = 3.0, 0.02
+AT_A_BOUND = "nearly all answers lie at a bound: the reports tell little of how far beyond it the law reaches"
+
+
+class Ridge(NamedTuple):
+    """The sites of a law's location and sd, and whether they are of logarithms."""
+
+    location: str
+    sd: str
+    of_logarithms: bool
+
+
+def bound_met(
+    middles: NDArray[np.float64], weights: NDArray[np.float64], standard_error: float
+) -> int | None:
+    """The bound, 0 or 1, at which nearly all answers lie, None where at neither.
+
+    middles, weights: of all cells, the bounds at 0 and 1; standard_error: that of the mean, in the same unit.
+    """
+    mean = float(weights @ middles)
+    if standard_error > TELLS:
+        return None
+    return next((end for end in (0, 1) if (mean - end) * (1 - 2 * end) < WITHIN * standard_error), None)
+
+
+def ridge_coordinates(question: Question, ridge: Ridge | None, bound: float, least: float) -> Coordinates:
+    """Coordinates for a question whose answers lie at a bound, in the units of its law.
+
+    ridge: of a law that has a location and an sd. least: what can hardly be told from zero, for logarithms of
+    a bound that is not above it.
+    """
+    # A uniform prior has an end of its own, and another unbounded space.
+    bounded = any(prior["distribution"] == "uniform" for prior in priors_of(question).values())
+    if bounded or ridge is None:
+        return IDENTITY
+    return wedge(ridge.location, ridge.sd, math.log(max(bound, least)) if ridge.of_logarithms else bound)
+
+
+def wedge(location: str, sd: str, bound: float) -> Coordinates:
+    """location = bound + sd sinh(w) and the logarithm of sd, for a site that is real and a positive one."""
+
+    def forward(values: Unbounded) -> tuple[Unbounded, Array]:
+        w, log_sd = values[location], values[sd]
+        log_volume = jnp.sum(log_sd + jnp.logaddexp(w, -w) - math.log(2))
+        return {**values, location: bound + jnp.exp(log_sd) * jnp.sinh(w)}, log_volume
+
+    def inverse(values: Unbounded) -> Unbounded:
+        return {**values, location: jnp.arcsinh((values[location] - bound) * jnp.exp(-values[sd]))}
+
+    return Coordinates(forward, inverse)
+
 
 NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 # The noise's variance in units of its squared scale.

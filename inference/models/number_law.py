@@ -15,8 +15,7 @@ from numpyro.distributions import Distribution
 from inference.models import number
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Answers, Family, Sets, draw
-from inference.models.number import Start
-from inference.models.number_ridge import Ridge
+from inference.models.number import Ridge, Start
 from inference.units import Units, number_units
 from ldp_client import Mechanism
 from schemas import Question

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpyro.distributions import Distribution
 
 from inference.models.family import Priors, register
-from inference.models.number import Start
+from inference.models.number import Ridge, Start
 from inference.models.number_law import (
     LENGTH,
     LOGARITHM,
@@ -22,7 +22,6 @@ from inference.models.number_law import (
     measured,
     top_of,
 )
-from inference.models.number_ridge import Ridge
 from inference.priors.laws import Stated, state
 from inference.units import number_units
 from schemas import Question

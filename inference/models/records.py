@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
 from inference.models import replicates
 from inference.models.base import Model
-from inference.models.clipping import Moments, clipping_notes, possible_clipping
-from inference.models.feature_shapes import beyond_bounds
+from inference.models.clipping import Moments, beyond_bounds, clipping_notes, possible_clipping
 from inference.models.regression import Scale, draw_sites, first_values
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError

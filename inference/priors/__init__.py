@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from inference.priors.stating import with_priors
+from inference.priors.laws import with_priors
 
 __all__ = ["with_priors"]

@@ -1,4 +1,4 @@
-"""The distributions that priors may have: from what a document states to NumPyro, and between units.
+"""The distributions that priors may have: from what is stated to NumPyro, and between units.
 
 A `Stated` is a prior as a document gives it, {"distribution": name, parameter: value …}, with numbers
 (or arrays of them) for decimals; ldp_client/documents/priors.py says what the names mean.
@@ -7,6 +7,7 @@ A `Stated` is a prior as a document gives it, {"distribution": name, parameter: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import jax
@@ -16,6 +17,11 @@ import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
+
+from ldp_client.documents.catalogue import MODELS
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.priors import check_prior, given_priors
+from schemas import Question
 
 Stated = Mapping[str, Any]
 Change = Callable[[Any, Any, Any], Any]
@@ -109,3 +115,33 @@ class Each(Distribution):
         del intermediates
         entries = [one.log_prob(value[..., index]) for index, one in enumerate(self.laws)]
         return jnp.sum(jnp.stack(entries, axis=-1), axis=-1)
+
+
+def with_priors(question: Question, priors: Mapping[str, Any]) -> Question:
+    """The question with these priors in place of the ones that its study states.
+
+    priors: {parameter: {"distribution": name, …}} as in a study, where numbers may stand for decimals.
+    Raises StudyError, which names what is wrong.
+    """
+    stated = {"name": question.model.name, "prior": _decimals(priors)}
+    parsed = MODELS[question.model.name].shape.read(stated, "model", StudyError)
+    shown = {
+        "model": parsed,
+        "choices": question.choices,
+        "features": [vars(field) for field in question.features],
+        "response": vars(question.response) if question.response else None,
+    }
+    check_prior(shown, question.id, StudyError)
+    changed = copy(question)
+    changed.model = copy(question.model)
+    changed.model.prior = {**question.model.prior, **given_priors(parsed)}
+    return changed
+
+
+def _decimals(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _decimals(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_decimals(entry) for entry in value]
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return repr(value) if number else value

@@ -17,7 +17,7 @@ from jax.scipy.linalg import solve_triangular
 from inference.likelihoods.holders.law import second_moments
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.base import Model
-from inference.models.holder_start import moment_start
+from inference.models.holder_regression import moment_start
 from inference.models.holders import observe, observed, refusal, rows_of
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from inference.judging import Drawing, judged, seed_of
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.models.holder_notes import clipped_records_notes
-from inference.models.holder_regression import parameters_of
+from inference.models.holder_regression import clipped_records_notes, parameters_of
 from inference.models.holders import rows_of
 from inference.published import method_named
 from inference.published.base import Method, Run

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from inference.results.page import render_page
-from inference.results.pictures import pictures_of
-from inference.results.plots import Draws
+from inference.results.plots import Draws, pictures_of
 from inference.results.posterior import RESULT, Posterior, save_posteriors
 from ldp_client.documents.errors import InputError
 from schemas import Study

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from inference.results.chain_plots import chains_in_words
-from inference.results.pictures import Pictures, pictures_of
-from inference.results.plots import Draws
+from inference.results.plots import Draws, Pictures, chains_in_words, pictures_of
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of

@@ -9,8 +9,8 @@ import pytest
 
 from inference.demo.run import older_files
 from inference.demo.survey import study_for
-from inference.design.calibration_folder import OWN_FILES as CALIBRATION
-from inference.design.plan_folder import OWN_FILES as PLAN
+from inference.design.folders import CALIBRATION_FILES as CALIBRATION
+from inference.design.folders import PLAN_FILES as PLAN
 from inference.results.diagnostics import diagnose
 from inference.results.folder import FIT_FILES, whole_folder
 from inference.results.posterior import Posterior

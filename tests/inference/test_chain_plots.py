@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.patches import StepPatch
 
-from inference.results.chain_plots import BINS, MOST_SHOWN, chains_in_words, chains_plot, ranks, worst_first
 from inference.results.diagnostics import diagnose
+from inference.results.plots import BINS, MOST_SHOWN, chains_in_words, chains_plot, ranks, worst_first
 from inference.results.posterior import Posterior
 
 

@@ -9,7 +9,7 @@ from inference import fit, summarize
 from inference.results.diagnostics import diagnose
 from inference.samplers import KEEP_MORE
 from inference.sampling import gaussian_approximation as laplace
-from inference.sampling.importance import ImportanceWeights
+from inference.sampling.gaussian_approximation import ImportanceWeights
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import build_parser, main

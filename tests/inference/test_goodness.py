@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.results.goodness import FALSE_ALARM, p_value, tells_two_groups
+from inference.results.predictive import FALSE_ALARM, p_value, tells_two_groups
 
 EDGES = np.linspace(0, 1, 129)
 ANSWERS = np.linspace(0, 1, 129)

@@ -14,8 +14,7 @@ from inference.cli import print_verdicts
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import exact
 from inference.models.from_reports import holder_statistics
-from inference.models.holder_notes import small_holders_note
-from inference.models.holder_regression import holder_regression
+from inference.models.holder_regression import holder_regression, small_holders_note
 from inference.models.holders import rows_of
 from inference.published import NAMES, method_named
 from inference.published.base import Run

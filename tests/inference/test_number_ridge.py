@@ -13,7 +13,7 @@ import pytest
 
 from inference.models import model_for
 from inference.models.base import IDENTITY, Model
-from inference.models.number_ridge import AT_A_BOUND, bound_met, wedge
+from inference.models.number import AT_A_BOUND, bound_met, wedge
 from inference.results.diagnostics import mixing
 from inference.sampling import nuts, sample
 from inference.sampling.space import as_arrays, space_of

@@ -9,7 +9,7 @@ import pytest
 from numpyro.distributions import Dirichlet, biject_to
 from numpyro.distributions.transforms import StickBreakingTransform
 
-from inference.priors.ordered_simplex import OrderedDirichlet, break_sticks, breaking_order
+from inference.priors.shares import OrderedDirichlet, break_sticks, breaking_order
 
 SHARES = np.array([0.1, 0.4, 0.05, 0.3, 0.15])
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from inference.design.cli import plan_lines
-from inference.design.plan import Plan, plan
+from inference.design.plan import Plan, devices_for, plan, rounded_up
 from inference.design.truth import parse_truth, with_truth
-from inference.design.widths import devices_for, rounded_up
 from inference.models.base import Truth
 from ldp_client import mechanism_for
 from ldp_client.cli import build_parser, main

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inference.models import model_for
-from inference.models.prior_weight import noiseless_answers, prior_weight
+from inference.models.shares import noiseless_answers, prior_weight
 from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS
 from schemas import Study

@@ -14,11 +14,10 @@ from scipy import stats
 
 from inference.models import model_for
 from inference.models.shares import STICKS
-from inference.priors.share_sticks import coordinates_of
+from inference.priors.shares import coordinates_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
-from inference.sampling.redrawing import redrawing
-from inference.sampling.space import as_arrays, space_of
+from inference.sampling.space import as_arrays, redrawing, space_of
 from ldp_client import mechanism_for
 from summaries import QuestionSummary
 from tests.inference.sparse_shares import exact_log_shares

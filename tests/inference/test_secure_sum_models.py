@@ -12,8 +12,7 @@ import pytest
 from scipy import integrate, stats
 
 from inference.likelihoods import ClippedExponential, ClippedNormal, clipped
-from inference.likelihoods.numbers.total_moments import NoisyMoments, signed_moments
-from inference.likelihoods.numbers.totals import NoisyCounts, cell_masses
+from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
 from inference.models import choice, marginals, model_for
 from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS

@@ -14,7 +14,7 @@ from scipy.special import betaln
 
 from inference.design.calibration import calibrate
 from inference.models import family_of, model_for
-from inference.priors.share_sticks import ShareSticks, coordinates_of, shares_of
+from inference.priors.shares import ShareSticks, coordinates_of, shares_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
 from ldp_client import mechanism_for

@@ -15,9 +15,8 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import promote_shapes, validate_sample
 
-from inference.likelihoods.numbers.cells import density_cells
 from inference.likelihoods.numbers.gaussian import log_gaussian_kernel_integral, tilted_gaussian_masses
-from inference.likelihoods.numbers.quadrature import panel_nodes
+from inference.likelihoods.numbers.quadrature import density_cells, panel_nodes
 
 # Of an exponential law's quadrature.
 PANELS, NODES_A_PANEL = 32, 12

@@ -20,7 +20,7 @@ from inference.likelihoods import (
     UnaryEncodingColumnSums,
     UnaryEncodingPatterns,
 )
-from inference.likelihoods.choices.packing import pack_sets
+from inference.likelihoods.choices.supports import pack_sets
 
 PROBS = np.array([0.5, 0.25, 0.15, 0.08, 0.02])
 K = len(PROBS)
