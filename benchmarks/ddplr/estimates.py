@@ -17,11 +17,10 @@ from benchmarks.ddplr.ridges import ridge_points
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
-from inference.published.base import Kernel, Run
+from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
-from inference.published.driver import one_chain
+from inference.published.given_grams import Released, released
 from inference.published.marginal import conjugate_model
-from inference.published.released import Released, released
 
 Matrix = NDArray[np.float64]
 KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {

@@ -12,27 +12,18 @@ import numpy as np
 from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import (
-    bayes_fixeds_fast,
-    gibbs_ss_noisy,
-    gibbs_ss_prior,
-    gibbs_ss_update,
-    mcmc_ind,
-    naive,
-    non_private,
-)
-from inference.published.base import Kernel, Run
+from inference.published import bayes_fixeds_fast, gibbs_ss, mcmc_ind, noisy_as_exact
+from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
-from inference.published.driver import one_chain
 from inference.published.marginal import conjugate_model
 
 DataOf = Callable[[HolderStatistics, ConjugatePrior], Any]
 KERNELS: dict[str, tuple[Kernel, DataOf]] = {
-    "non_private": (non_private.KERNEL, non_private.summed),
-    "naive": (naive.KERNEL, non_private.summed),
-    "gibbs_ss_noisy": (gibbs_ss_noisy.KERNEL, gibbs_ss_noisy.observed),
-    "gibbs_ss_prior": (gibbs_ss_prior.KERNEL, gibbs_ss_prior.observed),
-    "gibbs_ss_update": (gibbs_ss_update.KERNEL, gibbs_ss_update.observed),
+    "non_private": (noisy_as_exact.NON_PRIVATE_KERNEL, noisy_as_exact.summed),
+    "naive": (noisy_as_exact.NAIVE_KERNEL, noisy_as_exact.summed),
+    "gibbs_ss_noisy": (gibbs_ss.GIVEN_MOMENTS, gibbs_ss.observed_noisy),
+    "gibbs_ss_prior": (gibbs_ss.GIVEN_MOMENTS, gibbs_ss.observed_prior),
+    "gibbs_ss_update": (gibbs_ss.UPDATE_KERNEL, gibbs_ss.observed_update),
     "mcmc_ind": (mcmc_ind.KERNEL, mcmc_ind.records),
 }
 METHODS = (*KERNELS, "bayes_fixeds_fast", "marginal")

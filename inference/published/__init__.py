@@ -1,6 +1,6 @@
-"""Regression from data holders' noisy statistics: each method under its published name, one file each.
+"""Regression from data holders' noisy statistics: each method under its published name.
 
-To add one: a file here that defines METHOD, and its name in NAMES.
+To add one: a file here that defines METHOD, and a line in _HOMES.
 """
 
 from __future__ import annotations
@@ -13,26 +13,29 @@ from ldp_client.documents.errors import InputError
 if TYPE_CHECKING:
     from inference.published.base import Method
 
-NAMES = (
-    "ada_ssp",
-    "bayes_fixeds_fast",
-    "gibbs_ss_noisy",
-    "gibbs_ss_prior",
-    "gibbs_ss_update",
-    "marginal",
-    "mcmc_bs",
-    "mcmc_fixeds",
-    "mcmc_ind",
-    "mcmc_normalx",
-    "naive",
-    "non_private",
-    "projected_blr",
-)
+# The module and the name of each.
+_HOMES = {
+    "ada_ssp": ("ada_ssp", "METHOD"),
+    "bayes_fixeds_fast": ("bayes_fixeds_fast", "METHOD"),
+    "gibbs_ss_noisy": ("gibbs_ss", "NOISY"),
+    "gibbs_ss_prior": ("gibbs_ss", "PRIOR"),
+    "gibbs_ss_update": ("gibbs_ss", "UPDATE"),
+    "marginal": ("marginal", "METHOD"),
+    "mcmc_bs": ("mcmc_bs", "METHOD"),
+    "mcmc_fixeds": ("mcmc_fixeds", "METHOD"),
+    "mcmc_ind": ("mcmc_ind", "METHOD"),
+    "mcmc_normalx": ("mcmc_normalx", "METHOD"),
+    "naive": ("noisy_as_exact", "NAIVE"),
+    "non_private": ("noisy_as_exact", "NON_PRIVATE"),
+    "projected_blr": ("noisy_as_exact", "PROJECTED_BLR"),
+}
+NAMES = tuple(_HOMES)
 
 
 def method_named(name: str) -> Method:
     """The method of that name. Raises InputError for an unknown one."""
     if name not in NAMES:
         raise InputError(f"{name!r} is no method for tables; {', '.join(NAMES)} are")
-    method: Method = import_module(f"inference.published.{name}").METHOD
+    module, attribute = _HOMES[name]
+    method: Method = getattr(import_module(f"{__name__}.{module}"), attribute)
     return method

@@ -1,11 +1,19 @@
-"""What a method states: its source, what it is not for, and how it draws."""
+"""What a method states: its source, what it is not for, and how it draws; and how its kernel's chains run.
+
+Chains run side by side as one compiled program. The kernel of a posterior in closed form has steps that are
+independent draws.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from inference.likelihoods.holders.statistics import HolderStatistics
@@ -51,3 +59,70 @@ class Method:
     refuses: Callable[[HolderStatistics], str]
     draw: Callable[[HolderStatistics, ConjugatePrior, Run], Sampled]
     prior: PriorForm
+
+
+Sites = dict[str, Array]
+
+
+def run_kernel(kernel: Kernel, data: Any, run: Run) -> Sampled:
+    """Draws of all chains: {site: (chains, kept, …)}. Data of the same shapes are not compiled again."""
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(run.seed), run.chains)
+        length = run._replace(seed=0)
+        sites = jax.block_until_ready(_program(kernel, length)(keys, _as_floats(data)))
+    drawn = {name: np.asarray(value, dtype=np.float64) for name, value in sites.items()}
+    return Sampled(drawn, np.zeros((run.chains, run.kept), dtype=bool))
+
+
+@lru_cache(maxsize=32)
+def _program(kernel: Kernel, run: Run) -> Callable[[Array, Any], Sites]:
+    return jax.jit(jax.vmap(lambda key, data: one_chain(kernel, key, data, run), in_axes=(0, None)))
+
+
+def one_chain(kernel: Kernel, key: Array, data: Any, run: Run) -> Sites:
+    """Sites (kept, …) of one chain after its warm-up: a pure function, for many data sets at once."""
+    beginning, going = jax.random.split(key)
+
+    def advance(reached: tuple[Any, Array], steps: Array) -> tuple[tuple[Any, Array], Sites]:
+        state, made = reached
+
+        def step(index: Array, state: Any) -> Any:
+            return kernel.step(jax.random.fold_in(going, index), state, data)
+
+        state = jax.lax.fori_loop(made, made + steps, step, state)
+        return (state, made + steps), kernel.sites(state)
+
+    # Warm-up is a longer way to the first draw: so a step is compiled once only.
+    steps = jnp.full(run.kept, run.thin).at[0].add(run.warmup)
+    _, sites = jax.lax.scan(advance, (kernel.init(beginning, data), jnp.zeros((), int)), steps)
+    return sites
+
+
+def _as_floats(data: Any) -> Any:
+    return jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), data)
+
+
+Draw = Callable[[Array, Any], dict[str, Array]]
+
+
+def independent(draw: Draw) -> Kernel:
+    """The kernel that only draws; it needs no warm-up."""
+    return Kernel(draw, lambda key, _state, data: draw(key, data), lambda state: state)
+
+
+def independent_method(
+    name: str,
+    source: str,
+    refuses: Callable[[HolderStatistics], str],
+    kernel: Kernel,
+    data_of: Callable[[HolderStatistics, ConjugatePrior], Any],
+    prior: PriorForm,
+    reasons: tuple[str, ...] = (),
+) -> Method:
+    """The method of such a kernel; data_of gives the kernel's data. reasons: not to trust its draws."""
+
+    def draw(statistics: HolderStatistics, under: ConjugatePrior, run: Run) -> Sampled:
+        drawn = run_kernel(kernel, data_of(statistics, under), run._replace(warmup=0, thin=1))
+        return replace(drawn, reasons=reasons)
+
+    return Method(name, source, refuses, draw, prior)

@@ -11,9 +11,8 @@ from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import requirements
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior
-from inference.published.given_grams import nearest_semidefinite, theta_posterior
+from inference.published.given_grams import nearest_semidefinite, released, theta_posterior
 from inference.published.prior_forms import PriorForm
-from inference.published.released import released
 from inference.sampling import Sampled
 
 # DDPLR's crude estimate of σ is a third of the responses' bound, which is 1 in scaled units.

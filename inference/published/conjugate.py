@@ -1,11 +1,18 @@
-"""The priors of the published methods: normal θ, inverse-gamma σ², normal-inverse-Wishart features."""
+"""The priors of the published methods, and draws under them given sums over records.
+
+θ is normal and σ² inverse gamma, together normal-inverse-gamma where a method says so (DPBLR eq. 1); features
+are normal-inverse-Wishart. Wishart draws are by Bartlett's decomposition and never form an inverse.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.scipy.linalg import solve_triangular
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64] | Array
@@ -42,3 +49,68 @@ def default_prior(columns: int, features: int) -> ConjugatePrior:
         feature_mean=np.zeros(features),
         feature_mean_records=1.0,
     )
+
+
+def bartlett(key: Array, freedom: Array, size: int) -> Array:
+    """Lower A with AAᵀ ~ Wishart(I, freedom), freedom > size − 1."""
+    diagonal, below = jax.random.split(key)
+    squares = 2 * jax.random.gamma(diagonal, (freedom - jnp.arange(size)) / 2)
+    return jnp.tril(jax.random.normal(below, (size, size)), -1) + jnp.diag(jnp.sqrt(squares))
+
+
+def inverse_wishart(key: Array, scatter: Array, freedom: Array) -> Array:
+    """A draw (d, d) of the inverse Wishart law whose mean is scatter / (freedom − d − 1)."""
+    size = scatter.shape[-1]
+    # scatter = LLᵀ and W = AAᵀ give (L⁻ᵀ W L⁻¹)⁻¹ = (L A⁻ᵀ)(L A⁻ᵀ)ᵀ.
+    factor = solve_triangular(bartlett(key, freedom, size), jnp.linalg.cholesky(scatter).T, lower=True)
+    return factor.T @ factor
+
+
+def log_determinant(factor: Array) -> Array:
+    """log |LLᵀ| of lower factors (…, d, d)."""
+    return 2 * jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+
+
+def draw_regression(key: Array, sums: Values, count: Values, prior: ConjugatePrior) -> tuple[Array, Array]:
+    """θ (q,) and σ² (): sums (p, p) of uuᵀ, semidefinite, of `count` records.
+
+    θ | σ² ~ N(theta_mean, σ² · theta_covariance): the prior is in units of the residual variance.
+    """
+    precision_before = jnp.linalg.inv(prior.theta_covariance)
+    precision = sums[:-1, :-1] + precision_before
+    shift = sums[:-1, -1] + precision_before @ prior.theta_mean
+    lower = jnp.linalg.cholesky(precision)
+    mean = jax.scipy.linalg.cho_solve((lower, True), shift)
+    squares = sums[-1, -1] + prior.theta_mean @ precision_before @ prior.theta_mean - mean @ shift
+    normal, gamma = jax.random.split(key)
+    rate = prior.rate + jnp.maximum(squares, 0.0) / 2
+    variance = rate / jax.random.gamma(gamma, prior.shape + count / 2)
+    return mean + jnp.sqrt(variance) * normal_given_factor(normal, lower), variance
+
+
+def normal_given_factor(key: Array, lower: Array) -> Array:
+    """A draw of N(0, precision⁻¹), precision = lower lowerᵀ."""
+    standard = jax.random.normal(key, lower.shape[:1])
+    return jnp.asarray(jax.scipy.linalg.solve_triangular(lower.T, standard, lower=False))
+
+
+def draw_features(key: Array, gram: Array, count: Values, prior: ConjugatePrior) -> tuple[Array, Array]:
+    """Mean (d,) and covariance (d, d): gram (q, q) is Σ wwᵀ of `count` records, semidefinite.
+
+    w = (1, x); or w = x where q = d: then the mean is zero by assumption.
+    """
+    features = prior.scatter.shape[0]
+    freedom = jnp.asarray(prior.freedom + count)
+    if gram.shape[0] == features:
+        return jnp.zeros(features), inverse_wishart(key, jnp.asarray(prior.scatter + gram), freedom)
+    # The gram's own constant entry, not the count: what is left of a semidefinite matrix stays semidefinite.
+    mean = gram[0, 1:] / gram[0, 0]
+    centred = gram[1:, 1:] - jnp.outer(mean, mean) * gram[0, 0]
+    records = prior.feature_mean_records + count
+    away = mean - prior.feature_mean
+    scatter = prior.scatter + centred + prior.feature_mean_records * count / records * jnp.outer(away, away)
+    middle = (prior.feature_mean_records * prior.feature_mean + count * mean) / records
+    wishart, normal = jax.random.split(key)
+    covariance = inverse_wishart(wishart, jnp.asarray(scatter), freedom)
+    standard = jax.random.normal(normal, (features,))
+    return middle + jnp.linalg.cholesky(covariance) @ standard / jnp.sqrt(records), covariance

@@ -1,4 +1,12 @@
-"""The Gibbs sampler over holders' exact statistics that Gibbs-SS's three forms share (DPBLR II-B4, 5)."""
+"""Gibbs-SS: a Gibbs sampler over holders' exact statistics, in three forms (DPBLR II-B4, 5).
+
+The sums of records' uuᵀ, u = (w, y), y = θᵀw + N(0, σ²), are taken as normal, which needs their mean and
+covariance; Laplace noise is normal noise of random variance (after Park and Casella 2008). The forms differ
+in the moments of the features. Gibbs-SS-Noisy: the holders' own, released with noise. The authors'
+published code passes on the exact fourth moments, and their sums for means: neither private nor what the
+paper says. Here they are what was released. Gibbs-SS-Prior: those of a generic prior, which cost no
+privacy. Gibbs-SS-Update: the features' mean and covariance are drawn with the rest.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +18,62 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.published import prior_forms, requirements
-from inference.published.base import Kernel, Method, Run
-from inference.published.conjugate import ConjugatePrior, Values
-from inference.published.driver import run_kernel
+from inference.published.base import Kernel, Method, Run, run_kernel
+from inference.published.conjugate import ConjugatePrior, Values, draw_features, draw_regression
 from inference.published.given_grams import nearest_semidefinite
-from inference.published.laplace_mixture import draw_first_variances, draw_variances
-from inference.published.normal_inverse_gamma import draw_regression
-from inference.published.semidefinite import root
-from inference.published.summed_moments import record_moments
 from inference.sampling import Sampled
+
+
+def normal_moments(mean: Values, covariance: Values, columns: int) -> tuple[Array, Array]:
+    """E[wwᵀ] (q, q) and Cov(w_i w_j, w_k w_l) (q, q, q, q) of x ~ N(mean, covariance).
+
+    w = (1, x), or x where columns = d. Isserlis; METHODS 4.2.
+    """
+    constants = columns - len(mean)
+    middle = jnp.concatenate([jnp.ones(constants), mean])
+    second = jnp.outer(middle, middle).at[constants:, constants:].add(covariance)
+    four = jnp.einsum("i,j,k,l", middle, middle, middle, middle)
+    pairs = jnp.einsum("ik,jl->ijkl", second, second)
+    return second, pairs + pairs.swapaxes(2, 3) - 2 * four
+
+
+def record_moments(second: Array, covariance: Array, theta: Array, variance: Array) -> tuple[Array, Array]:
+    """E[uuᵀ] (p, p) and Cov(u_i u_j, u_k u_l) (p, p, p, p) from those of w; only two moments of w matter."""
+    q = len(theta)
+    mean = jnp.zeros((q + 1, q + 1)).at[:q, :q].set(second).at[q, q].set(variance)
+    # First (w, ε), ε ~ N(0, σ²), then y = θᵀw + ε.
+    four = jnp.zeros((q + 1,) * 4).at[:q, :q, :q, :q].set(covariance)
+    once = variance * second
+    four = four.at[:q, q, :q, q].add(once).at[:q, q, q, :q].add(once)
+    four = four.at[q, :q, :q, q].add(once).at[q, :q, q, :q].add(once)
+    four = four.at[q, q, q, q].add(2 * variance**2)
+    change = jnp.eye(q + 1).at[q, :q].set(theta)
+    return change @ mean @ change.T, jnp.einsum(
+        "ijkl,ai,bj,ck,dl->abcd", four, change, change, change, change, optimize="greedy"
+    )
+
+
+def draw_first_variances(key: Array, scale: Array) -> Array:
+    """ω² ~ Exp(mean 2b²): N(0, ω²) is then Laplace of scale b."""
+    return 2 * scale**2 * jax.random.exponential(key, jnp.shape(scale))
+
+
+def draw_variances(key: Array, noise: Array, scale: Array) -> Array:
+    """ω² given the noise; 1/ω² ~ inverse Gaussian(mean 1/(b|noise|), shape 1/b²). All of one shape.
+
+    1/Y = Y/μ² + χ²/λ in law for Y ~ IG(μ, λ), so ω² is IG(b|noise|, noise²) + b²χ²: finite for noise → 0.
+    """
+    smaller, which, square = jax.random.split(key, 3)
+    size = jnp.maximum(jnp.abs(noise), 1e-12 * scale)
+    # Michael, Schucany, Haas 1976; the smaller root without cancellation.
+    t = scale / (2 * size) * jax.random.normal(smaller, size.shape) ** 2
+    ratio = 1 + t + jnp.sqrt(t * (t + 2))
+    takes_smaller = jax.random.uniform(which, size.shape) * (1 + 1 / ratio) < 1
+    inverse_gaussian = scale * size * jnp.where(takes_smaller, 1 / ratio, ratio)
+    return inverse_gaussian + scale**2 * jax.random.normal(square, size.shape) ** 2
+
 
 # How often sums are drawn while one of squares is negative.
 TRIES = 10
@@ -158,6 +211,12 @@ def draw_sums(key: Array, state: State, data: Observed) -> Array:
     return jnp.asarray(jax.vmap(of_holder)(keys, data.released, state.noise, data.counts))
 
 
+def root(matrix: Array) -> Array:
+    """F with F Fᵀ = the nearest semidefinite matrix."""
+    values, vectors = jnp.linalg.eigh(matrix)
+    return jnp.asarray(vectors * jnp.sqrt(jnp.maximum(values, 0.0)))
+
+
 def _matrix(entries: Array, data: Observed) -> Array:
     rows, columns = data.rows.astype(int), data.columns.astype(int)
     return jnp.asarray(data.known).at[rows, columns].set(entries).at[columns, rows].set(entries)
@@ -181,3 +240,77 @@ def _sites(state: State) -> dict[str, Any]:
 
 # One for both methods that take moments as given: it is compiled once.
 GIVEN_MOMENTS = kernel(given_moments)
+
+
+def observed_noisy(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
+    """The kernel's data, moments made those of a distribution."""
+    if statistics.fourth_moments is None:
+        raise ValueError("statistics without fourth moments")
+    fourth = np.asarray(statistics.fourth_moments)
+    mean_square = statistics.gram.sum(axis=0) / statistics.counts.sum()
+    second = fourth[0, 0] if statistics.intercept else mean_square
+    return observed(statistics, prior, *repaired(second, fourth, statistics.intercept))
+
+
+def repaired(second: Matrix, fourth: Matrix, intercept: bool) -> tuple[Matrix, Matrix]:
+    """E[wwᵀ] (q, q) and Cov(w_i w_j, w_k w_l) (q, q, q, q), both semidefinite; a constant stays one."""
+    q = len(second)
+    covariance = fourth - np.einsum("ij,kl->ijkl", second, second)
+    covariance = _nearest(covariance.reshape(q**2, q**2)).reshape(fourth.shape)
+    if not intercept:
+        return _nearest(second), covariance
+    mean = second[0]
+    centred = second - np.outer(mean, mean)
+    return np.outer(mean, mean) + _nearest(centred), covariance
+
+
+def _nearest(matrix: Matrix) -> Matrix:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+
+
+def _has_moments(statistics: HolderStatistics) -> str:
+    if statistics.fourth_moments is not None:
+        return ""
+    return "needs the features' fourth moments, which were not released; gibbs_ss_update does not"
+
+
+NOISY = method(
+    "gibbs_ss_noisy",
+    "DPBLR II-B4, private sample moments",
+    GIVEN_MOMENTS,
+    observed_noisy,
+    requirements.all_of(_has_moments, REFUSES),
+)
+
+
+def observed_prior(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
+    """The kernel's data. The generic prior is normal, with mean and covariance of a record under `prior`."""
+    covariance = np.asarray(prior.scatter) / (prior.freedom - statistics.features - 1)
+    mean = np.asarray(prior.feature_mean)
+    if statistics.intercept:
+        covariance = covariance * (1 + 1 / prior.feature_mean_records)
+    else:
+        mean = np.zeros_like(mean)
+    second, four = normal_moments(mean, covariance, statistics.columns)
+    return observed(statistics, prior, np.asarray(second), np.asarray(four))
+
+
+PRIOR = method("gibbs_ss_prior", "DPBLR II-B4, moments from a generic prior", GIVEN_MOMENTS, observed_prior)
+
+
+def _moments(key: Array, sums: Array, data: Observed) -> tuple[Array, Array]:
+    gram = sums[:-1, :-1]
+    mean, covariance = draw_features(key, gram, data.counts.sum(), data.prior)
+    return normal_moments(mean, covariance, len(gram))
+
+
+UPDATE_KERNEL = kernel(_moments)
+
+
+def observed_update(statistics: HolderStatistics, prior: ConjugatePrior) -> Observed:
+    """The kernel's data: no moments, since it draws them."""
+    return observed(statistics, prior, np.zeros(()), np.zeros(()))
+
+
+UPDATE = method("gibbs_ss_update", "DPBLR II-B4, hierarchical normal prior", UPDATE_KERNEL, observed_update)

@@ -1,18 +1,66 @@
-"""The part of DDPLR's model that is left once every S_j = XᵀX is given (Proposition 3.1 and A.2, A.4).
+"""What DDPLR's kernels read, and the part of its model that is left once every S_j = XᵀX is given.
 
-z_j | S_j, θ, σ² is normal with mean S_j θ and covariance σ² S_j; the released one has its noise on top.
+z_j | S_j, θ, σ² is normal with mean S_j θ and covariance σ² S_j (Proposition 3.1 and A.2, A.4); the released
+one has its noise on top.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-from inference.published.conjugate import ConjugatePrior
-from inference.published.released import Released
-from inference.published.wishart_draws import log_determinant
+from inference.likelihoods.holders.statistics import HolderStatistics
+from inference.published.conjugate import ConjugatePrior, log_determinant
+
+
+class Released(NamedTuple):
+    """Of J holders, q columns, p = q + 1.
+
+    sums: (J, p, p) noisy Σ uuᵀ. variance: (p, p) of their noise. counts, rows: (J,) records, and rows of the
+    tables after averaging. warmup: for how many steps a chain adapts its proposals.
+    """
+
+    sums: Array
+    variance: Array
+    counts: Array
+    rows: Array
+    warmup: Array
+    prior: ConjugatePrior
+
+    @property
+    def gram(self) -> Array:
+        return self.sums[:, :-1, :-1]
+
+    @property
+    def cross(self) -> Array:
+        return self.sums[:, :-1, -1]
+
+    @property
+    def cross_variance(self) -> Array:
+        return self.variance[:-1, -1]
+
+    @property
+    def has_intercept(self) -> bool:
+        return self.sums.shape[-1] - 1 > self.prior.feature_mean.shape[-1]
+
+
+def released(statistics: HolderStatistics, prior: ConjugatePrior, warmup: int = 0) -> Released:
+    """The arrays of one set of statistics."""
+    arrays: tuple[Any, ...] = (
+        statistics.sums,
+        statistics.noise**2,
+        statistics.counts,
+        np.floor(statistics.counts / statistics.average),
+        np.float64(warmup),
+        prior,
+    )
+    return Released(*arrays)
+
 
 WALK_ACCEPTANCE = 0.44
 

@@ -16,12 +16,9 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import prior_forms, requirements
-from inference.published.base import Kernel, Method, Run
-from inference.published.conjugate import ConjugatePrior
-from inference.published.driver import run_kernel
-from inference.published.given_grams import nearest_semidefinite
-from inference.published.released import Released, released
-from inference.published.wishart_draws import inverse_wishart
+from inference.published.base import Kernel, Method, Run, run_kernel
+from inference.published.conjugate import ConjugatePrior, inverse_wishart
+from inference.published.given_grams import Released, nearest_semidefinite, released
 from inference.sampling import Sampled
 
 # Neighbouring states are so alike that only every tenth is kept.

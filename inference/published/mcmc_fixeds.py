@@ -10,18 +10,18 @@ from jax import Array
 
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import prior_forms, requirements
-from inference.published.base import Kernel, Method, Run
+from inference.published.base import Kernel, Method, Run, run_kernel
 from inference.published.conjugate import ConjugatePrior
-from inference.published.driver import run_kernel
 from inference.published.given_grams import (
     WALK_ACCEPTANCE,
+    Released,
     adapted,
     draw_theta,
     nearest_semidefinite,
+    released,
     starting_variance,
     walk_variance,
 )
-from inference.published.released import Released, released
 from inference.sampling import Sampled
 
 

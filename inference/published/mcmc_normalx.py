@@ -11,21 +11,20 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import prior_forms, requirements
-from inference.published.base import Kernel, Method, Run
-from inference.published.conjugate import ConjugatePrior
-from inference.published.driver import run_kernel
+from inference.published.base import Kernel, Method, Run, run_kernel
+from inference.published.conjugate import ConjugatePrior, bartlett, inverse_wishart, log_determinant
 from inference.published.given_grams import (
     WALK_ACCEPTANCE,
+    Released,
     acceptance,
     adapted,
     draw_theta,
     log_cross,
     nearest_semidefinite,
+    released,
     starting_variance,
     walk_variance,
 )
-from inference.published.released import Released, released
-from inference.published.wishart_draws import bartlett, inverse_wishart, log_determinant
 from inference.sampling import Sampled
 
 SCATTER_ACCEPTANCE = 0.2

@@ -9,8 +9,7 @@ import jax
 import numpy as np
 from numpyro.diagnostics import effective_sample_size
 
-from inference.published.base import Kernel, Run
-from inference.published.driver import one_chain
+from inference.published.base import Kernel, Run, one_chain
 from tests.inference.published.dpblr_cases import expected
 
 ERRORS = 4.0

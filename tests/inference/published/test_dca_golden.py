@@ -14,7 +14,7 @@ from inference.published import method_named
 from inference.published.base import Run
 from inference.published.conjugate import ConjugatePrior
 from inference.published.given_grams import nearest_semidefinite
-from inference.published.projected_blr import posterior
+from inference.published.noisy_as_exact import posterior
 
 FILE = np.load(Path(__file__).parents[2] / "golden" / "methods" / "dca.npz")
 VARIANTS = [

@@ -7,9 +7,8 @@ import pytest
 from numpyro.diagnostics import effective_sample_size
 
 from inference.published import ada_ssp, bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
-from inference.published.base import Run
-from inference.published.driver import run_kernel
-from inference.published.released import released
+from inference.published.base import Run, run_kernel
+from inference.published.given_grams import released
 from tests.inference.published.ddplr_cases import CASES, prior_of, reference, statistics_of
 
 FEW = Run(seed=1, warmup=1000, kept=1000, thin=2)

@@ -10,10 +10,8 @@ from scipy import stats
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.published import ada_ssp, mcmc_bs, mcmc_normalx, method_named
 from inference.published.base import Run
-from inference.published.conjugate import default_prior
-from inference.published.given_grams import log_cross, nearest_semidefinite
-from inference.published.released import released
-from inference.published.wishart_draws import bartlett, inverse_wishart
+from inference.published.conjugate import bartlett, default_prior, inverse_wishart
+from inference.published.given_grams import log_cross, nearest_semidefinite, released
 
 RANDOM = np.random.default_rng(20261122)
 METHODS = ("ada_ssp", "bayes_fixeds_fast", "mcmc_bs", "mcmc_fixeds", "mcmc_normalx")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inference.published import gibbs_ss_noisy, gibbs_ss_update
+from inference.published import gibbs_ss
 from inference.published.base import Run
 from inference.published.gibbs_ss import Observed
 from tests.inference.published import dpblr_cases as golden
@@ -19,9 +19,9 @@ def as_published(case: dict[str, Any]) -> Observed:
     statistics = golden.statistics(case, half=True)
     fourth = statistics.fourth_moments
     assert fourth is not None
-    second, covariance = gibbs_ss_noisy.repaired(fourth[0, 0], fourth, intercept=False)
+    second, covariance = gibbs_ss.repaired(fourth[0, 0], fourth, intercept=False)
     scale = case["scale_of_half"]
-    data = golden.counted_again(gibbs_ss_noisy.observed(statistics, golden.prior()), scale)
+    data = golden.counted_again(gibbs_ss.observed_noisy(statistics, golden.prior()), scale)
     return data._replace(
         second=second,
         covariance=covariance,
@@ -36,11 +36,11 @@ def as_published(case: dict[str, Any]) -> Observed:
 def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
     cases = list(golden.cases("gibbs-update").values())
     assert len(cases) == 3
-    data = [gibbs_ss_update.observed(golden.statistics(case), golden.prior()) for case in cases]
+    data = [gibbs_ss.observed_update(golden.statistics(case), golden.prior()) for case in cases]
     ours = [golden.counted_again(one, np.inf) for one in data]
     # The authors' code takes a noisy entry and its mirror image for two releases.
     published = [golden.counted_again(one, case["scale"]) for one, case in zip(data, cases, strict=True)]
-    found = posteriors(gibbs_ss_update.KERNEL, ours + published, Run(1, 2000, 5000, 4))
+    found = posteriors(gibbs_ss.UPDATE_KERNEL, ours + published, Run(1, 2000, 5000, 4))
     for case, one in zip(cases * 2, found, strict=True):
         assert max(away(one, case, "gibbs-update").values()) < ERRORS
 
@@ -53,7 +53,7 @@ def test_gibbs_ss_noisy_agrees_with_the_authors_code_on_their_repaired_moments()
     wrong = golden.cases("gibbs-noisy")["bs_N100_e1"]
     planted = as_published(wrong)
     planted = planted._replace(scale=planted.scale / 2)
-    *found, faulty = posteriors(gibbs_ss_noisy.KERNEL, [*data, planted], Run(1, 2000, 5000, 4))
+    *found, faulty = posteriors(gibbs_ss.GIVEN_MOMENTS, [*data, planted], Run(1, 2000, 5000, 4))
     for case, one in zip(cases, found, strict=True):
         assert max(away(one, case, "gibbs-noisy").values()) < ERRORS
     assert max(away(faulty, wrong, "gibbs-noisy").values()) > ERRORS

@@ -11,12 +11,17 @@ import pytest
 from scipy import integrate, stats
 
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published.gibbs_ss import State, draw_sums, observed
-from inference.published.gibbs_ss_noisy import repaired
-from inference.published.laplace_mixture import draw_first_variances, draw_variances
-from inference.published.normal_inverse_gamma import draw_regression
-from inference.published.normal_inverse_wishart import draw_features
-from inference.published.summed_moments import normal_moments, record_moments
+from inference.published.conjugate import draw_features, draw_regression
+from inference.published.gibbs_ss import (
+    State,
+    draw_first_variances,
+    draw_sums,
+    draw_variances,
+    normal_moments,
+    observed,
+    record_moments,
+    repaired,
+)
 from tests.inference.published import dpblr_cases as golden
 from tests.statistics import FALSE_ALARM
 

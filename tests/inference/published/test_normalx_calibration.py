@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.published.base import Run
+from inference.published.base import Run, one_chain
 from inference.published.conjugate import ConjugatePrior
-from inference.published.driver import one_chain
+from inference.published.given_grams import Released
 from inference.published.mcmc_normalx import KERNEL
-from inference.published.released import Released
 from tests.statistics import follows
 
 STUDIES, ROWS, NOISE = 120, np.array([14.0, 10.0]), 2.0
