@@ -10,8 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from collector.operator.admin_cli import add_admin, add_backup
-from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
+from collector.operator.admin_cli import TOKEN_BYTES, add_admin, add_backup, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
@@ -105,8 +104,7 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def _write_reports(arguments: argparse.Namespace, token: str) -> str:
-    from collector.remote.download import fetch_reports
-    from collector.remote.tables import write_reports
+    from collector.remote.download import fetch_reports, write_reports
 
     count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
     return f"{counted(count, 'report')} in {arguments.out}"
@@ -114,7 +112,7 @@ def _write_reports(arguments: argparse.Namespace, token: str) -> str:
 
 def _write_summary(arguments: argparse.Namespace, token: str) -> str:
     from collector.remote.download import fetch_summary
-    from ldp_client.files.writing import replacing
+    from ldp_client.files.disk import replacing
 
     text = fetch_summary(arguments.collector, arguments.study, token)
     with replacing(str(arguments.out)) as file:
@@ -168,7 +166,7 @@ def _has_keys(settings: Settings) -> bool:
 
 
 def _announce(url: str, ready_file: str | None) -> None:
-    from ldp_client.files.writing import replacing
+    from ldp_client.files.disk import replacing
 
     print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
     if ready_file is not None:

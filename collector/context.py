@@ -28,8 +28,7 @@ from collector.storage.keys import hash_key, role_of, was_removed
 from collector.storage.migrating import check
 from collector.storage.queries import StudyOverview
 from collector.storage.upkeep import Upkeep
-from collector.studies.current import CurrentStudies
-from collector.studies.publishing import load_keys
+from collector.studies.publishing import CurrentStudies, load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study

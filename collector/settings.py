@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tomllib
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.studies import read_bytes
+from ldp_client.files.disk import read_bytes
 
 if TYPE_CHECKING:
     from sqlalchemy import URL

@@ -15,7 +15,7 @@ from inference.published import NAMES
 from inference.samplers import SAMPLERS
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
 from ldp_client.documents.errors import InputError
-from ldp_client.files.studies import load_study
+from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
 from summaries import cli as summaries_cli
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from inference.compile_cache import use_compile_cache
+from inference.compiling import use_compile_cache
 from inference.judging import Drawing, judged, seed_of
 from inference.limits import check_draws, check_seed
 from inference.models import model_for, priors_of

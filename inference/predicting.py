@@ -13,11 +13,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from numpyro import handlers
 
+from inference.compiling import Program
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
 from inference.models.base import Draws, Model, Replicates
 from inference.results.predictive import Predictive, p_value, tells_two_groups
-from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, as_arrays
 
 SIMULATED = 60

@@ -12,7 +12,7 @@ from ldp_client.commands.device import add_device
 from ldp_client.commands.parsers import add_command
 from ldp_client.commands.signing import add_signing
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError
-from ldp_client.files.studies import load_study
+from ldp_client.files.disk import load_study
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
-from ldp_client.files.studies import load_study
+from ldp_client.files.disk import load_study
 
 if TYPE_CHECKING:
     from schemas import Study
@@ -38,7 +38,7 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE"""
     study = load_study(arguments.study)
     from ldp_client import mechanisms_of
-    from ldp_client.files.writing import refuse_replacing, replacing
+    from ldp_client.files.disk import refuse_replacing, replacing
     from summaries.influence import FALSE_SHARE, influence_in_words
     from summaries.reading import summarize_files
 

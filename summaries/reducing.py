@@ -183,7 +183,7 @@ def check_study(study: object) -> None:
     if not isinstance(study, Study):
         raise InputError(
             f"the study must be a Study, is a {type(study).__name__}: Study.from_json(text) reads a "
-            "document's text, ldp_client.files.studies.load_study(path) a file"
+            "document's text, ldp_client.files.disk.load_study(path) a file"
         )
 
 

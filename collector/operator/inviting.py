@@ -17,7 +17,7 @@ from collector.storage.invitations import add_invitations, add_list, lift_invita
 from collector.storage.keys import hash_key, new_word
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
-from ldp_client.files.writing import write_new
+from ldp_client.files.disk import write_new
 from ldp_client.secure_sum.messages import node_invitation
 from ldp_client.words.text import counted
 from schemas import Study

@@ -1,9 +1,18 @@
-"""Fetching an export over HTTP, and knowing that nothing of it is missing; or the running summary."""
+"""Fetching an export over HTTP, knowing that nothing of it is missing, into a file; or the running summary.
+
+The file is NDJSON, or CSV or Parquet where its name ends so.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 from urllib.parse import quote, urlsplit
 
 from collector.remote.client import Allowance, PassingError, Patience, ask, stream
@@ -11,6 +20,7 @@ from ldp_client.documents.errors import DocumentError, InputError, TransferError
 from ldp_client.documents.export_end import FORMAT as END_FORMAT
 from ldp_client.documents.export_end import end_line
 from ldp_client.documents.report import MAX_BYTES
+from ldp_client.files.disk import replacing
 from schemas import Report
 
 DEADLINE_SECONDS = 300.0
@@ -115,3 +125,69 @@ def _parse_report(line: bytes) -> Report:
         return Report.from_json(line)
     except DocumentError as error:
         raise TransferError(f"the collector sent what is not a report: {error}") from None
+
+
+ROWS_PER_GROUP = 10_000
+
+# Those of questions, and of public fields.
+Names = tuple[Sequence[str], Sequence[str]]
+
+
+def write_reports(reports: Iterable[Report], path: Path) -> int:
+    """Write reports to `path`, whole or not at all; returns how many.
+
+    Raises InputError when the file cannot be written. Parquet needs pyarrow.
+    """
+    if path.suffix.lower() in _TABLES:
+        return _write_table(reports, path, _TABLES[path.suffix.lower()])
+    with replacing(str(path)) as file:
+        return sum(1 for _ in _written(reports, file))
+
+
+def _write_table(
+    reports: Iterable[Report], path: Path, write: Callable[[Names, Iterator[Report], IO[str]], None]
+) -> int:
+    with replacing(str(path)) as file, TemporaryFile("w+", encoding="utf-8", dir=path.parent) as spool:
+        # The questions are known only when the last report has come: a study may have versions.
+        questions: set[str] = set()
+        public: set[str] = set()
+        count = 0
+        for report in _written(reports, spool):
+            questions.update(report.payloads)
+            public.update(report.public)
+            count += 1
+        spool.seek(0)
+        write((sorted(questions), sorted(public)), map(Report.from_json, spool), file)
+        return count
+
+
+def _write_csv(names: Names, reports: Iterator[Report], file: IO[str]) -> None:
+    from collector.exports.formats import csv_header
+
+    writer = csv.writer(file, lineterminator="\n")
+    questions, public = names
+    writer.writerow(csv_header(questions, public))
+    for report in reports:
+        values = [report.public.get(field, "") for field in public]
+        cells = [b64encode(report.payloads.get(question, b"")).decode() for question in questions]
+        writer.writerow([report.id, report.study, report.version, report.digest, *values, *cells])
+
+
+def _write_parquet(names: Names, reports: Iterator[Report], file: IO[str]) -> None:
+    from pyarrow.parquet import ParquetWriter
+
+    from collector.exports.columns import rows_batch, schema_of
+
+    schema = schema_of(*names)
+    with ParquetWriter(file.buffer, schema) as writer:  # type: ignore[attr-defined]
+        while group := list(islice(reports, ROWS_PER_GROUP)):
+            writer.write_batch(rows_batch(schema, group))
+
+
+_TABLES = {".csv": _write_csv, ".parquet": _write_parquet}
+
+
+def _written(reports: Iterable[Report], file: IO[str]) -> Iterator[Report]:
+    for report in reports:
+        file.write(report.to_json() + "\n")
+        yield report

@@ -9,7 +9,7 @@ import sys
 from collector.settings import TOKEN_VARIABLE
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, SummaryError
-from ldp_client.files.studies import load_study, read_bytes
+from ldp_client.files.disk import load_study, read_bytes
 from schemas import Study
 
 
@@ -68,7 +68,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
     from collector.secure_sum.aggregator import collect
-    from ldp_client.files.writing import refuse_replacing
+    from ldp_client.files.disk import refuse_replacing
 
     study = _read_study(arguments.study)
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
@@ -113,7 +113,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 
 def _write(path: str, text: str) -> None:
-    from ldp_client.files.writing import replacing
+    from ldp_client.files.disk import replacing
 
     with replacing(path) as file:
         file.write(text)

@@ -18,7 +18,7 @@ from collector.problems import (
     ProblemError,
     unknown_study,
 )
-from collector.secure_sum import bound_sets
+from collector.secure_sum import summing
 from collector.secure_sum.drawing import (
     BYTES_A_REPORT,
     NONCE_BYTES,
@@ -37,7 +37,7 @@ from collector.storage.packing import PackedReport
 from collector.studies import publishing
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, StudyError
-from ldp_client.secure_sum.sealing import OVERHEAD_BYTES
+from ldp_client.secure_sum.messages import OVERHEAD_BYTES
 from schemas import Study
 
 # Rows that are read at once: so many, but not more bytes than these.
@@ -124,8 +124,8 @@ class Node:
             study = queries.study_state(session, study_id)
             if study is None:
                 raise unknown_study(study_id)
-            confirmed = bound_sets.confirmed_ids(session, study.number)
-            return bound_sets.share_count(session, study.number) if confirmed is None else len(confirmed)
+            confirmed = summing.confirmed_ids(session, study.number)
+            return summing.share_count(session, study.number) if confirmed is None else len(confirmed)
 
     def report_ids(self, study_id: str) -> list[bytes]:
         """The ids of a closed study's shares, ascending: all, or the set that the node is bound to.
@@ -135,35 +135,35 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            confirmed = bound_sets.confirmed_ids(session, number)
-            return bound_sets.share_ids(session, number) if confirmed is None else confirmed
+            confirmed = summing.confirmed_ids(session, number)
+            return summing.share_ids(session, number) if confirmed is None else confirmed
 
     def commit(self, session: Session, study_id: str) -> Statement:
         """Commit to what the node holds, and to a nonce: for good. Raises ProblemError."""
         number = _closed_study(session, study_id)
-        part = bound_sets.find_part(session, number)
+        part = summing.find_part(session, number)
         if part is not None:
             return Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
-        if bound_sets.confirmed_ids(session, number) is not None:
+        if summing.confirmed_ids(session, number) is not None:
             raise ProblemError(
                 SET_CONFLICT, "this node confirmed a set that was not drawn: by an old release"
             )
         nonce = urandom(NONCE_BYTES)
-        held = bound_sets.share_ids(session, number)
+        held = summing.share_ids(session, number)
         said = self._statement("draw", study_id, held, sha256(nonce).hexdigest())
-        bound_sets.insert_part(session, number, nonce, canonical_json(said.to_document()))
+        summing.insert_part(session, number, nonce, canonical_json(said.to_document()))
         return said
 
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
         """The nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
         number = _closed_study(session, study_id)
-        opener, part = self.opener(study_id), bound_sets.find_part(session, number)
+        opener, part = self.opener(study_id), summing.find_part(session, number)
         check_commitments(opener.study, commitments)
         own = canonical_json(commitments[opener.node].to_document())
         shown_for = digest_of(commitments)
         if part is None or own != part.commitment or part.shown_for not in (None, shown_for):
             raise ProblemError(SET_CONFLICT, "this node committed to something else, or with other nodes")
-        bound_sets.note_shown(session, number, shown_for)
+        summing.note_shown(session, number, shown_for)
         return part.nonce
 
     def confirm(self, session: Session, study_id: str, drawing: Drawing) -> Statement:
@@ -173,24 +173,24 @@ class Node:
         does not follow from what all nodes committed to.
         """
         number = _closed_study(session, study_id)
-        part = bound_sets.find_part(session, number)
+        part = summing.find_part(session, number)
         if part is None or part.shown_for != digest_of(drawing.commitments):
             raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
         ids = drawing.chosen(self.opener(study_id).study)
-        confirmed = bound_sets.confirmed_ids(session, number)
+        confirmed = summing.confirmed_ids(session, number)
         if confirmed is not None and confirmed != ids:
             raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
         if confirmed is None:
-            if not set(ids) <= set(bound_sets.share_ids(session, number)):
+            if not set(ids) <= set(summing.share_ids(session, number)):
                 raise ProblemError(SHARES_GONE, "shares of its set were deleted before they were summed")
-            bound_sets.insert_set(session, number, ids)
-            bound_sets.store_drawing(session, number, drawing.to_json().encode())
+            summing.insert_set(session, number, ids)
+            summing.store_drawing(session, number, drawing.to_json().encode())
         return self._statement("set", study_id, ids)
 
     def drawing(self, study_id: str) -> bytes | None:
         """The drawing of the set that the node is bound to, if any. Raises ProblemError."""
         with self.database.read() as session:
-            part = bound_sets.find_part(session, _closed_study(session, study_id))
+            part = summing.find_part(session, _closed_study(session, study_id))
         return None if part is None else part.drawing
 
     def total(self, study_id: str, wanted: str) -> tuple[Statement, bytes]:
@@ -200,8 +200,8 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            ids = bound_sets.confirmed_ids(session, number)
-            total = bound_sets.stored_total(session, number)
+            ids = summing.confirmed_ids(session, number)
+            total = summing.stored_total(session, number)
         if ids is None or set_digest(ids) != wanted:
             raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
         if total is None:
@@ -211,7 +211,7 @@ class Node:
 
     def keep(self, session: Session, study_id: str, total: bytes) -> None:
         """Make the sum durable before it is given away."""
-        bound_sets.store_total(session, _closed_study(session, study_id), total)
+        summing.store_total(session, _closed_study(session, study_id), total)
 
     def _shares(self, number: int, ids: Sequence[bytes], rows: int) -> Iterator[tuple[bytes, bytes]]:
         remaining = iter(ids)

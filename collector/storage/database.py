@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
 from ldp_client.documents.errors import InputError
-from ldp_client.files.writing import write_new
+from ldp_client.files.disk import write_new
 
 T = TypeVar("T")
 WRITES = "ldpkit_writes"

@@ -12,8 +12,7 @@ from collector.storage import queries
 from collector.storage.keys import Role
 from collector.storage.models import DocumentRow
 from collector.studies import publishing
-from collector.studies.current import Published
-from collector.studies.publishing import fetch_signed, is_signed, publish_signed, signed_by
+from collector.studies.publishing import Published, fetch_signed, is_signed, publish_signed, signed_by
 from collector.views.auth import holds, no_key, requires
 from collector.views.bodies import json_and_bytes
 from collector.views.openapi import (

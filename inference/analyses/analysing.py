@@ -20,7 +20,7 @@ from inference.analyses.program import Assembled
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table
-from inference.compile_cache import use_compile_cache
+from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Model
 from inference.results.diagnostics import diagnose, listed

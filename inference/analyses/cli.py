@@ -9,7 +9,7 @@ from typing import Any
 
 from inference.samplers import SAMPLERS
 from ldp_client.documents.errors import InputError
-from ldp_client.files.studies import load_study
+from ldp_client.files.disk import load_study
 
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = (

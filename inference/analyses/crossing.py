@@ -18,7 +18,7 @@ from inference.analyses.naming import axis_of, named
 from inference.analyses.result import AnalysisPosterior, Draws, Quantity
 from inference.analyses.table import Private, Table, Values
 from inference.analyses.varying import levels_of
-from inference.compile_cache import use_compile_cache
+from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Draws as Sites
 from inference.models.base import Model

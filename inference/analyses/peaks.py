@@ -15,7 +15,7 @@ from scipy.linalg import cho_solve
 
 from inference.analyses.program import Assembled
 from inference.models.base import Draws, Model
-from inference.sampling.mode import find_mode
+from inference.sampling.gaussian_approximation import find_mode
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 
 Vector = NDArray[np.float64]

@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from inference.demo.devices import send_all
-from inference.demo.server import running_collector
+from inference.demo.collecting import running_collector, send_all
 from inference.demo.survey import answers_of, study_for
 from inference.fitting import draw_posterior, fit
 from inference.limits import check_seed
@@ -18,7 +17,7 @@ from inference.results.folder import FIT_FILES, OwnFiles, save_report, whole_fol
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import StudyError, TransferError
-from ldp_client.files.writing import replacing
+from ldp_client.files.disk import replacing
 from schemas import Study
 from summaries.reading import summarize_files
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
 from ldp_client.documents.errors import InputError
-from ldp_client.files.studies import chosen_questions, load_study
+from ldp_client.files.disk import chosen_questions, load_study
 
 if TYPE_CHECKING:
     from inference.design.calibration import Calibration
@@ -63,7 +63,7 @@ def _whole_numbers(text: str) -> list[int]:
 def run_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
     study = load_study(arguments.study)
-    from inference.compile_cache import use_compile_cache
+    from inference.compiling import use_compile_cache
     from inference.design.folders import PLAN_FILES, save_plans
     from inference.design.plan import DEVICES, plan, questions_to_plan
     from inference.design.truth import parse_truth
@@ -131,7 +131,7 @@ def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[
 def run_calibrate(arguments: argparse.Namespace) -> int:
     """ldpkit calibrate STUDY.json [--studies N] [--n DEVICES] [--question ID] [--device] --out DIR"""
     study = load_study(arguments.study)
-    from inference.compile_cache import use_compile_cache
+    from inference.compiling import use_compile_cache
     from inference.design.calibration import DEVICES, STUDIES, calibrate, check_simulation
     from inference.design.folders import CALIBRATION_FILES, save_calibrations
     from inference.design.plan import answers_of

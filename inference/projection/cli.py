@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
-from ldp_client.files.studies import load_study
+from ldp_client.files.disk import load_study
 
 if TYPE_CHECKING:
     from inference.projection.second_study import Projected
@@ -35,7 +35,7 @@ def run_project(arguments: argparse.Namespace) -> int:
     from inference.limits import check_seed
     from inference.projection.rounds import doubts_of
     from inference.projection.second_study import second_study
-    from ldp_client.files.writing import refuse_replacing, replacing
+    from ldp_client.files.disk import refuse_replacing, replacing
 
     check_seed(arguments.seed)
     read = (arguments.study, arguments.found)

@@ -19,7 +19,7 @@ from inference.results.posterior import RESULT
 from inference.units import field_units, fields_of
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.files.studies import read_bytes
+from ldp_client.files.disk import read_bytes
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
 from summaries.reading import load_summary

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from inference.projection.auxiliary import Projection
 from inference.projection.rounds import FirstRound, Rows, first_rounds
-from inference.projection.thresholds import Thresholds, expected_error, find_thresholds
+from inference.projection.thresholds import Projection, Thresholds, expected_error, find_thresholds
 from inference.units import field_units, fields_of
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError

@@ -19,7 +19,7 @@ from inference.results.diagnostics import Diagnostics, is_fixed
 from inference.results.predictive import Predictive
 from inference.results.verdict import Verdict
 from ldp_client.documents.errors import InputError
-from ldp_client.files.writing import replacing
+from ldp_client.files.disk import replacing
 from ldp_client.words.text import counted
 
 RESULT = "posterior.json"

@@ -19,8 +19,8 @@ from jax import Array
 from numpy.typing import NDArray
 from numpyro.infer.hmc_util import IntegratorState, build_tree, dual_averaging
 
+from inference.compiling import Program
 from inference.models.base import TARGET_ACCEPTANCE
-from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space
 from inference.sampling.whitening import Shape, Slope, finite
 

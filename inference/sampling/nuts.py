@@ -10,10 +10,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from inference.compiling import Program
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing, mixing
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
-from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
 

@@ -8,8 +8,8 @@ import jax
 from jax import Array
 from numpyro import handlers
 
+from inference.compiling import Program
 from inference.models.base import Draws, Model
-from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, as_arrays, as_draws
 
 PRIOR_DRAWS = 1000

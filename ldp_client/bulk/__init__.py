@@ -4,7 +4,6 @@ Loaded only by `Mechanism.perturb_many`. Integers decide what is released, as on
 from the same kind of source, the operating system's unless another is passed in.
 """
 
-from ldp_client.bulk.perturbing import perturb_many, randomise_many
-from ldp_client.bulk.reports import public_many
+from ldp_client.bulk.perturbing import perturb_many, public_many, randomise_many
 
 __all__ = ["perturb_many", "public_many", "randomise_many"]

@@ -1,9 +1,28 @@
-"""Numbers and records: integers on the grid plus noise. Each function is a mechanism's `randomise`."""
+"""Numbers and records: integers on the grid plus noise. Each function is a mechanism's `randomise`.
+
+Many draws of exactly rounded normal and Laplace noise are core/strips.py on arrays of 64-bit integers: they
+read the same bytes and return the same integers as the scalar sampler. Draws that one comparison does not
+accept are held against integer bounds of the curve: on a strip of width w it is within w²/8 sup|f″| of its
+chord. Those that are still open, and those rejected, go to the scalar sampler one by one.
+"""
+
+import struct
 
 import numpy as np
 
-from ldp_client.bulk.noise import draw
 from ldp_client.bulk.randomness import big_endian, truth_or_other
+from ldp_client.core.randomness import read
+from ldp_client.core.strips import (
+    CELL_BITS,
+    COLUMN_BITS,
+    CURVE_BITS,
+    DRAW_BYTES,
+    POINT_BITS,
+    STRIP_BITS,
+    STRIPS,
+    Strips,
+    table_of,
+)
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS
 
 TYPE_CHECKING = False
@@ -16,6 +35,90 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
     Payloads = NDArray[np.uint8]
+
+# A point's place along a chord is cut to this many bits.
+CHORD_BITS = 9
+NEVER = 1 << 61
+
+
+class BulkStrips:
+    """One table of strips as arrays."""
+
+    def __init__(self, table: Strips) -> None:
+        self.table = table
+        self.threshold = np.asarray(table.threshold, np.int64)
+        self.other = np.asarray(table.other, np.int64)
+        self.other_start = np.asarray(table.other_start, np.int64)
+        self.sure = np.asarray(table.sure, np.int64)
+        self._bound_curve()
+
+    def _bound_curve(self) -> None:
+        """M·f at the strips' left edges, its fall over 2**-CHORD_BITS of a strip, the chord's largest error.
+
+        f″ is (x² − 1)f for the normal and f for the exponential, and f falls.
+        """
+        table = self.table
+        edges = range(STRIPS + 1)
+        curve = [table.above(edge, STRIP_BITS, CURVE_BITS) for edge in edges]
+        heights = [table.scale * height // table.total for height in curve]
+        falls = [((left - right) >> CHORD_BITS) + 1 for left, right in zip(heights, heights[1:])]
+        bends = [1 if table.tail else (edge * edge >> (2 * STRIP_BITS)) + 1 for edge in edges[1:]]
+        # Besides: the rounding of the falls, and of the heights.
+        slack = [
+            (height * bend >> (2 * STRIP_BITS + 3)) + (1 << CHORD_BITS) + 4
+            for height, bend in zip(heights, bends)
+        ]
+        if table.tail:
+            slack[-1] = NEVER
+        self.edge = np.asarray(heights[:-1], np.int64)
+        self.fall = np.asarray(falls, np.int64)
+        self.slack = np.asarray(slack, np.int64)
+
+    def draw(self, count: int, random: "Source") -> "Integers":
+        """What table.draw(count, random) returns, as an array."""
+        buffer = read(random, DRAW_BYTES * count)
+        words = np.frombuffer(buffer, "<u8", count)
+        points = np.frombuffer(buffer, "<u4", count, 8 * count).astype(np.int64)
+        strips, heights = self._place(words)
+        open_ = np.flatnonzero(heights >= self.sure[strips])
+        offsets = ((points >> (POINT_BITS - CELL_BITS)) + 1) >> 1
+        magnitudes = (strips << CELL_BITS) + offsets
+        values = np.where(points & 1, -magnitudes, magnitudes)
+        under, over = self._judge(strips[open_], points[open_], heights[open_])
+        for index, rejected in zip(open_[~under].tolist(), over[~under].tolist()):
+            word, point = int(words[index]), int(points[index])
+            if rejected:
+                word, point = struct.unpack("<QI", read(random, DRAW_BYTES))
+            values[index] = self.table.draw_from(word, point, random)
+        return values
+
+    def _place(self, words: "NDArray[np.uint64]") -> "tuple[Integers, Integers]":
+        """The strip that a word picks, and its height there."""
+        columns = (words >> np.uint64(COLUMN_BITS)).astype(np.int64)
+        heights = (words & np.uint64((1 << COLUMN_BITS) - 1)).astype(np.int64)
+        given = heights >= self.threshold[columns]
+        strips = np.where(given, self.other[columns], columns)
+        return strips, heights + np.where(given, self.other_start[columns], 0)
+
+    def _judge(
+        self, strips: "Integers", points: "Integers", heights: "Integers"
+    ) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        """Which draws are surely under the curve, and which are surely over it."""
+        places = points >> (POINT_BITS + 1 - CHORD_BITS)
+        fall, slack = self.fall[strips], self.slack[strips]
+        chord = self.edge[strips] - fall * places
+        return heights < chord - fall - slack, heights > chord + slack
+
+
+_tables: "dict[str, BulkStrips]" = {}
+
+
+def draw(law: str, count: int, random: "Source") -> "Integers":
+    """`count` draws of round(2**20 × X), X standard "normal" or "laplace", as the scalar sampler's."""
+    if law not in _tables:
+        _tables[law] = BulkStrips(table_of(law))
+    return _tables[law].draw(count, random)
+
 
 LIMIT = (1 << 31) - 1
 # Products in floating point are below 2**27 and within 2**-24; what lies closer to a half is done exactly.

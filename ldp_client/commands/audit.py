@@ -7,8 +7,7 @@ from time import process_time_ns
 from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
 from ldp_client.documents.errors import InputError
-from ldp_client.files.studies import chosen_questions
-from ldp_client.files.writing import refuse_replacing, replacing
+from ldp_client.files.disk import chosen_questions, refuse_replacing, replacing
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False

@@ -5,8 +5,7 @@ import os
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.signed import ED25519, RSA
-from ldp_client.files.studies import load_study, read_bytes
-from ldp_client.files.writing import replacing, write_new
+from ldp_client.files.disk import load_study, read_bytes, replacing, write_new
 from ldp_client.words.text import say
 
 

@@ -278,7 +278,7 @@ class Device:
         """Perturb the answers: the report as it will be sent, and the questions that it answers."""
         due = due_within(self.send_window)
         if terms.study.route is not None:
-            from ldp_client.device.shares import queued_shares
+            from ldp_client.device.sending import queued_shares
 
             return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)
         report = perturb_answers(terms.study, mechanisms, answers)

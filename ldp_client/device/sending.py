@@ -3,33 +3,87 @@
 Their moments are kept in the ledger's file, for a minute, whichever process of the device makes them. They
 decide no answer, so that the seal leaves them out; a ledger that was made without them gets their table at
 its first request.
+
+Of a secure sum it sends shares: this says how the outbox keeps them, and their way to the nodes and back.
 """
 
+import json
 import sqlite3
 import time
+from binascii import a2b_base64, b2a_base64
 
 from ldp_client.device import outbox
 from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
-from ldp_client.device.shares import delete_shares, put_shares
+from ldp_client.device.outbox import Queued
 from ldp_client.device.upload import (
     Outcome,
     ask_publisher,
     delete_report,
     judged,
     put_report,
+    put_share,
     with_retries,
 )
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import LdpkitError, LedgerError
+from ldp_client.secure_sum.messages import node_invitation, share_messages, share_path
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Any, Callable
 
     from ldp_client.device.outbox import Queued
     from ldp_client.device.policy import Policy
+    from ldp_client.device.terms import Terms
+    from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+
+    Judge = Callable[[str, Outcome], Outcome]
+
+
+def queued_shares(
+    terms: "Terms", answers: "dict[str, Any]", trusted: "TrustedNodes", invitation: str, due: int
+) -> Queued:
+    """The sealed shares of one device's answers; `collector` names their nodes.
+
+    Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are kept nowhere.
+    """
+    report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
+    body = canonical_json([b2a_base64(message.body).decode().strip() for message in messages])
+    nodes = " ".join([message.node for message in messages])
+    return Queued.of(terms.study, report, nodes, body, due, invitation)
+
+
+def put_shares(queued: "Queued", judge: "Judge") -> Outcome:
+    """Send every share once: "sent" when every node has its own, "refused" when one refuses for good.
+
+    judge: says of a node, by its base URL, what its answer means.
+    """
+    shares = [a2b_base64(text) for text in json.loads(queued.body)]
+
+    def put(url: str, index: int) -> Outcome:
+        return put_share(url, shares[index], node_invitation(queued.invitation, index))
+
+    return _at_all(queued, put, judge)
+
+
+def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
+    """Ask every node once to delete its share."""
+    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge)
+
+
+def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]", judge: "Judge") -> Outcome:
+    """The worst of the nodes' answers: each is asked, whatever the others say."""
+    path = share_path(queued.study, queued.report_id)
+    outcomes = [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
+    for state in ("refused", "waiting", "kept"):
+        for outcome in outcomes:
+            if outcome.state == state:
+                return outcome
+    return outcomes[0]
+
 
 STILL_WAITS = ("waiting", "kept", "paced")
 # No request begins later than that after a flush did: a server that stalls holds nothing up for longer.

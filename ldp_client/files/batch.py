@@ -8,8 +8,8 @@ from ldp_client.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
+from ldp_client.files.disk import replacing
 from ldp_client.files.tables import table_answers
-from ldp_client.files.writing import replacing
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
 from ldp_client.words.text import say
@@ -102,7 +102,7 @@ def perturb_people(
     if study.ask_one:
         return one_by_one
     try:
-        from ldp_client.bulk.reports import reports_of
+        from ldp_client.bulk.perturbing import reports_of
     except ModuleNotFoundError as missing:
         if missing.name != "numpy":
             raise

@@ -1,28 +1,106 @@
 """From a device's answers to what it sends: one sealed share for each node, under one report id.
 
-The one way for an answer to a secure sum to leave a device.
+The one way for an answer to a secure sum to leave a device. Its vector of 64-bit words is split into shares
+that sum to it modulo 2**64, all but one from short seeds. A seed of 32 bytes becomes a share of any length
+by a stream cipher's key stream, or an XOF. Both are standard and come from libraries: ChaCha20 from
+`cryptography`, SHAKE-256 from Python itself. A seed is used once, so the cipher's nonce is zero. A share is
+sealed to its node by HPKE (RFC 9180), X25519, HKDF-SHA256, ChaCha20-Poly1305, from `cryptography`; a device
+without that package passes a `seal` of its platform with the same three arguments.
 """
 
+import hashlib
+import struct
 from binascii import hexlify
 from hashlib import sha256
 
 from ldp_client.answering import quantise_answers
 from ldp_client.core.randomness import read, urandom
-from ldp_client.documents.errors import RefusedError
+from ldp_client.documents.errors import MissingExtraError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
-from ldp_client.secure_sum.sealing import context, seal
-from ldp_client.secure_sum.splitting import split
+from ldp_client.mechanisms.summed import MODULUS, WORD_BYTES
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
     from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Study
     from ldp_client.mechanisms.summed import SummedMechanism
-    from ldp_client.secure_sum.sealing import Seal
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+
+    Seal = Callable[[bytes, bytes, bytes], bytes]
+
+SEED_BYTES = 32
+NONCE = bytes(16)
+
+
+def expand(expansion: str, seed: bytes, size: int) -> bytes:
+    """`size` bytes. Raises MissingExtraError where "chacha20" is wanted and `cryptography` is missing."""
+    if expansion == "shake_256":
+        return hashlib.shake_256(seed).digest(size)
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+    except ImportError:
+        raise MissingExtraError("secure-sum", "cryptography") from None
+    stream: bytes = Cipher(ChaCha20(seed, NONCE), mode=None).encryptor().update(bytes(size))
+    return stream
+
+
+def split(vector: bytes, shares: int, expansion: str, random: "Source" = urandom) -> "list[bytes]":
+    """The vector in `shares` pieces: the first is words, each other a seed that `expand` turns into words.
+
+    vector: little-endian 64-bit words. Any `shares` − 1 pieces are independent of the vector.
+    """
+    layout = f"<{len(vector) // WORD_BYTES}Q"
+    left = list(struct.unpack(layout, vector))
+    seeds = [read(random, SEED_BYTES) for _ in range(shares - 1)]
+    for seed in seeds:
+        mask = struct.unpack(layout, expand(expansion, seed, len(vector)))
+        left = [(word - part) % MODULUS for word, part in zip(left, mask)]
+    return [struct.pack(layout, *left), *seeds]
+
+
+CONTEXT = b"ldpkit.share/1"
+OVERHEAD_BYTES = 48
+
+
+def context(digest: str, report_id: str, node: int) -> bytes:
+    """HPKE's info: the study document, the report and the node that a share is for, and no other."""
+    return b"\0".join([CONTEXT, digest.encode(), report_id.encode(), str(node).encode()])
+
+
+def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
+    """The share, readable by the owner of the X25519 key alone; 48 bytes longer.
+
+    Raises MissingExtraError without `cryptography`.
+    """
+    try:
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+    except ImportError:
+        raise MissingExtraError("secure-sum", "cryptography") from None
+    sealed: bytes = suite().encrypt(share, X25519PublicKey.from_public_bytes(sealing_key), info=info)
+    return sealed
+
+
+_suites: "list[Any]" = []
+
+
+def suite() -> "Any":
+    """The one HPKE suite that is used."""
+    if not _suites:
+        _suites.append(_load_suite())
+    return _suites[0]
+
+
+def _load_suite() -> "Any":
+    try:
+        from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+    except ImportError:
+        raise MissingExtraError("secure-sum", "cryptography") from None
+    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+
 
 INVITATION_CONTEXT = b"ldpkit.share-invitation/1"
 

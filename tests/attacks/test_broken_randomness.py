@@ -22,7 +22,7 @@ from ldp_client.core.randomness import PROPORTION_CUTOFF, REPETITION_CUTOFF, WIN
 from ldp_client.documents.errors import RandomnessError
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.memoized import Remembering
-from ldp_client.secure_sum.splitting import split
+from ldp_client.secure_sum.messages import split
 from schemas import Study
 from tests import studies
 from tests.portable import npm

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from collector.remote.tables import write_reports
+from collector.remote.download import write_reports
 from inference import fit, summarize
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers

@@ -54,12 +54,12 @@ def test_what_another_process_publishes_is_served_soon(habits, monkeypatch):
     newer = build_study(2, title="Newer habits")
     with habits.collector.database.write() as session:
         publish(session, newer)
-    monkeypatch.setattr("collector.studies.current.time.monotonic", lambda: float("inf"))
+    monkeypatch.setattr("collector.studies.publishing.time.monotonic", lambda: float("inf"))
     assert habits.client.get("/v1/studies/habits").data == newer.canonical()
 
 
 def test_many_visitors_read_the_database_once(habits, monkeypatch):
-    monkeypatch.setattr("collector.studies.current.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("collector.studies.publishing.time.monotonic", lambda: 0.0)
     page(habits)
     habits.client.get("/v1/studies/habits")
     monkeypatch.setattr(habits.collector.database, "read", None)

@@ -5,7 +5,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from inference.compile_cache import cache_folder, use_compile_cache
+from inference.compiling import cache_folder, use_compile_cache
 
 
 @pytest.mark.parametrize(

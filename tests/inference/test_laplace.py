@@ -8,8 +8,7 @@ from scipy import stats
 from inference import fit
 from inference.models import model_for
 from inference.sampling import gaussian_approximation as laplace
-from inference.sampling.gaussian_approximation import approximate, resample, weigh
-from inference.sampling.mode import _factor
+from inference.sampling.gaussian_approximation import _factor, approximate, resample, weigh
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from schemas import Study

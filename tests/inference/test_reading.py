@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.remote.tables import write_reports
+from collector.remote.download import write_reports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, SummaryError

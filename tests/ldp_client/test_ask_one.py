@@ -9,7 +9,7 @@ import pytest
 
 from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.bulk.reports import reports_of
+from ldp_client.bulk.perturbing import reports_of
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.describing import describe
 from ldp_client.documents.errors import AnswerError, ReportError

@@ -9,7 +9,7 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.audit.answers import Stream
-from ldp_client.bulk import noise, numbers, perturbing, randomise_many
+from ldp_client.bulk import numbers, perturbing, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
@@ -47,7 +47,7 @@ def test_noise_is_the_scalar_samplers_from_the_same_bytes(law):
     """Every path: accepted at once, decided by the chord, left open, rejected, restarted in the tail."""
     for seed in range(3):
         many, one = Stream(seed), Stream(seed)
-        drawn = noise.draw(law, 30_000, many)
+        drawn = numbers.draw(law, 30_000, many)
         assert drawn.tolist() == strips.table_of(law).draw(30_000, one)
         assert many.taken == one.taken
 
@@ -55,8 +55,8 @@ def test_noise_is_the_scalar_samplers_from_the_same_bytes(law):
 @pytest.mark.parametrize("law", ["normal", "laplace"])
 def test_what_the_chord_decides_the_exact_curve_decides_alike(law):
     """At heights all over a strip and close to its bounds; and it leaves almost nothing open."""
-    noise.draw(law, 1, Stream(0))
-    bulk = noise._tables[law]
+    numbers.draw(law, 1, Stream(0))
+    bulk = numbers._tables[law]
     random = np.random.default_rng(1)
     chosen = np.repeat(np.arange(0, 480, 5), 40)
     points = random.integers(0, WORD, len(chosen))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from collector.studies.current import LIFETIME
+from collector.studies.publishing import LIFETIME
 from ldp_client import mechanism_for
 from ldp_client.cli import main
 from ldp_client.describing import odds

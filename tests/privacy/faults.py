@@ -8,7 +8,7 @@ import struct
 import numpy as np
 
 from ldp_client import answering
-from ldp_client.bulk.noise import draw as bulk_draw
+from ldp_client.bulk.numbers import draw as bulk_draw
 from ldp_client.bulk.numbers import pack_signed as bulk_pack
 from ldp_client.core import strips
 from ldp_client.core.noise_levels import gaussian_radius, log_ratio, truth_threshold

@@ -322,8 +322,7 @@ def test_a_device_that_sends_nonsense_spoils_the_sum_and_it_shows(network):
 def resealed(network, source, target):
     """The share of one report, sealed anew for another."""
     from collector.secure_sum.summing import Opener
-    from ldp_client.secure_sum.messages import Message
-    from ldp_client.secure_sum.sealing import context, seal
+    from ldp_client.secure_sum.messages import Message, context, seal
 
     node = network.nodes[2]
     share = Opener.of(network.study, 2, node.keys.sealing).open(source.path[-32:], source.body)

@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.summing import CACHE_BYTES, MOST_AT_ONCE, Opener, add_seeds, add_shares
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.secure_sum.sealing import context, seal
-from ldp_client.secure_sum.splitting import expand, split
+from ldp_client.secure_sum.messages import context, expand, seal, split
 from schemas import Study
 from tests.secure_sum.conftest import STATED, build_study, shares_of
 from tests.statistics import follows

@@ -12,9 +12,15 @@ import numpy as np
 import pytest
 
 from inference.projection import thresholds
-from inference.projection.auxiliary import Auxiliary, Projection, Projections
 from inference.projection.second_study import field_spread, projected_bounds, rest_of_budget, second_study
-from inference.projection.thresholds import MOST_BIAS, expected_error, find_thresholds
+from inference.projection.thresholds import (
+    MOST_BIAS,
+    Auxiliary,
+    Projection,
+    Projections,
+    expected_error,
+    find_thresholds,
+)
 from ldp_client import Device, mechanism_for
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError

@@ -14,8 +14,7 @@ from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from ldp_client.mechanisms.tables.gram import Gram
-from ldp_client.mechanisms.tables.powers import PowerSums, products_of
+from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
 from ldp_client.words.text import say
 

@@ -1,4 +1,7 @@
-"""A collector of its own for the demo, on a free loopback port, gone when the demo ends."""
+"""The demo's own collector, and thousands of devices that send to it over HTTP.
+
+The collector is on a free loopback port and gone when the demo ends; each device has its own ledger.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,59 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ldp_client import Device
+from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import TransferError
 from schemas import Study
+
+# Devices wait for their disk and the network most of the time.
+AT_ONCE = 8
+LOST_EVERY = 50
+STEPS = 10
+
+
+def send_all(
+    study: Study, answers: Sequence[dict[str, Any]], url: str, folder: Path, progress: Callable[[str], None]
+) -> int:
+    """Let one device for each person answer and send; returns how many sent twice.
+
+    Every 50th loses its first acknowledgement and sends the same bytes again. Raises
+    TransferError unless every report was taken.
+    """
+    budget = str(study.epsilon)
+
+    def run(number: int) -> int:
+        device = Device(folder / str(number), budget, url, require_consent=False)
+        device.answer(study, answers[number])
+        lost = number % LOST_EVERY == 0
+        if lost:
+            _send_and_lose_answer(device, url)
+        flushed = device.flush()
+        if flushed.sent != 1:
+            raise TransferError(f"device {number} could not send: {flushed.reason}")
+        return int(lost)
+
+    twice = 0
+    step = max(1, len(answers) // STEPS)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for number, again in enumerate(pool.map(run, range(len(answers))), 1):
+            twice += again
+            if number % step == 0 or number == len(answers):
+                progress(f"  {number} of {len(answers)} devices have answered and sent")
+    return twice
+
+
+def _send_and_lose_answer(device: Device, url: str) -> None:
+    for queued in device.ledger.queued():
+        put_report(f"{url}/v1/studies/{queued.study}/reports/{queued.report_id}", queued.body)
+
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
