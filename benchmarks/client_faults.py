@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.ldp_client.devices import race
 from tests.ldp_client.faults import killing
-from tests.ldp_client.test_device import race
 
 RACERS = 8
 

@@ -29,3 +29,6 @@ __all__ = [
     "study",
     "token",
 ]
+
+# The invitation key of the places in which they run.
+KEY = "the key of this place"

@@ -11,7 +11,7 @@ from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
-from tests.portable.test_embedding_guide import code
+from tests.portable.embedding_guide import code
 
 TODAY = date.today()
 STUDY = Study(studies.document(studies.YES_NO, closes=(TODAY + timedelta(1)).isoformat()))

@@ -23,9 +23,9 @@ from collector.storage.invitations import delete_used_invitations
 from collector.storage.keys import hash_key
 from collector.storage.upkeep import Upkeep, telltale_settings
 from ldp_client.cli import main
+from tests.attacks.conftest import KEY
 from tests.collector.conftest import REPOSITORY, build_report, count_invitations
 
-KEY = "the key of this place"
 FRAME_HEADER, WAL_HEADER = 24, 32
 
 
@@ -254,7 +254,7 @@ def test_a_restored_backup_knows_what_was_used_before_it(make_harness, study, tm
 # One child for each report, killed at a statement of its own number; the imports are made once.
 SPEND = """
 import os, signal, sys
-from tests.attacks.test_joined_invitations import KEY
+from tests.attacks.conftest import KEY
 from tests.collector.conftest import Harness
 from schemas import Report
 from sqlalchemy import event

@@ -10,7 +10,7 @@ from collector.settings import Settings
 from collector.storage.keys import Role, add_key, remove_key
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
-from tests.collector.test_settings import parsed
+from tests.collector.commands import parsed
 
 
 @pytest.fixture

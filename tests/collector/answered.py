@@ -1,7 +1,11 @@
 """How tests read a collector's answers, and hold those of the fast way equal to those of the plain one."""
 
+from __future__ import annotations
+
+import base64
 import json
 
+from sqlalchemy.exc import OperationalError
 from werkzeug.test import Client
 
 PROBLEM = "urn:ldpkit:problem:"
@@ -52,3 +56,26 @@ class Pair:
     def post(self, reports):
         members = ",".join(report.to_json() for report in reports)
         return json.loads(self.send("POST", "/v1/studies/habits/reports", f'{{"reports":[{members}]}}')[2])
+
+
+class AwayError(OperationalError):
+    """The database went away."""
+
+    def __init__(self):
+        super().__init__("", None, Exception("away"))
+
+
+def basic(key):
+    """The header of a browser that was given this key."""
+    return {"Authorization": "Basic " + base64.b64encode(f"me:{key}".encode()).decode()}
+
+
+def refusal(response):
+    """The kind of problem, and the field that it names; all that a refusal must say is there."""
+    assert response.content_type == "application/problem+json"
+    document = response.get_json(force=True)
+    assert document["status"] == response.status_code
+    assert document["title"]
+    assert document["detail"]
+    assert document["advice"]
+    return document["type"].removeprefix("urn:ldpkit:problem:"), document.get("field")

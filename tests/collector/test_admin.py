@@ -20,19 +20,13 @@ from collector.operator import retention
 from collector.storage import backup
 from collector.storage.database import Database
 from ldp_client.documents.errors import InputError
+from tests.collector.commands import run
 from tests.collector.conftest import ensure_database
 
 ROUTES = {
     "publish": [("POST", "/v1/studies"), ("POST", "/v1/studies/habits/close")],
     "read": [("GET", "/v1/studies/habits/export"), ("GET", "/metrics")],
 }
-
-
-def run(*arguments):
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers(required=True))
-    parsed = parser.parse_args(arguments)
-    assert parsed.run(parsed) == 0
 
 
 @pytest.fixture

@@ -16,10 +16,9 @@ from collector.reports.writer import Upload
 from collector.storage import keys
 from collector.storage.keys import hash_key
 from ldp_client.documents.errors import InputError
-from tests.collector.answered import Pair, problem
+from tests.collector.answered import AwayError, Pair, problem
+from tests.collector.commands import run
 from tests.collector.conftest import build_report, build_study, count_invitations
-from tests.collector.test_admin import run
-from tests.collector.test_simulation import AwayError
 
 REFUSED = (403, "invitation-needed")
 

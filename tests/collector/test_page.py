@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -12,13 +11,10 @@ from selenium.webdriver.support.ui import WebDriverWait
 from collector.bounding import REST, CostBoundCache
 from schemas import Study
 from tests import studies
+from tests.collector.answered import basic
 from tests.portable import chromium
 
 WAIT_SECONDS = 30
-
-
-def basic(key):
-    return {"Authorization": "Basic " + base64.b64encode(f"me:{key}".encode()).decode()}
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from collector.operator.fitting import Fitted, Fitter, keep_fitted, last_fitted
 from collector.operator.retention import delete_reports, delete_study
 from collector.reports.paging import Opened
 from tests import studies
+from tests.collector.answered import basic
 from tests.collector.conftest import REPOSITORY, build_report
-from tests.collector.test_page import basic
 
 # Stands in for `ldpkit fit STUDY SUMMARY --out DIR`: writes down that it ran, and a posterior.
 STAND_IN = """

@@ -23,10 +23,9 @@ from ldp_client.mechanisms import mechanisms_of
 from schemas import Report
 from summaries import Summary, summarize
 from summaries.reading import ReportFiles
+from tests.collector.answered import Pair, problem
+from tests.collector.commands import run
 from tests.collector.conftest import ANSWERS, INVITATION_KEY, build_study, count_invitations
-from tests.collector.test_admin import run
-from tests.collector.test_fast_uploads import Pair
-from tests.collector.test_withdrawals import problem
 
 FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import socket
 import subprocess
 import sys
@@ -11,18 +10,12 @@ from pathlib import Path
 import pytest
 
 from collector import create_app
-from collector.cli import add_commands
 from collector.settings import Settings
 from ldp_client.documents.errors import InputError
+from tests.collector.commands import parsed
 from tests.collector.conftest import ensure_database
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-def parsed(*arguments):
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers(required=True))
-    return parser.parse_args(arguments)
 
 
 def run(*arguments):

@@ -11,7 +11,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import ED25519, MOST_SIGNATURES, RSA, Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
-from tests.collector.test_studies import problem
+from tests.collector.answered import refusal
 
 
 @pytest.fixture(scope="module")
@@ -55,28 +55,28 @@ def test_old_versions_are_not_published_again(trusting, make_study, pairs):
     old, new = (sign_study(make_study(version), private) for version in (1, 2))
     for signed in (old, new):
         assert post(trusting, signed).status_code == 201
-    assert problem(post(trusting, old)) == ("study-outdated", "version")
+    assert refusal(post(trusting, old)) == ("study-outdated", "version")
     other = sign_study(make_study(2, title="Other"), private)
-    assert problem(post(trusting, other)) == ("study-conflict", "version")
+    assert refusal(post(trusting, other)) == ("study-conflict", "version")
     assert fetched(trusting).to_json() == new.to_json()
     assert fetched(trusting, version=1).to_json() == old.to_json()
 
 
 def test_other_signatures_need_a_key(trusting, habits, study, pairs):
     stranger = sign_study(study, new_key(ED25519)[0].encode())
-    assert problem(post(trusting, stranger))[0] == "unauthorized"
+    assert refusal(post(trusting, stranger))[0] == "unauthorized"
     assert trusting.client.get("/v1/studies/habits").status_code == 404
     assert post(trusting, stranger, **trusting.operator).status_code == 201
     assert fetched(trusting).to_json() == stranger.to_json()
-    assert problem(post(habits, sign_study(study, pairs[RSA][0].encode())))[0] == "unauthorized"
-    assert problem(post(trusting, stranger, Authorization="Bearer wrong"))[0] == "unauthorized"
+    assert refusal(post(habits, sign_study(study, pairs[RSA][0].encode())))[0] == "unauthorized"
+    assert refusal(post(trusting, stranger, Authorization="Bearer wrong"))[0] == "unauthorized"
 
 
 def test_a_wrong_signature_is_refused_whoever_sends_it(trusting, make_study, pairs):
     good = sign_study(make_study(), pairs[RSA][0].encode())
     forged = SignedStudy(make_study(title="Worse"), good.signatures)
     for headers in ({}, trusting.operator):
-        assert problem(post(trusting, forged, **headers)) == ("signature-refused", "signatures")
+        assert refusal(post(trusting, forged, **headers)) == ("signature-refused", "signatures")
     assert trusting.client.get("/v1/studies/habits").status_code == 404
 
 
@@ -108,27 +108,27 @@ def test_every_signature_of_a_trusted_key_is_verified(trusting, study, pairs):
     spoilt = Signature(ED25519, other.signatures[0].key, b"x")
     for headers in ({}, trusting.operator):
         response = post(trusting, SignedStudy(study, [*signed.signatures, spoilt]), **headers)
-        assert problem(response) == ("signature-refused", "signatures")
+        assert refusal(response) == ("signature-refused", "signatures")
     assert post(trusting, other).status_code == 200
     assert verify_study(fetched(trusting), [load_public_key(pairs[ED25519][1])])
 
 
 def test_what_is_not_signed_says_so(trusting, study):
-    assert problem(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
+    assert refusal(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
     trusting.publish(study)
-    assert problem(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"
-    assert problem(trusting.client.get("/v1/studies/habits/signed?version=x"))[0] == "parameter-invalid"
+    assert refusal(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"
+    assert refusal(trusting.client.get("/v1/studies/habits/signed?version=x"))[0] == "parameter-invalid"
 
 
 def test_a_malformed_envelope_names_its_field(trusting, study, pairs):
     document = json.loads(sign_study(study, pairs[RSA][0].encode()).to_json())
     document["signatures"][0]["key"] = "x"
-    assert problem(post(trusting, json.dumps(document))) == ("study-invalid", "signatures[0].key")
+    assert refusal(post(trusting, json.dumps(document))) == ("study-invalid", "signatures[0].key")
     document = json.loads(sign_study(study, pairs[RSA][0].encode()).to_json())
     document["study"] = document["study"].replace('"version":1', '"version":0')
-    assert problem(post(trusting, json.dumps(document)))[0] == "study-invalid"
+    assert refusal(post(trusting, json.dumps(document)))[0] == "study-invalid"
     unsigned = Study.from_json(study.to_json())
-    assert problem(post(trusting, unsigned.to_json()))[0] == "unauthorized"
+    assert refusal(post(trusting, unsigned.to_json()))[0] == "unauthorized"
 
 
 @pytest.mark.parametrize("text", ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "é"])

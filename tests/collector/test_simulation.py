@@ -15,11 +15,11 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy.exc import OperationalError
 
 from collector.operator.retention import delete_reports
 from collector.reports import paging as exporting
 from summaries import summarize
+from tests.collector.answered import AwayError
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
 
 EXAMPLES = {"sqlite": 25, "postgresql": 12}
@@ -28,13 +28,6 @@ LATE = timedelta(days=7)
 CLOSES = TODAY + timedelta(days=10)
 PICK = st.integers(0, 10**6)
 VERSIONS = {version: build_study(version, closes=CLOSES.isoformat()) for version in (1, 2, 3)}
-
-
-class AwayError(OperationalError):
-    """The database went away."""
-
-    def __init__(self):
-        super().__init__("", None, Exception("away"))
 
 
 class Histories(RuleBasedStateMachine):

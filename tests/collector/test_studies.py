@@ -8,16 +8,7 @@ import pytest
 
 from ldp_client import mechanism_for
 from schemas import Report
-
-
-def problem(response):
-    assert response.content_type == "application/problem+json"
-    document = response.get_json(force=True)
-    assert document["status"] == response.status_code
-    assert document["title"]
-    assert document["detail"]
-    assert document["advice"]
-    return document["type"].removeprefix("urn:ldpkit:problem:"), document.get("field")
+from tests.collector.answered import refusal
 
 
 def test_publish_answers_201_then_200(empty, study):
@@ -39,7 +30,7 @@ def test_publish_accepts_any_spelling_of_the_same_document(habits, study):
 def test_a_version_never_changes(habits, make_study):
     response = habits.publish(make_study(title="Other"))
     assert response.status_code == 409
-    assert problem(response) == ("study-conflict", "version")
+    assert refusal(response) == ("study-conflict", "version")
 
 
 def test_a_higher_version_replaces_and_a_lower_one_is_refused(habits, study, make_study):
@@ -48,7 +39,7 @@ def test_a_higher_version_replaces_and_a_lower_one_is_refused(habits, study, mak
     assert habits.client.get("/v1/studies/habits").data == later.canonical()
     response = habits.publish(study)
     assert response.status_code == 409
-    assert problem(response) == ("study-outdated", "version")
+    assert refusal(response) == ("study-outdated", "version")
 
 
 def test_a_refused_publication_leaves_nothing_behind(habits, study, make_study):
@@ -61,7 +52,7 @@ def test_an_invalid_study_names_its_field(empty, study):
     document["questions"][2]["mechanism"]["epsilon"] = "0"
     response = empty.client.post("/v1/studies", json=document, headers=empty.operator)
     assert response.status_code == 422
-    assert problem(response) == ("study-invalid", "questions[2].mechanism.epsilon")
+    assert refusal(response) == ("study-invalid", "questions[2].mechanism.epsilon")
 
 
 def test_a_study_whose_noise_cannot_be_made_is_refused(empty, study):
@@ -69,7 +60,7 @@ def test_a_study_whose_noise_cannot_be_made_is_refused(empty, study):
     document["questions"][0]["mechanism"]["epsilon"] = "0.000000000000000001"
     response = empty.client.post("/v1/studies", json=document, headers=empty.operator)
     assert response.status_code == 422
-    assert problem(response)[0] == "study-invalid"
+    assert refusal(response)[0] == "study-invalid"
 
 
 @pytest.mark.parametrize("ask_one", [False, True])
@@ -84,7 +75,7 @@ def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_st
     report = Report("0" * 32, study.id, study.version, study.digest, payloads)
     size = len(report.to_json())
     exact, short = (make_harness(f"{limit}.sqlite3", body_limit=limit) for limit in (size, size - 1))
-    assert problem(short.publish(study)) == ("study-invalid", "questions")
+    assert refusal(short.publish(study)) == ("study-invalid", "questions")
     assert exact.publish(study).status_code == 201
     path = f"/v1/studies/habits/reports/{report.id}"
     assert exact.client.put(path, data=report.to_json(), content_type="application/json").status_code == 201
@@ -95,12 +86,12 @@ def test_publishing_needs_the_token(empty, study):
         response = empty.client.post("/v1/studies", json=study.document, headers=headers)
         assert response.status_code == 401
         assert response.headers["WWW-Authenticate"].startswith("Bearer")
-        assert problem(response) == ("unauthorized", None)
+        assert refusal(response) == ("unauthorized", None)
 
 
 def test_without_a_token_nobody_publishes(make_harness, study):
     harness = make_harness("tokenless.sqlite3", token=None)
-    assert problem(harness.publish(study))[0] == "unauthorized"
+    assert refusal(harness.publish(study))[0] == "unauthorized"
 
 
 def test_fetch_gives_the_canonical_bytes_and_revalidates(habits, study):
@@ -127,7 +118,7 @@ def test_an_unknown_study_is_404_everywhere(empty, study, make_report):
     ]
     for response in responses:
         assert response.status_code == 404
-        assert problem(response) == ("study-unknown", None)
+        assert refusal(response) == ("study-unknown", None)
 
 
 def test_close_is_final_and_may_be_repeated(habits, study, make_study):
@@ -138,8 +129,8 @@ def test_close_is_final_and_may_be_repeated(habits, study, make_study):
     assert habits.publish(study).status_code == 200
     response = habits.publish(make_study(version=2))
     assert response.status_code == 409
-    assert problem(response) == ("study-finished", "version")
+    assert refusal(response) == ("study-finished", "version")
 
 
 def test_closing_needs_the_token(habits):
-    assert problem(habits.client.post("/v1/studies/habits/close"))[0] == "unauthorized"
+    assert refusal(habits.client.post("/v1/studies/habits/close"))[0] == "unauthorized"

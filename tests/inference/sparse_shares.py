@@ -11,6 +11,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from schemas import Study
+from tests import studies
+
 Values = NDArray[np.float64]
 
 
@@ -58,3 +61,13 @@ def _convolved(logs: Values, weight: Values) -> Values:
 
 def _pick(logs: Values, count: int, random: Generator) -> NDArray[np.intp]:
     return random.choice(len(logs), size=count, p=np.exp(logs - logsumexp(logs)))
+
+
+def question_of(choices: int, concentration, name: str = "randomized_response", epsilon: str = "2"):
+    prior = {"p": {"distribution": "dirichlet", "concentration": concentration}}
+    changed = {
+        "choices": {"count": choices},
+        "mechanism": {"name": name, "epsilon": epsilon},
+        "model": {"name": "multinomial", "prior": prior},
+    }
+    return Study(studies.document({**studies.CHOICE, **changed})).questions[0]

@@ -17,7 +17,7 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
 from tests import studies
-from tests.inference.test_holder_models import reports_of, statistics_of
+from tests.inference.holder_tables import reports_of, statistics_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 QUESTION = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from inference import fit, summarize
 from inference.cli import print_verdicts
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import exact
-from inference.models.from_reports import holder_statistics
 from inference.models.holder_regression import holder_regression, small_holders_note
 from inference.models.holders import rows_of
 from inference.published import NAMES, method_named
@@ -21,56 +19,25 @@ from inference.published.base import Run
 from inference.published.conjugate import default_prior
 from inference.published.prior_forms import INDEPENDENT
 from inference.results.page import render_page
-from ldp_client import mechanism_for
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
 from tests import studies
 from tests.inference.densities import value_and_gradient
+from tests.inference.holder_tables import (
+    INTERCEPT,
+    SD,
+    SLOPES,
+    TABLE,
+    reports_of,
+    statistics_of,
+    study_of,
+    table,
+    tables_of,
+)
 
-TABLE = {
-    "id": "wage",
-    "ask": "table",
-    "features": studies.FEATURES,
-    "norm": "1",
-    "response": {"id": "rate", "bounds": ["1", "5"]},
-    "mechanism": {"name": "table_statistics", "epsilon": "4", "delta": "1e-6"},
-    "model": {"name": "linear_regression"},
-}
 COUNTED = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "count_share": "0.1"}
 DDPLR = {"name": "table_statistics_ddplr", "epsilon": "1", "delta": "1e-6"}
 LAPLACE = {"name": "table_statistics_laplace", "epsilon": "1"}
-SLOPES, INTERCEPT, SD = np.array([0.02, -0.05]), 2.5, 0.35
-
-
-def study_of(mechanism=None, prior=None):
-    question = copy.deepcopy(TABLE)
-    question["mechanism"] = mechanism or question["mechanism"]
-    if prior:
-        question["model"]["prior"] = prior
-    return Study(studies.document(question, unit="holder"))
-
-
-def table(random, n):
-    age, years = random.normal(29.0, 4.0, n), random.normal(11.0, 3.5, n)
-    rate = INTERCEPT + SLOPES[0] * age + SLOPES[1] * years + random.normal(0, SD, n)
-    return {"age": age, "years": years, "rate": rate}
-
-
-def reports_of(study, tables):
-    mechanisms = {"wage": mechanism_for(study.questions[0])}
-    return [perturb_answers(study, mechanisms, {"wage": one}) for one in tables]
-
-
-def statistics_of(study, tables):
-    question = study.questions[0]
-    part = summarize(study, reports_of(study, tables)).questions["wage"]
-    return holder_statistics(question, mechanism_for(question), part)
-
-
-def tables_of(sizes, seed=1):
-    random = np.random.default_rng(seed)
-    return [table(random, n) for n in sizes]
 
 
 MECHANISMS = {

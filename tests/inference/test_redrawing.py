@@ -20,8 +20,7 @@ from inference.sampling import sample
 from inference.sampling.space import as_arrays, redrawing, space_of
 from ldp_client import mechanism_for
 from summaries import QuestionSummary
-from tests.inference.sparse_shares import exact_log_shares
-from tests.inference.test_share_sticks import question_of
+from tests.inference.sparse_shares import exact_log_shares, question_of
 from tests.statistics import FALSE_ALARM
 
 SPARSE = 0.02

@@ -22,6 +22,7 @@ from ldp_client.describing import describe
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
+from tests.inference.sparse_shares import question_of
 from tests.statistics import FALSE_ALARM
 
 CONCENTRATION = np.array([0.3, 0.02, 1.5, 0.7])
@@ -32,16 +33,6 @@ UNKNOWN = {"distribution": "log_normal", "loc": "-1", "scale": "1"}
 def _float64():
     with jax.enable_x64(True):
         yield
-
-
-def question_of(choices: int, concentration, name: str = "randomized_response", epsilon: str = "2"):
-    prior = {"p": {"distribution": "dirichlet", "concentration": concentration}}
-    changed = {
-        "choices": {"count": choices},
-        "mechanism": {"name": name, "epsilon": epsilon},
-        "model": {"name": "multinomial", "prior": prior},
-    }
-    return Study(studies.document({**studies.CHOICE, **changed})).questions[0]
 
 
 @pytest.mark.slow

@@ -6,7 +6,13 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from ldp_client import Device
+from ldp_client.documents.errors import (
+    AlreadyAnsweredError,
+    LdpkitError,
+)
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from schemas import Study
+from tests import studies
 
 consenting = functools.partial(Device, require_consent=False)
 
@@ -99,3 +105,31 @@ class Server:
                 pass
 
         return Handler
+
+
+PAIR = Study(studies.document(studies.NUMBER, studies.YES_NO))
+
+
+PAIR_ANSWERS = {"hours": 3, "ever": False}
+
+
+def answer_in_process(folder, results):
+    try:
+        consenting(folder, "4").answer(PAIR, PAIR_ANSWERS)
+        results.put("answered")
+    except AlreadyAnsweredError:
+        results.put("refused")
+    except LdpkitError as error:
+        results.put(str(error))
+
+
+def race(context, folder, racers):
+    """What each of the processes came to, sorted."""
+    results = context.Queue()
+    processes = [context.Process(target=answer_in_process, args=(folder, results)) for _ in range(racers)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    return sorted(outcomes)

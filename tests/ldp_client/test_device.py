@@ -13,17 +13,14 @@ from ldp_client.documents.errors import (
     AnswerError,
     BudgetError,
     InputError,
-    LdpkitError,
     LedgerError,
     RefusedError,
 )
 from schemas import Report, Study
 from tests import studies
-from tests.ldp_client.devices import consenting
+from tests.ldp_client.devices import PAIR, PAIR_ANSWERS, consenting, race
 
 STUDY = Study(studies.document())
-PAIR = Study(studies.document(studies.NUMBER, studies.YES_NO))
-PAIR_ANSWERS = {"hours": 3, "ever": False}
 
 
 def test_answering_writes_spend_and_report_together(tmp_path):
@@ -154,28 +151,6 @@ def test_no_true_answer_is_kept(tmp_path):
     consenting(tmp_path, "4").answer(Study(studies.document(studies.CHOICE)), answers)
     for path in tmp_path.iterdir():
         assert b"teacher" not in path.read_bytes()
-
-
-def answer_in_process(folder, results):
-    try:
-        consenting(folder, "4").answer(PAIR, PAIR_ANSWERS)
-        results.put("answered")
-    except AlreadyAnsweredError:
-        results.put("refused")
-    except LdpkitError as error:
-        results.put(str(error))
-
-
-def race(context, folder, racers):
-    """What each of the processes came to, sorted."""
-    results = context.Queue()
-    processes = [context.Process(target=answer_in_process, args=(folder, results)) for _ in range(racers)]
-    for process in processes:
-        process.start()
-    outcomes = [results.get(timeout=60) for _ in processes]
-    for process in processes:
-        process.join()
-    return sorted(outcomes)
 
 
 def test_racing_processes_answer_once(tmp_path):

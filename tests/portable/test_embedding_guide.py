@@ -13,15 +13,8 @@ from ldp_client.files.signing import new_key
 from schemas import Report
 from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
 from tests.portable.chromium import run
+from tests.portable.embedding_guide import GUIDE, code
 from tests.portable.platforms import REPOSITORY, run_micropython
-
-GUIDE = (REPOSITORY / "docs" / "embedding.md").read_text(encoding="utf-8")
-
-
-def code(language, having):
-    """The one block of the guide in this language that contains these words."""
-    (block,) = [block for block in re.findall(rf"```{language}\n(.*?)```", GUIDE, re.S) if having in block]
-    return block
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """The audit of time, with a clock that counts executed instructions: exact on any machine."""
 
-import sys
-
 import pytest
 
 from ldp_client import mechanisms
@@ -13,31 +11,9 @@ from ldp_client.mechanisms.base import pack_signed
 from ldp_client.mechanisms.number import Laplace
 from schemas import Study
 from tests import studies
+from tests.privacy.clocks import InstructionClock
 
 RUNS = 60
-
-
-class InstructionClock:
-    """The number of Python instructions executed while it was switched on."""
-
-    def __init__(self):
-        self.count = 0
-
-    def __call__(self):
-        return self.count
-
-    def _trace(self, frame, event, _argument):
-        frame.f_trace_opcodes = True
-        self.count += event == "opcode"
-        return self._trace
-
-    def __enter__(self):
-        self.before = sys.gettrace()
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *_):
-        sys.settrace(self.before)
 
 
 def failures(question, kind=None):

@@ -12,7 +12,7 @@ from inference.published import NAMES, method_named
 from inference.published.base import Run
 from inference.published.conjugate import default_prior
 from inference.results.page import render_page
-from tests.inference.test_holder_models import reports_of, study_of, tables_of
+from tests.inference.holder_tables import reports_of, study_of, tables_of
 
 IN_SDS = {
     "naive",

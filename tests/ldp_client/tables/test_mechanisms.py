@@ -11,8 +11,7 @@ from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from schemas import Rational
 from tests import studies
 from tests.ldp_client.tables.asking import clipped, mechanism, random_places, table
-from tests.ldp_client.tables.test_sensitivities import ddplr_distance, laplace_distance, svec_distance
-from tests.ldp_client.tables.worst_pairs import largest
+from tests.ldp_client.tables.worst_pairs import ddplr_distance, laplace_distance, largest, svec_distance
 from tests.statistics import follows
 
 SCALE = 1 << 20

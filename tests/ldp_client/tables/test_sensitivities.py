@@ -1,11 +1,10 @@
 """Sensitivities of tables against numerical search over pairs of tables; and what the papers state."""
 
-import numpy as np
 import pytest
 
 from ldp_client.mechanisms.tables.laplace import l1_distance
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity, svec_sensitivity
-from tests.ldp_client.tables.worst_pairs import difference, largest
+from tests.ldp_client.tables.worst_pairs import ddplr_distance, laplace_distance, largest, svec_distance
 
 UNIT = 1 << 20
 # features, norm, intercept, average
@@ -21,28 +20,6 @@ SHAPES = [
     (2, 1.0, False, 2),
     (3, 1.5, False, 10),
 ]
-
-
-def norm_of(entries):
-    return np.sqrt(np.sum(entries**2, axis=(1, 2)))
-
-
-def svec_distance(norm, intercept, average):
-    weight = norm / 2**0.5
-    return lambda pairs: norm_of(difference(pairs, average, weight * intercept, weight))
-
-
-def ddplr_distance(intercept, average):
-    def distance(pairs):
-        entries = np.triu(difference(pairs, average, float(intercept), 1.0))
-        entries[:, -1, -1] = 0
-        return norm_of(entries)
-
-    return distance
-
-
-def laplace_distance(intercept, average):
-    return lambda pairs: np.abs(np.triu(difference(pairs, average, float(intercept), 1.0))).sum(axis=(1, 2))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -57,3 +57,25 @@ def difference(pairs, average, constant, weight):
         v = np.concatenate([constants, sums[:, :-1], weight * sums[:, -1:]], axis=1)
         products.append(v[:, :, None] * v[:, None, :])
     return products[0] - products[1]
+
+
+def norm_of(entries):
+    return np.sqrt(np.sum(entries**2, axis=(1, 2)))
+
+
+def svec_distance(norm, intercept, average):
+    weight = norm / 2**0.5
+    return lambda pairs: norm_of(difference(pairs, average, weight * intercept, weight))
+
+
+def ddplr_distance(intercept, average):
+    def distance(pairs):
+        entries = np.triu(difference(pairs, average, float(intercept), 1.0))
+        entries[:, -1, -1] = 0
+        return norm_of(entries)
+
+    return distance
+
+
+def laplace_distance(intercept, average):
+    return lambda pairs: np.abs(np.triu(difference(pairs, average, float(intercept), 1.0))).sum(axis=(1, 2))
