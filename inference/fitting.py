@@ -14,9 +14,8 @@ from inference.limits import check_draws, check_seed
 from inference.models import model_for, priors_of
 from inference.models.base import Model
 from inference.models.false_reports import false_report_notes, false_report_reasons
-from inference.models.from_reports import holder_statistics
+from inference.models.from_reports import SmallSamples, holder_statistics
 from inference.models.holder_regression import holder_regression
-from inference.models.small_samples import SmallSamples
 from inference.predicting import predict
 from inference.priors import with_priors
 from inference.published import NAMES

@@ -25,8 +25,8 @@ from inference.models.number import cell_edges, place_of
 from inference.models.number_law import NumberLaw
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import regression, residual_sd
+from inference.models.regressions import second_moments
 from inference.models.shares import Shares, answers_log_prob
-from inference.models.statistics import second_moments
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question

@@ -12,9 +12,8 @@ import numpyro.distributions as dist
 from jax import Array
 from scipy.stats import norm
 
-from inference.likelihoods.holders.groups import HolderGroups, grouped, one_by_one
+from inference.likelihoods.holders.groups import HolderGroups, NoiseShape, grouped, noise_shape, one_by_one
 from inference.likelihoods.holders.law import HolderEntries, HolderLaw, HolderSums, Total
-from inference.likelihoods.holders.noise import NoiseShape, noise_shape
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.base import TARGET_ACCEPTANCE
 

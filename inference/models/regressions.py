@@ -1,10 +1,12 @@
-"""The regressions that studies name: of records' sums, of perturbed records, of raw records."""
+"""The regressions that studies name: of records' sums, of perturbed records (METHODS 5), of raw records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,15 +16,171 @@ from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.models import records, statistics
+from inference.likelihoods import (
+    PerturbedLinearRecords,
+    PerturbedLogisticRecords,
+    SummedLinearStatistics,
+    SummedLogisticStatistics,
+)
+from inference.models import replicates
 from inference.models.base import Model, Truth
+from inference.models.clipping import Moments, beyond_bounds, clipping_notes, possible_clipping
 from inference.models.family import Answers, Family, Priors, Sets, register
-from inference.models.regression import Scale, linear_priors, logistic_priors, regression, residual_sd
+from inference.models.regression import (
+    Scale,
+    draw_sites,
+    first_values,
+    linear_priors,
+    logistic_priors,
+    regression,
+    residual_sd,
+)
 from ldp_client import Mechanism
+from ldp_client.documents.errors import InputError
+from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
+from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
 from summaries import QuestionSummary
+from summaries.reductions.records import record_moments, record_rows
 
 Matrix = NDArray[np.float64]
+
+
+def linear_from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
+    summed = cast(GaussianStatistics, mechanism)
+    found = _model(question, summed, summary, SummedLinearStatistics, {"sd": 0.5})
+    notes = clipping_notes(question, _summed_moments(summed, summary))
+    return (
+        replace(found, notes=notes) if notes else replace(found, remarks=partial(possible_clipping, question))
+    )
+
+
+def logistic_from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
+    found = _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
+    return replace(found, remarks=partial(beyond_bounds, question))
+
+
+def _model(
+    question: Question,
+    mechanism: GaussianStatistics,
+    summary: QuestionSummary,
+    likelihood: Callable[..., Any],
+    initial: dict[str, object],
+) -> Model:
+    d = len(question.features)
+    sites = partial(draw_sites, question, "sd" in initial)
+    initial |= first_values(d)
+    weight, noise_sd = mechanism.scaled_weight, mechanism.noise_sd
+
+    def program(n: int, statistics: Array) -> None:
+        law = likelihood(
+            **sites(),
+            total_count=n,
+            # Without reports the statistics are 0 and so is what they teach, whatever the noise.
+            noise_variance=jnp.maximum(n, 1) * noise_sd**2,
+            constant_weight=weight,
+            response_weight=weight,
+        )
+        numpyro.sample("reports", law, obs=jnp.asarray(statistics))
+
+    data = {"n": summary.n, "statistics": second_moments(mechanism, summary)}
+    return Model(program, data, initial, Scale(question).parameters)
+
+
+def _summed_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Moments:
+    n, weight = max(summary.n, 1), mechanism.scaled_weight
+    total = second_moments(mechanism, summary) / n
+    scale = np.append(np.ones(len(total) - 2), weight)
+    noise = np.full(len(scale), mechanism.noise_sd / np.sqrt(n))
+    return Moments(
+        total[0, 1:] / (weight * scale), np.diag(total)[1:] / scale**2, noise / scale**2, summary.n
+    )
+
+
+def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Matrix:
+    """Noisy Σ vvᵀ in scaled units, shape (d + 2, d + 2); entries that devices do not send are exact."""
+    size = len(mechanism.features) + 2
+    total = np.zeros((size, size))
+    for (i, j), value in zip(mechanism.coordinates, summary.values, strict=True):
+        weight = 1.0 if i == j else np.sqrt(2.0)
+        total[i, j] = total[j, i] = value / (mechanism.grid * weight)
+    known = [0, size - 1] if mechanism.binary else [0]
+    for i in known:
+        total[i, i] = summary.n * mechanism.scaled_weight**2
+    return total
+
+
+def linear_from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance); independent of n."""
+    record = cast(GaussianNumberRecord, mechanism)
+    sums, squares = record_moments(record, summary.values)
+    moments = np.block([[np.full((1, 1), float(summary.n)), sums[None]], [sums[:, None], squares]])
+    sites = partial(draw_sites, question, True)
+
+    def program(n: int, moments: Array) -> None:
+        law = PerturbedLinearRecords(
+            **sites(),
+            feature_noise_sd=record.feature_noise_sd,
+            response_noise_sd=record.response_noise_sd,
+            total_count=n,
+        )
+        numpyro.sample("reports", law, obs=jnp.asarray(moments))
+
+    start = first_values(len(question.features)) | {"sd": 0.5}
+    notes = clipping_notes(question, _moments_of_records(record, summary.n, sums, squares))
+    model = Model(program, {"n": summary.n, "moments": moments}, start, Scale(question).parameters, notes)
+    return model if notes else replace(model, remarks=partial(possible_clipping, question))
+
+
+def _moments_of_records(
+    record: GaussianNumberRecord, n: int, sums: NDArray[np.float64], squares: NDArray[np.float64]
+) -> Moments:
+    """Of the clipped records: noise adds its variance to each square."""
+    noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)
+    seen = np.diag(squares) / max(n, 1)
+    return Moments(sums / max(n, 1), seen - noise**2, seen * np.sqrt(2 / max(n, 1)), n)
+
+
+def logistic_from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance); O(n d) a gradient.
+
+    Raises InputError for a summary that holds no reports: nothing of fixed size is sufficient.
+    """
+    record = cast(GaussianYesNoRecord, mechanism)
+    if summary.reports is None:
+        raise InputError(f"{question.id}: no summary is exact for it: fit the reports themselves")
+    rows = _rows(record, summary.reports)
+    sites = partial(draw_sites, question, False)
+
+    def program(rows: Array) -> None:
+        law = PerturbedLogisticRecords(
+            **sites(),
+            feature_noise_sd=record.feature_noise_sd,
+            p=float(record.p),
+            q=float(record.q),
+            # NumPyro cannot validate a value of no rows.
+            validate_args=False,
+        )
+        numpyro.factor("reports", jnp.sum(law.log_prob(jnp.asarray(rows))))
+
+    start = first_values(len(question.features))
+    return Model(
+        program,
+        {"rows": rows},
+        start,
+        Scale(question).parameters,
+        remarks=partial(beyond_bounds, question),
+        replicates=replicates.records(record, rows),
+    )
+
+
+def _rows(record: GaussianYesNoRecord, reports: NDArray[np.uint8]) -> NDArray[np.float64]:
+    features, responses = record_rows(record, reports)
+    return np.column_stack([features, responses])
+
+
 Build = Callable[[Question, Mechanism, QuestionSummary], Model]
 
 
@@ -65,7 +223,9 @@ class LinearRegression(RecordRegression):
     """y | x ~ Normal(intercept + coefficients·x, sd)."""
 
     name = "linear_regression"
-    builds = MappingProxyType({"gaussian_statistics": statistics.linear, "gaussian_record": records.linear})
+    builds = MappingProxyType(
+        {"gaussian_statistics": linear_from_sums, "gaussian_record": linear_from_records}
+    )
     reads = tuple(builds)
 
     def priors(self, question: Question) -> Priors:
@@ -93,7 +253,7 @@ class LogisticRegression(RecordRegression):
 
     name = "logistic_regression"
     builds = MappingProxyType(
-        {"gaussian_statistics": statistics.logistic, "gaussian_record": records.logistic}
+        {"gaussian_statistics": logistic_from_sums, "gaussian_record": logistic_from_records}
     )
     reads = tuple(builds)
 

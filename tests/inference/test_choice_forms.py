@@ -13,8 +13,8 @@ from numpyro.infer.util import log_density
 
 from inference import fit
 from inference.models import model_for
+from inference.models.from_reports import MOST_BITS, SmallSamples
 from inference.models.replicates import supports
-from inference.models.small_samples import MOST_BITS, SmallSamples
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
@@ -91,7 +91,7 @@ def test_the_form_is_said() -> None:
 @pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh", "memoized"])
 def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
     """Up to a constant: the exact form of the reports against the exact form of their patterns."""
-    monkeypatch.setattr("inference.models.small_samples.keeps_patterns", lambda _: False)
+    monkeypatch.setattr("inference.models.from_reports.keeps_patterns", lambda _: False)
     study = study_of(name, 9)
     reports = reports_of(study, np.arange(200) % 9)
     few = SmallSamples(study)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inference.models import MODELS, family_of, model_for
-from inference.models.statistics import second_moments
+from inference.models.regressions import second_moments
 from inference.sampling import sample
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers

@@ -22,8 +22,7 @@ from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
-from inference.likelihoods.holders.groups import HolderGroups
-from inference.likelihoods.holders.noise import NoiseShape
+from inference.likelihoods.holders.groups import HolderGroups, NoiseShape
 
 
 class WeightedSums(NamedTuple):

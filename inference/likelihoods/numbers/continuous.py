@@ -14,8 +14,7 @@ from numpyro.distributions import Beta, Delta, Distribution, constraints
 from numpyro.distributions.util import not_jax_tracer
 
 from inference.likelihoods.numbers.base import ClippedLaw, log_normal
-from inference.likelihoods.numbers.flows import laplace_flows
-from inference.likelihoods.numbers.mixtures import log_mixture, mixture_cells
+from inference.likelihoods.numbers.noise import laplace_flows, log_mixture, mixture_cells
 from inference.likelihoods.numbers.quadrature import Nodes, end_nodes, log_masses, panel_nodes
 from inference.likelihoods.numbers.tails import log_tails, support_ends
 

@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
 from inference.likelihoods.numbers.base import ClippedLaw, log_laplace, log_normal
-from inference.likelihoods.numbers.mixtures import log_mixture, mixture_cells
+from inference.likelihoods.numbers.noise import log_mixture, mixture_cells
 
 MOST_POINTS = 1 << 14
 FEWEST_BEYOND = 512

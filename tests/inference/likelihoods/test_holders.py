@@ -11,9 +11,15 @@ import pytest
 from likelihood_references import gaussian_moments, gradient
 from scipy import stats
 
-from inference.likelihoods.holders.groups import HolderGroups, grouped, interpolation, one_by_one
+from inference.likelihoods.holders.groups import (
+    HolderGroups,
+    NoiseShape,
+    grouped,
+    interpolation,
+    noise_shape,
+    one_by_one,
+)
 from inference.likelihoods.holders.law import HolderEntries, HolderSums, Total, second_moments
-from inference.likelihoods.holders.noise import NoiseShape, noise_shape
 from tests.statistics import FALSE_ALARM
 
 D = 2

@@ -348,7 +348,7 @@ def test_many_reports_are_taken_in_turn(monkeypatch):
     """In bounded memory, and the same."""
     base, at = ClippedDiscrete(dist.Poisson(3.0), 0.0, 9.0), jnp.linspace(-3, 12, 1000)
     whole = Perturbed(base, (0.0, 9.0), GaussianNoise(2.0)).log_prob(at)
-    monkeypatch.setattr("inference.likelihoods.numbers.mixtures._AT_ONCE", 500)
+    monkeypatch.setattr("inference.likelihoods.numbers.noise._AT_ONCE", 500)
     np.testing.assert_allclose(
         Perturbed(base, (0.0, 9.0), GaussianNoise(2.0)).log_prob(at), whole, rtol=1e-12
     )
