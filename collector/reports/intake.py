@@ -137,26 +137,35 @@ def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
 
 
 def store(database: Database, find: FindRules, admission: Admission, works: Sequence[Work]) -> list[Any]:
-    """Store uploads and make changes in one transaction, durable on return.
+    """Store uploads in one transaction and make changes in another, durable on return.
+
+    Each takes its rows in one order, (study, id). In one transaction a change would take a lower id after
+    the uploads' higher ones, and two processes could wait for each other in a circle.
 
     For each upload its outcomes, for each change its value, or the problem.
     """
-    try:
-        return _store_works(database, find, admission, works, look_first=False)
-    except queries.PartlyHeldError:
-        return _store_works(database, find, admission, works, look_first=True)
-
-
-def _store_works(
-    database: Database, find: FindRules, admission: Admission, works: Sequence[Work], look_first: bool
-) -> list[Any]:
     uploads = [work for work in works if isinstance(work, Upload)]
     changes = {index: work for index, work in enumerate(works) if isinstance(work, Change)}
-    with database.write() as session:
-        stored = iter(_store_uploads(session, find, admission, uploads, look_first))
-        order = sorted(changes, key=lambda index: changes[index].key)
-        made = {index: _make(session, changes[index]) for index in order}
+    stored: Iterator[Any] = iter(())
+    if uploads:
+        stored = iter(_store_all(database, find, admission, uploads))
+    made: dict[int, Any] = {}
+    if changes:
+        with database.write() as session:
+            order = sorted(changes, key=lambda index: changes[index].key)
+            made = {index: _make(session, changes[index]) for index in order}
     return [made[index] if index in made else next(stored) for index in range(len(works))]
+
+
+def _store_all(
+    database: Database, find: FindRules, admission: Admission, uploads: Sequence[Upload]
+) -> list[Union[Outcomes, ProblemError]]:
+    try:
+        with database.write() as session:
+            return _store_uploads(session, find, admission, uploads, look_first=False)
+    except queries.PartlyHeldError:
+        with database.write() as session:
+            return _store_uploads(session, find, admission, uploads, look_first=True)
 
 
 def _make(session: Session, change: Change) -> Any:

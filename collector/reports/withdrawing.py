@@ -55,7 +55,7 @@ def withdraw(
             take_back_reports(session, collector.rules.find, study_id, study.number, [report])
 
     collector.deletions.take()
-    collector.writer.change(report_id, act)
+    collector.writer.change((study_id, report_id), act)
     collector.deletions.count(by_device)
 
 
@@ -64,11 +64,13 @@ class Deletions:
 
     rate: a second, 0 for no limit; of reports that are not held UNKNOWN_SHARE of it, as anybody can draw a
     secret, and each is a row that stays. A log line says how many there were since the last one, and is
-    written for every LINE_EVERY of them, or with the first after LINE_SECONDS: no line dates one deletion.
+    written for every LINE_EVERY of them, or after LINE_SECONDS once there are LINE_LEAST: no line dates one
+    deletion.
     """
 
     UNKNOWN_SHARE = 0.1
     LINE_EVERY = 100
+    LINE_LEAST = 10
     LINE_SECONDS = 600.0
 
     def __init__(self, rate: float, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
@@ -93,8 +95,8 @@ class Deletions:
         self._metrics.count_deletion(by_device)
         with self._lock:
             self._unlogged[by_device] += 1
-            waited = self._clock() - self._logged
-            if sum(self._unlogged.values()) >= self.LINE_EVERY or waited >= self.LINE_SECONDS:
+            waited = self._clock() - self._logged >= self.LINE_SECONDS
+            if sum(self._unlogged.values()) >= (self.LINE_LEAST if waited else self.LINE_EVERY):
                 self._log()
 
     def close(self) -> None:

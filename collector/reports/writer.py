@@ -39,13 +39,13 @@ class Upload:
 
 @dataclass(frozen=True)
 class Change:
-    """A small change, written in one transaction with uploads: so many of them cost no flush of their own.
+    """A small change, written in one transaction with others: so many of them cost no flush of their own.
 
-    make: returns what the thread that waits gets, or raises LdpkitError for it alone. key: changes are made
-    in its order, so that two processes cannot wait for each other in a circle.
+    make: returns what the thread that waits gets, or raises LdpkitError for it alone. key: the study and the
+    report; changes are made in its order, so that two processes cannot wait for each other in a circle.
     """
 
-    key: bytes
+    key: tuple[str, bytes]
     make: Action
 
 
@@ -120,7 +120,7 @@ class Writer:
         """
         return self._run_job(_Job(upload))
 
-    def change(self, key: bytes, action: Callable[[Session], T]) -> T:
+    def change(self, key: tuple[str, bytes], action: Callable[[Session], T]) -> T:
         """What `act` gives, in a transaction that it shares with others: see Change."""
         value: T = self._run_job(_Job(Change(key, action)))
         return value
