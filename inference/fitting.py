@@ -198,6 +198,8 @@ def draw_posterior(
         (*model.notes, *model.remarks(drawn.sites)),
     )
     found = judged(study, question, drawing, n, seed, method)
+    if model.density is not None:
+        found = replace(found, law=model.density(drawn.sites))
     predictive = predict(model, prior_sites, drawn.sites, own_seed)
     if predictive is None:
         return found

@@ -10,6 +10,8 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from inference.results.answer_law import AnswerLaw
+
 TARGET_ACCEPTANCE = 0.9
 Unbounded = dict[str, Array]
 
@@ -70,6 +72,8 @@ class Model:
     coordinates: in which the posterior of these data is straight enough to draw from.
     redrawn: a site, unbounded and with a priori independent entries, that chains also redraw from its prior;
     with coordinates as they are.
+    elliptical: whether chains move by slices of ellipses, as its curvature changes too much for NUTS.
+    density: from draws of the sites, the distribution of the answers, where the model is no law.
     """
 
     program: Callable[..., None]
@@ -83,3 +87,5 @@ class Model:
     coordinates: Coordinates = IDENTITY
     redrawn: str | None = None
     channel: Callable[[], NDArray[np.float64]] | None = None
+    elliptical: bool = False
+    density: Callable[[Draws], AnswerLaw] | None = None

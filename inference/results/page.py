@@ -80,11 +80,19 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         "densities": pictures.densities,
         "chains": base64.b64encode(pictures.chains_png).decode(),
         "chains_words": chains_in_words(posterior),
-        "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
+        "method": _method(posterior),
         "priors": prior_lines(dict(posterior.prior)),
+        "law": pictures.law,
+        "law_words": posterior.law.in_words() if posterior.law else "",
         "expected": pictures.expected,
         "expected_words": posterior.predictive.in_words() if posterior.predictive else "",
     }
+
+
+def _method(posterior: Posterior) -> str:
+    if posterior.law is not None and posterior.method == "nuts":
+        return "elliptical slice sampling"
+    return SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method
 
 
 def rows_of(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:

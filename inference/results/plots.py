@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy import stats
 
+from inference.results.answer_law import AnswerLaw
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 
@@ -120,6 +121,21 @@ def _prior_density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64] | None
     heights, edges = np.histogram(draws, bins=12, range=(low, high))
     axis.stairs(heights / (len(draws) * np.diff(edges)), edges, color=PRIOR, linewidth=1.2)
     axis.set_xlim(low, high)
+
+
+def law_plot(law: AnswerLaw) -> Figure:
+    """The density of the answers between the bounds: its median and its band."""
+    figure = Figure(figsize=(INCHES_WIDE, 2.2), layout="constrained")
+    axis = figure.subplots()
+    low, middle, high = law.density
+    axis.stairs(high, law.edges, baseline=low, fill=True, color=PRIVATE, alpha=0.25, linewidth=0)
+    axis.stairs(middle, law.edges, color=PRIVATE, linewidth=1.4)
+    axis.set_ylim(0, None)
+    axis.set_xlim(law.edges[0], law.edges[-1])
+    axis.set_yticks([])
+    axis.tick_params(labelsize=7)
+    axis.spines[["left", "right", "top"]].set_visible(False)
+    return figure
 
 
 def predictive_plot(found: Predictive) -> Figure:
@@ -269,13 +285,17 @@ def _rank_bars(axis: Axes, found: Ranks) -> None:
 
 @dataclass(frozen=True)
 class Pictures:
-    """SVG text to stand inside a page, and PNG files' bytes. expected: empty without a predictive check."""
+    """SVG text to stand inside a page, and PNG files' bytes.
+
+    expected: empty without a predictive check; law: empty without a distribution of the answers.
+    """
 
     intervals: str
     intervals_png: bytes
     densities: str
     expected: str
     chains_png: bytes
+    law: str
 
 
 def pictures_of(posterior: Posterior, raw: Draws | None = None) -> Pictures:
@@ -287,4 +307,5 @@ def pictures_of(posterior: Posterior, raw: Draws | None = None) -> Pictures:
         densities=to_svg(density_plot(posterior, raw)),
         expected=to_svg(predictive_plot(found)) if found else "",
         chains_png=to_png(chains_plot(posterior)),
+        law=to_svg(law_plot(posterior.law)) if posterior.law else "",
     )

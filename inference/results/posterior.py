@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xarray import DataTree
 
+from inference.results.answer_law import AnswerLaw
 from inference.results.diagnostics import Diagnostics, is_fixed
 from inference.results.predictive import Predictive
 from inference.results.verdict import Verdict
@@ -54,6 +55,7 @@ class Posterior:
         prior_draws: {parameter: array of shape (draws,)}, of those with a prior.
         predictive: simulated reports beside the observed ones; None where none were simulated.
         holders: how many, None where people answered.
+        law: the distribution of the answers, where the model is no law.
     """
 
     question: str
@@ -69,6 +71,7 @@ class Posterior:
     prior_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     predictive: Predictive | None = None
     holders: int | None = None
+    law: AnswerLaw | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -169,6 +172,7 @@ class Posterior:
             "reasons": list(found.reasons),
             "notes": list(found.notes),
             "parameters": self.summary(),
+            **({} if self.law is None else {"law": self.law.to_document()}),
         }
 
     def save(self, folder: str | Path) -> None:

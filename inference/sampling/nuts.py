@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from inference.compiling import Program
 from inference.models.base import Draws, Model
-from inference.results.diagnostics import Mixing, mixing
+from inference.results.diagnostics import Mixing, is_fixed, mixing
+from inference.sampling import elliptical
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
@@ -121,8 +122,15 @@ def draw(model: Model, seed: int, draws: int) -> Sampled:
     measured: list[Mixing] = []
 
     def enough(sites: Draws) -> bool:
-        measured.append(mixing(model.parameters(sites)))
-        return not measured[-1].reasons()
+        parameters = model.parameters(sites)
+        measured.append(mixing(parameters))
+        moving = {name: draws for name, draws in parameters.items() if not is_fixed(draws)}
+        found = measured[-1] if len(moving) == len(parameters) else mixing(moving)
+        return not found.reasons()
 
+    if model.elliptical:
+        sites = elliptical.sample(model, seed, CHAINS, draws, MOST_ROUNDS, enough)
+        never = np.zeros(next(iter(sites.values())).shape[:2], dtype=bool)
+        return Sampled(sites, never, mixing=measured[-1])
     drawn = sample(model, seed, kept=draws, enough=enough)
     return replace(drawn, mixing=measured[-1])

@@ -1,6 +1,6 @@
 """The shape of a study document: its fields, and what each of them takes."""
 
-from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS
+from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS, NO_LAW
 from ldp_client.documents.fields import (
     Boolean,
     Bounds,
@@ -79,14 +79,24 @@ class _Fitting:
         return self._shape().json_schema()
 
 
+class _Question(Record):
+    """A question of one kind. A number needs no model: it then is a number without a law."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        found = Record.read(self, value, path, error)
+        if found["model"] is None:
+            found["model"] = {"name": NO_LAW, "prior": None}
+        return found
+
+
 def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
     required = {"id": Identifier(), "ask": Constant(ask)}
     required.update(own)
     required["mechanism"] = _Fitting(MECHANISMS, ask)
-    required["model"] = _Fitting(MODELS, ask)
     optional: "dict[str, Any]" = {"text": Text(1000)}
     optional.update(_OWN_OPTIONAL_FIELDS.get(ask, {}))
-    return Record(required, optional)
+    (optional if ask == "number" else required)["model"] = _Fitting(MODELS, ask)
+    return _Question(required, optional)
 
 
 _OWN_FIELDS: "dict[str, dict[str, Any]]" = {

@@ -52,7 +52,7 @@ interface Asked<Ask extends string, Name extends MechanismName> {
   readonly text?: string;
   readonly mechanism: Stated<Name>;
   /** `prior`, if it is there, is as the document has it. */
-  readonly model: { readonly name: string; readonly prior?: unknown };
+  readonly model?: { readonly name: string; readonly prior?: unknown };
   /** Where it stands in the document, such as "questions[0]". */
   readonly path: string;
 }

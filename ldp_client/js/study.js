@@ -12,8 +12,11 @@ function question(value, path) {
   check(isObject(value), path);
   oneOf("number", "choice", "yes_no", "record")(value.ask, `${path}.ask`);
   const { fields, models, mechanism } = kindOf(value, path);
-  const model = record({ name: oneOf(...models) }, { prior: later });
-  return record({ id: identifier, ask: later, ...fields, mechanism, model }, { text: text(1000) })(value, path);
+  const shape = { id: identifier, ask: later, ...fields, mechanism };
+  const optional = { text: text(1000) };
+  // A number without a model has no law.
+  (fields.bounds ? optional : shape).model = record({ name: oneOf(...models) }, { prior: later });
+  return record(shape, optional)(value, path);
 }
 
 const STUDY = record(
@@ -45,7 +48,7 @@ export async function parseStudy(source) {
     asked.path = `questions[${index}]`;
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
     checkTogether(asked);
-    if ("prior" in asked.model) (await import("./priors.js")).checkPriors(asked);
+    if (asked.model && "prior" in asked.model) (await import("./priors.js")).checkPriors(asked);
   }
   if ("public" in study) (await import("./public.js")).read(study);
   const canonical = canonicalJson(document);

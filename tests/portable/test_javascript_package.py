@@ -80,6 +80,15 @@ def test_what_it_cannot_do_is_refused_before_any_noise(change, field):
     assert npm.node("--input-type=module", "-e", script).strip() == f"study {field}"
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"), [(studies.NUMBER, ""), (studies.YES_NO, "study questions[0].model")]
+)
+def test_a_number_alone_needs_no_model(asked, found):
+    document = studies.document({key: value for key, value in asked.items() if key != "model"})
+    script = REFUSED.format(port=JAVASCRIPT / "index.js", text=json.dumps(json.dumps(document)))
+    assert npm.node("--input-type=module", "-e", script).strip() == found
+
+
 def test_a_view_is_of_its_bytes_alone():
     """Not of the buffer that they may be a part of: other bytes would decide what is drawn."""
     part = "viewOf(Uint8Array.of(9, 9, 1, 2, 3, 4).subarray(2)).getUint32(0)"

@@ -1,0 +1,92 @@
+"""An answer without a law: shares of cells between the bounds and at them, through a mechanism's noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from inference.likelihoods.common import CellCounts
+
+Values = NDArray[np.float64]
+
+
+def noise_channel(name: str, scale: float, cells: int, edges: Values) -> Values:
+    """Probabilities (cells + 2, K + 2) of a report below, in each cell of, and above `edges`, of each answer.
+
+    Args:
+        name: "laplace" or "gaussian".
+        scale: of the noise, with the bounds at 0 and 1.
+        cells: equal ones between the bounds, in which answers lie evenly. Before them comes the lower bound
+            itself, behind them the upper one.
+        edges: increasing, (K + 1,).
+
+    Returns:
+        The channel, whose rows sum to one: in closed form, by what the noise's law integrates to.
+    """
+    law, integral = _LAWS[name]
+    ends = np.linspace(0.0, 1.0, cells + 1)
+    integrals = integral(edges - ends[:, None], scale)
+    inside = cells * (integrals[:-1] - integrals[1:])
+    below = np.concatenate([law(edges, scale)[None], inside, law(edges - 1, scale)[None]])
+    rest = np.zeros((cells + 2, 1))
+    return np.maximum(np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1), 0.0)
+
+
+def _laplace(z: Values, scale: float) -> Values:
+    tail = np.exp(-np.abs(z) / scale) / 2
+    return np.where(z < 0, tail, 1 - tail)
+
+
+def _laplace_integral(z: Values, scale: float) -> Values:
+    return np.asarray(np.maximum(z, 0.0) + scale / 2 * np.exp(-np.abs(z) / scale))
+
+
+def _gaussian(z: Values, scale: float) -> Values:
+    return np.asarray(ndtr(z / scale))
+
+
+def _gaussian_integral(z: Values, scale: float) -> Values:
+    density = np.exp(-((z / scale) ** 2) / 2) / np.sqrt(2 * np.pi)
+    return np.asarray(z * ndtr(z / scale) + scale * density)
+
+
+_LAWS: dict[str, Any] = {
+    "laplace": (_laplace, _laplace_integral),
+    "gaussian": (_gaussian, _gaussian_integral),
+}
+
+
+class SharesThroughChannel(CellCounts):
+    """Counts of `total_count` reports by cell, of answers in few places, each with a known law of reports.
+
+    Args:
+        probs: shares of the places, shape (..., m).
+        channel: probabilities (m, K) of the reports' cells given each place.
+        total_count: how many reports, shape (...).
+        validate_args: whether NumPyro checks arguments and values.
+    """
+
+    pytree_data_fields = ("probs", "channel", "total_count")
+
+    def __init__(
+        self,
+        probs: ArrayLike,
+        channel: ArrayLike,
+        total_count: ArrayLike,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.probs, self.channel, self.total_count = jnp.asarray(probs), channel, total_count
+        shape = jnp.broadcast_shapes(self.probs.shape[:-1], jnp.shape(total_count))
+        super().__init__(shape, (jnp.shape(channel)[-1],), validate_args=validate_args)
+
+    @property
+    def log_cell_probs(self) -> Array:
+        cells = self.probs @ self.channel
+        return jnp.log(jnp.maximum(cells, np.finfo(cells.dtype).tiny))

@@ -1,0 +1,131 @@
+"""A number without a law: what reports say of any distribution between the bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+from jax import Array
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
+from inference.likelihoods.numbers.total_moments import NoisyMoments
+from inference.likelihoods.numbers.totals import NoisyCounts
+from inference.models.base import Model, Truth
+from inference.models.family import Answers, Family, Priors, Sets, draw, register
+from inference.models.free_law import FreeLaw
+from inference.models.number import cell_edges
+from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
+from inference.priors.laws import state
+from inference.units import number_units
+from ldp_client import Mechanism
+from ldp_client.documents.errors import InputError
+from ldp_client.mechanisms.summed_gaussian import SummedHistogram
+from schemas import Question
+from summaries import QuestionSummary
+
+Values = NDArray[np.float64]
+
+# Histograms are fitted with cells of so many to a noise scale: that loses a thousandth of what they tell.
+GROUPS_PER_SCALE, FEWEST_GROUPS = 16, 64
+TWO_MOMENTS = (
+    "this sum tells the mean and the sd of the answers and nothing else: quantiles and shares above are what "
+    "the prior makes of those two; a study with cells tells them"
+)
+
+
+@register
+class Free(Family):
+    """Shares of cells between the bounds, and of people at each bound, with a smooth density."""
+
+    name = "free"
+    reads = ("laplace", "gaussian")
+
+    def priors(self, question: Question) -> Priors:
+        del question
+        return {"roughness": state("log_normal", loc=1.5, scale=0.75)}
+
+    def condition(
+        self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
+    ) -> Model:
+        """Counts of reports by cell are multinomial: shares times the noise's channel, exact for any n."""
+        del sets
+        law = _law_of(question)
+        edges, scale = cell_edges(mechanism)
+        starts = _group_starts(edges, scale)
+        counts = np.add.reduceat(summary.values, starts)
+        channel = np.add.reduceat(noise_channel(mechanism.name, scale, law.cells, edges), starts, axis=1)
+
+        def program(n: int, counts: Array) -> None:
+            shares = law.draw(draw(question, "roughness"))
+            numpyro.sample("reports", SharesThroughChannel(shares, channel, n), obs=jnp.asarray(counts))
+
+        return _model(question, law, program, {"n": summary.n, "counts": counts})
+
+    def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+        """A secure sum's total: of cells, or of the number and its square."""
+        law = _law_of(question)
+        n, noise_sd, values = total_of(mechanism, summary)
+        cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
+        seen = law.moments() if cells is None else law.in_cells(cells)
+
+        def program(n: int, total: Array) -> None:
+            found = law.draw(draw(question, "roughness")) @ seen
+            counts = NoisyCounts(found, n, noise_sd)
+            sums = NoisyMoments(found, n, noise_sd, SQUARE_WEIGHT) if cells is None else counts
+            numpyro.sample("reports", sums, obs=jnp.asarray(total))
+
+        notes = (TWO_MOMENTS,) if cells is None else approximation_notes(n, noise_sd, values)
+        return _model(question, law, program, {"n": n, "total": values}, notes)
+
+    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
+        law = _law_of(question)
+        low, width = number_units(question)
+        counts = law.counted((np.asarray(answers, np.float64) - low) / width)
+
+        def program(counts: Array) -> None:
+            shares = law.draw(draw(question, "roughness"))
+            logs = jnp.log(jnp.maximum(shares, np.finfo(np.float64).tiny))
+            numpyro.factor("reports", jnp.sum(counts * logs))
+
+        return _model(question, law, program, {"counts": counts})
+
+    def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
+        low, width = number_units(question)
+        return low + width * _law_of(question).sample(np.asarray(truth.sites["shares"]), n, random)
+
+    def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
+        """Refuse any that are given: a mean or a share leaves the shape open."""
+        if given:
+            raise InputError(
+                f"nothing of the model {self.name!r} can be set, whose truths are drawn from its prior: name "
+                "a law to plan for a truth of your own"
+            )
+        return dict(drawn)
+
+
+def _law_of(question: Question) -> FreeLaw:
+    return FreeLaw(float(question.mechanism.epsilon))
+
+
+def _group_starts(edges: Values, scale: float) -> NDArray[np.int_]:
+    """The first cells of groups of neighbours, short beside the noise; the outer cells stay alone."""
+    cells = len(edges) - 1
+    wanted = int(np.ceil(GROUPS_PER_SCALE * (edges[-1] - edges[0]) / scale))
+    groups = min(max(wanted, FEWEST_GROUPS), cells)
+    return np.concatenate([[0], 1 + np.arange(groups) * cells // groups, [cells + 1]])
+
+
+def _model(
+    question: Question, law: FreeLaw, program: Any, data: dict[str, object], notes: tuple[str, ...] = ()
+) -> Model:
+    units = number_units(question)
+    initial = {**law.start, "roughness": 5.0}
+    n = int(np.sum(np.asarray(data.get("n", data.get("counts")))))
+    own, density = partial(law.own, units=units, n=n), partial(law.density, units=units, n=n)
+    return Model(program, data, initial, own, notes, elliptical=True, density=density)

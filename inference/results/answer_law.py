@@ -1,0 +1,53 @@
+"""The distribution of the answers, where a model gives one: its density with a band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True)
+class AnswerLaw:
+    """edges (cells + 1,) in own units. density (3, cells): quantiles of LEVELS of the share for each unit.
+
+    at_bounds (3, 2): the same quantiles of the shares at the lower and at the upper bound themselves.
+    """
+
+    edges: Values
+    density: Values
+    at_bounds: Values
+
+    @classmethod
+    def of(cls, edges: Values, shares: Values) -> AnswerLaw:
+        """From draws (…, cells + 2) of the shares of the lower bound, of each cell and of the upper bound."""
+        found = np.quantile(shares.reshape(-1, shares.shape[-1]), LEVELS, axis=0)
+        return cls(edges, found[:, 1:-1] / np.diff(edges), found[:, [0, -1]])
+
+    def to_document(self) -> dict[str, Any]:
+        """The member `law` of a question in posterior.json."""
+        names = [f"q{100 * level:02.0f}" for level in LEVELS]
+        return {
+            "edges": self.edges.tolist(),
+            "density": dict(zip(names, self.density.tolist(), strict=True)),
+            "at_bounds": dict(zip(names, self.at_bounds.tolist(), strict=True)),
+        }
+
+    def in_words(self) -> str:
+        """How to read the picture, and what lies at the bounds."""
+        low, high = self.at_bounds.T
+        return (
+            "The line is the median of the density, the band holds it with 90 % probability at each place. "
+            f"At the lower bound itself are {_share(low)} of the answers, at the upper bound {_share(high)}."
+        )
+
+
+def _share(quantiles: Values) -> str:
+    low, _, high = 100 * quantiles
+    return f"{low:.0f} to {high:.0f} %"

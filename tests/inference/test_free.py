@@ -1,0 +1,180 @@
+"""A number without a law: exact channel, sound sampler, intervals that hold the truth."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from scipy import integrate, stats
+
+from benchmarks.free import LAWS, covered, summary_of, truth_of
+from inference.design.calibration import prior_truths
+from inference.design.simulated_posteriors import posterior_draws
+from inference.design.simulation import exact_total, noisy_total
+from inference.design.truth import with_truth
+from inference.fitting import draw_posterior
+from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
+from inference.models import free, model_for
+from inference.models.base import Model
+from inference.models.free_law import FreeLaw
+from inference.results.page import render_page
+from inference.sampling import elliptical
+from inference.units import Units
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError, StudyError
+from schemas import Study
+from summaries import QuestionSummary
+from tests import studies
+from tests.statistics import share_is
+
+NO_MODEL = {key: value for key, value in studies.NUMBER.items() if key != "model"}
+ROUTE = {
+    "name": "secure_sum",
+    "nodes": [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(3)],
+    "clients": 1000,
+    "tolerate": 50,
+}
+
+
+def question_of(epsilon="4", **changes):
+    asked = {
+        **NO_MODEL,
+        "bounds": ["0", "1"],
+        "mechanism": {"name": "laplace", "epsilon": epsilon},
+        **changes,
+    }
+    return Study(studies.document(asked)).questions[0]
+
+
+def test_a_number_that_names_no_model_has_no_law():
+    question = Study(studies.document(NO_MODEL)).questions[0]
+    assert (question.model.name, question.model.prior) == ("free", {})
+    with pytest.raises(StudyError, match=r"questions\[0\].model: is missing"):
+        Study(studies.document({key: value for key, value in studies.YES_NO.items() if key != "model"}))
+
+
+@pytest.mark.parametrize(("name", "law"), [("laplace", stats.laplace), ("gaussian", stats.norm)])
+def test_the_channel_is_that_of_answers_spread_over_their_cell(name, law):
+    edges, scale = np.linspace(-0.2, 1.2, 8), 0.3
+    found = noise_channel(name, scale, 4, edges)
+    assert found.shape == (6, 9)
+    assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    for cell in range(4):
+        for k in range(7):
+            within = lambda x, k=k: law.cdf(edges[k + 1], x, scale) - law.cdf(edges[k], x, scale)  # noqa: E731
+            bends = [edge for edge in edges[k : k + 2] if cell / 4 < edge < (cell + 1) / 4] or None
+            exact = 4 * integrate.quad(within, cell / 4, (cell + 1) / 4, points=bends, epsabs=1e-13)[0]
+            assert found[1 + cell, 1 + k] == pytest.approx(exact, abs=1e-11)
+    assert found[-1, 0] == pytest.approx(law.cdf(edges[0], 1, scale), abs=1e-12)
+
+
+def test_the_likelihood_is_that_of_shares_through_the_channel():
+    random = np.random.default_rng(1)
+    shares, channel = random.dirichlet(np.ones(4)), random.dirichlet(np.ones(5), 4)
+    counts = np.array([3, 0, 5, 1, 2])
+    with jax.enable_x64(True):
+        found = SharesThroughChannel(shares, channel, 11).log_prob(counts)
+    assert float(found) == pytest.approx(stats.multinomial.logpmf(counts, 11, shares @ channel), abs=1e-10)
+
+
+def test_quantiles_and_shares_are_those_of_the_cells():
+    law = FreeLaw(1.0)
+    shares = np.random.default_rng(2).dirichlet(np.ones(law.cells + 2))
+    answers = 10 + 5 * law.sample(shares, 400_000, np.random.default_rng(3))
+    found = law.own({"shares": shares}, Units(10.0, 5.0), 400_000)
+    assert found["mean"] == pytest.approx(answers.mean(), abs=0.02)
+    assert found["sd"] == pytest.approx(answers.std(), abs=0.02)
+    assert found["quantile[0.25]"] == pytest.approx(np.quantile(answers, 0.25), abs=0.03)
+    assert found["above[12.5]"] == pytest.approx(np.mean(answers > 12.5), abs=0.005)
+
+
+def test_ellipses_draw_from_the_posterior():
+    """Of a conjugate model: five numbers of unlike widths, and a normal mean with a known posterior."""
+
+    def program(y):
+        at = numpyro.sample("at", dist.Normal(np.zeros(5), 1.0).to_event(1))
+        numpyro.sample(
+            "reports", dist.Normal(at * np.array([0.01, 0.1, 1.0, 10.0, 100.0]), 1.0).to_event(1), obs=y
+        )
+
+    model = Model(program, {"y": np.full(5, 2.0)}, {"at": np.zeros(5)}, lambda draws: dict(draws))
+    found = elliptical.sample(model, 1, 4, 1000, 1, lambda _sites: True)["at"].reshape(-1, 5)
+    slope = np.array([0.01, 0.1, 1.0, 10.0, 100.0])
+    variance = 1 / (1 + slope**2)
+    assert found.mean(axis=0) == pytest.approx(2 * slope * variance, abs=0.08)
+    assert found.std(axis=0) / np.sqrt(variance) == pytest.approx(1, abs=0.06)
+
+
+def coverage(law, studies_, n=1000, epsilon="4"):
+    question, models = question_of(epsilon), []
+    for random in np.random.default_rng(20261122).spawn(studies_):
+        models.append(model_for(question, summary_of(question, LAWS[law](random, n), random)[0]))
+    draws = posterior_draws(models, 0, 200)
+    return {name: covered(draws[name], truth) for name, truth in truth_of(law, draws).items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["bimodal", "exponential"])
+def test_intervals_contain_the_truth_as_often_as_they_say(law):
+    found = coverage(law, 40)
+    held = np.mean([share for name, share in found.items() if name.startswith("above[")])
+    assert share_is(round(40 * found["mean"]), 40, 0.9), found
+    assert held > 0.8, found
+
+
+@pytest.mark.slow
+def test_noise_of_the_wrong_scale_is_noticed(monkeypatch):
+    edges = free.cell_edges
+    monkeypatch.setattr(
+        free, "cell_edges", lambda mechanism: (edges(mechanism)[0], 0.6 * edges(mechanism)[1])
+    )
+    found = coverage("exponential", 40)
+    assert not share_is(round(40 * found["mean"]), 40, 0.9), found
+
+
+def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
+    question = question_of()
+    study = Study(
+        studies.document({**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}})
+    )
+    part, _ = summary_of(question, np.zeros(3000), np.random.default_rng(4))
+    found = draw_posterior(study, study.questions[0], model_for(question, part), part.n, 0)
+    rows = found.summary()
+    assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
+    assert rows["above[0.5]"]["q05"] <= 1e-6
+    assert found.verdict.chains.state == "good", found.verdict.reasons
+    document = found.to_document()["law"]
+    assert len(document["edges"]) == len(document["density"]["q50"]) + 1 == 65
+    assert document["at_bounds"]["q05"][0] > 0.8
+    page = render_page(study, {"hours": found})
+    assert "How the answers are distributed" in page
+    assert "elliptical slice sampling" in page
+
+
+@pytest.mark.parametrize("cells", [None, 20])
+def test_a_secure_sum_tells_a_number_without_a_law(cells):
+    mechanism = {
+        "name": "summed_gaussian",
+        "epsilon": "4",
+        "delta": "1e-6",
+        **({"cells": cells} if cells else {}),
+    }
+    study = Study({**studies.document({**NO_MODEL, "mechanism": mechanism}), "route": ROUTE})
+    question, random = study.questions[0], np.random.default_rng(5)
+    answers = random.gamma(4.0, 1.0, 1000)
+    total = exact_total(question, mechanism_for(question), answers, True)
+    model = model_for(question, QuestionSummary(1000, noisy_total(total, 1000, random)))
+    draws = model.parameters(elliptical.sample(model, 1, 4, 300, 1, lambda _sites: True))
+    assert draws["mean"].mean() == pytest.approx(np.clip(answers, 0, 12).mean(), abs=4 * draws["mean"].std())
+    assert draws["mean"].std() < 0.4
+    assert (free.TWO_MOMENTS in model.notes) == (cells is None)
+
+
+def test_no_truth_of_it_can_be_set():
+    question = question_of()
+    truth = prior_truths(question, 1, 1)[0]
+    with pytest.raises(InputError, match="name a law to plan for a truth of your own"):
+        with_truth(question, truth, {"mean": 0.5})
+    assert with_truth(question, truth, {}).parameters == truth.parameters
