@@ -20,7 +20,7 @@ export async function perturbAnswers(study, answers, random, mechanisms) {
 export async function drawIdentity(random = systemRandom) {
   const bytes = 16;
   const secret = take(random, bytes);
-  return { id: (await sha256([...utf8("ldpkit.report-id/1\0"), ...secret])).slice(0, 2 * bytes), secret: hex(secret) };
+  return { id: (await sha256(Uint8Array.of(...utf8("ldpkit.report-id/1\0"), ...secret))).slice(0, 2 * bytes), secret: hex(secret) };
 }
 
 /**

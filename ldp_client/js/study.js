@@ -48,7 +48,7 @@ export async function parseStudy(source) {
     asked.path = `questions[${index}]`;
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
     checkTogether(asked);
-    if (asked.model && "prior" in asked.model) (await import("./priors.js")).checkPriors(asked);
+    if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
   if ("public" in study) (await import("./public.js")).read(study);
   const canonical = canonicalJson(document);
@@ -56,11 +56,11 @@ export async function parseStudy(source) {
 }
 
 function parse(source) {
-  const mostBytes = 1 << 20;
-  check(source.length <= mostBytes, "");
+  // At most a mebibyte.
+  check(source.length <= 1 << 20, "");
   try {
-    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    return parseJson(isText(source) ? source : decoder.decode(source));
+    const strict = { fatal: true, ignoreBOM: true };
+    return parseJson(isText(source) ? source : new TextDecoder("utf8", strict).decode(source));
   } catch {
     return check(false, "");
   }
@@ -70,6 +70,6 @@ export const utf8 = (string) => new TextEncoder().encode(string);
 
 /** In hexadecimal digits. */
 export const sha256 = async (bytes) =>
-  hex(new Uint8Array(await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes))));
+  hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 
-export const hex = (bytes) => Array.from(bytes, (byte) => (byte + 256).toString(16).slice(1)).join("");
+export const hex = (bytes) => [...bytes].map((byte) => (byte + 256).toString(16).slice(1)).join("");
