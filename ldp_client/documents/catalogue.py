@@ -134,8 +134,7 @@ def add_model(name: str, *asks: str, **priors: "Any") -> None:
 
 # What a question for a number gets that names no model: no law at all.
 NO_LAW = "free"
-# Of the density's logarithm: how much it departs from a parabola.
-add_model(NO_LAW, "number", roughness=POSITIVE)
+add_model(NO_LAW, "number")
 add_model("normal", "number", mean=REAL, sd=POSITIVE)
 add_model("exponential", "number", rate=POSITIVE)
 # Mean and sd of the logarithm.
