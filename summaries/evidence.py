@@ -14,7 +14,7 @@ from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
 from summaries.cells import MOST_CELLS, Cell, by_cell, keeps_cells
 from summaries.reducing import CHUNK, check_study, good_reports, reduced
-from summaries.summary import QuestionSummary, Summary
+from summaries.summary import CELLS, QuestionSummary, Summary
 
 
 class PublicColumns(NamedTuple):
@@ -113,4 +113,4 @@ def _kept_cells(study: Study, summary: Summary) -> Mapping[Cell, Mapping[str, Qu
     problem = "was not kept by cell"
     if not keeps_cells(study):
         problem = f"has no cells, as {study.cells:,} are too many, or too large: {MOST_CELLS:,} is the most"
-    raise SummaryError("cells", f"the summary {problem}: take the reports themselves")
+    raise SummaryError(CELLS, f"the summary {problem}: take the reports themselves")

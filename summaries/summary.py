@@ -20,6 +20,8 @@ from summaries.noise_tails import possible_tails, tails
 from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.summary/1"
+# Behind `format`, in whose place at the beginning a file is known as a summary.
+CELLS = "public_cells"
 MAX_BYTES = 1 << 28
 LARGEST_COUNT = 1 << 53
 NEEDS_REPORTS = "no summary of fixed size is exact for it: fit the reports themselves"
@@ -141,7 +143,7 @@ class Summary:
             if part.reports is not None:
                 raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
         head = {"format": FORMAT, "study": self.study, "version": self.version, "digest": self.digest}
-        cells = {} if self.cells is None else {"cells": cells_document(self.cells)}
+        cells = {} if self.cells is None else {CELLS: cells_document(self.cells)}
         return canonical_json({**head, "questions": _documents(self.questions), **cells})
 
     @classmethod
@@ -170,7 +172,7 @@ class Summary:
         if set(parsed["questions"]) != set(empty.questions):
             raise SummaryError("questions", "are not those of the study")
         _check_parts(study, empty, parsed["questions"], "")
-        cells = parsed["cells"]
+        cells = parsed[CELLS]
         if cells is not None:
             cells = _checked_cells(study, empty, parsed["questions"], cells)
         return cls(study.id, study.version, study.digest, parsed["questions"], cells)
@@ -206,11 +208,11 @@ def _checked_cells(
 ) -> dict[Cell, Parts]:
     """The cells of a document. Raises SummaryError where they are not the study's, or those of `whole`."""
     if not keeps_cells(study):
-        raise SummaryError("cells", "this study's summaries are not kept by cell")
+        raise SummaryError(CELLS, "this study's summaries are not kept by cell")
     cells: dict[Cell, Parts] = {}
     total: Parts = empty.questions
     for index, entry in enumerate(listed):
-        path, values = f"cells[{index}]", entry["public"]
+        path, values = f"{CELLS}[{index}]", entry["public"]
         public = {field.id: value for field, value in zip(study.public, values)}
         if len(values) != len(study.public) or study.wrong_public(public) or values in cells:
             raise SummaryError(f"{path}.public", "must be one value of each public field, and stand once")
@@ -225,7 +227,7 @@ def _checked_cells(
         if part.tails is not None and found.tails is not None:
             same = same and np.array_equal(part.tails, found.tails)
         if not same:
-            raise SummaryError("cells", f"do not add up to what stands in questions.{name}")
+            raise SummaryError(CELLS, f"do not add up to what stands in questions.{name}")
     return cells
 
 
@@ -276,5 +278,5 @@ _SHAPE = Record(
         "digest": Hex(64),
         "questions": _Questions(),
     },
-    {"cells": ListOf(_CELL, 0, MOST_CELLS, repeats=True)},
+    {CELLS: ListOf(_CELL, 0, MOST_CELLS, repeats=True)},
 )

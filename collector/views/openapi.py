@@ -18,6 +18,7 @@ from ldp_client.documents.fields import Day, Hex, Identifier, Integer
 from ldp_client.documents.report import ID_BYTES, REPORT
 from ldp_client.documents.signed import SIGNED_STUDY
 from ldp_client.documents.study_shape import STUDY
+from summaries.summary import CELLS
 from summaries.summary import FORMAT as SUMMARY_FORMAT
 
 JSON = "application/json"
@@ -85,14 +86,14 @@ SCHEMAS: Document = {
             "version": COUNT,
             "digest": TEXT,
             "questions": QUESTION_SUMMARIES,
-            "cells": {
+            CELLS: {
                 "type": "array",
                 "items": object_of(
                     {"public": {"type": "array", "items": TEXT}, "questions": QUESTION_SUMMARIES}
                 ),
             },
         },
-        optional=("cells",),
+        optional=(CELLS,),
     ),
     "Statement": STATEMENT.json_schema(),
     "NodeSum": object_of({"statement": reference("Statement"), "total": TEXT}),

@@ -13,6 +13,7 @@ from ldp_client.mechanisms import mechanisms_of
 from schemas import Report, Study
 from summaries import Summary, cell_summaries, public_columns, summarize
 from summaries.cells import cell_at, cell_of, keeps_cells
+from summaries.reading import load_summary
 from tests import studies
 
 REGION = {"id": "region", "choices": ["north", "south", "west"]}
@@ -76,9 +77,18 @@ def test_parts_add_up_and_are_read_back():
     assert {cell: plain(parts) for cell, parts in cell_summaries(STUDY, REPORTS).items()} == given
 
 
+def test_a_file_of_it_is_known_as_a_summary(tmp_path):
+    """However long its cells are: what it is stands in its first characters."""
+    summary = summarize(STUDY, REPORTS)
+    path = tmp_path / "summary.json"
+    path.write_text(summary.to_json())
+    assert len(summary.to_json()) > 4096
+    assert load_summary(STUDY, str(path)).to_json() == summary.to_json()
+
+
 def test_a_summary_without_cells_says_nothing_of_them():
     document = json.loads(summarize(STUDY, REPORTS).to_json())
-    del document["cells"]
+    del document["public_cells"]
     totals = Summary.from_json(json.dumps(document), STUDY)
     assert totals.cells is None
     assert totals.merge(summarize(STUDY, FEW)).cells is None
@@ -86,24 +96,30 @@ def test_a_summary_without_cells_says_nothing_of_them():
         cell_summaries(STUDY, totals)
 
 
+EVER = "public_cells[0].questions.ever"
+
+
 def damaged(change):
     document = json.loads(summarize(STUDY, REPORTS).to_json())
-    change(document["cells"])
+    change(document["public_cells"])
     return json.dumps(document)
 
 
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (lambda cells: cells.pop(), "cells"),
-        (lambda cells: cells.append(cells[0]), "cells[15].public"),
-        (lambda cells: cells[0].update(public=["north"]), "cells[0].public"),
-        (lambda cells: cells[0].update(public=["north", "18.0"]), "cells[0].public"),
-        (lambda cells: cells[0].update(public=["east", "18"]), "cells[0].public"),
-        (lambda cells: cells[0]["questions"].pop("ever"), "cells[0].questions"),
-        (lambda cells: cells[0]["questions"]["ever"].update(n=0), "cells[0].questions.ever.values"),
-        (lambda cells: cells[0]["questions"]["ever"].update(values=[1]), "cells[0].questions.ever.values"),
-        (lambda cells: cells[0].update(more=1), "cells[0].more"),
+        (lambda cells: cells.pop(), "public_cells"),
+        (lambda cells: cells.append(cells[0]), "public_cells[15].public"),
+        (lambda cells: cells[0].update(public=["north"]), "public_cells[0].public"),
+        (lambda cells: cells[0].update(public=["north", "18.0"]), "public_cells[0].public"),
+        (lambda cells: cells[0].update(public=["east", "18"]), "public_cells[0].public"),
+        (lambda cells: cells[0]["questions"].pop("ever"), "public_cells[0].questions"),
+        (lambda cells: cells[0]["questions"]["ever"].update(n=0), f"{EVER}.values"),
+        (
+            lambda cells: cells[0]["questions"]["ever"].update(values=[1]),
+            f"{EVER}.values",
+        ),
+        (lambda cells: cells[0].update(more=1), "public_cells[0].more"),
     ],
 )
 def test_cells_that_cannot_be_are_refused(change, field):
