@@ -14,8 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
-from inference.likelihoods.numbers.total_moments import NoisyMoments
-from inference.likelihoods.numbers.totals import NoisyCounts
+from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
 from inference.models.base import Model, Truth
 from inference.models.family import Answers, Family, Priors, Sets, draw, register
 from inference.models.free_law import FreeLaw

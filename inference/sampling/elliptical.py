@@ -17,9 +17,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from inference.compiling import Program
 from inference.models.base import Draws, Model
 from inference.sampling.chains import has_processors, in_threads, stacked
-from inference.sampling.programs import Program
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import Shape, finite, reshaped, shape_of
 
