@@ -12,11 +12,11 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
-from inference.analyses.cells import cells_of, joint_vectors
+from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.naming import axis_of, named
 from inference.analyses.result import AnalysisPosterior, Draws, Quantity
-from inference.analyses.table import Private, Table, Values
+from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
@@ -58,36 +58,22 @@ def cross_table(
         raise InputError(
             f"the table has {len(levels) * len(answers):,} shares: at most {MOST_SHARES:,} can be told"
         )
-    vectors = joint_vectors(columns, [cells.reports[name] for name in names])
     asked = " × ".join(names) + (f" by {by}" if by else "")
     if progress:
         progress(f"crossing {asked}: {cells.form}")
-    shape = (len(levels), len(answers))
-
-    def program(vectors: Array, level: Array, counts: Array) -> None:
-        shares = numpyro.sample("shares", dist.Dirichlet(jnp.ones(shape)).to_event(1))
-        chance = jnp.sum(vectors * shares[level], axis=1)
-        numpyro.factor("reports", jnp.sum(counts * jnp.log(chance)))
-
-    parameter_names = [[named("p", level, *case) for case in answers] for level in levels]
-
-    def parameters(sites: Sites) -> dict[str, Draws]:
-        pairs = np.ndindex(shape)
-        return {parameter_names[g][k]: sites["shares"][..., g, k] for g, k in pairs}
-
-    data = {"vectors": vectors, "level": codes[cells.cell], "counts": cells.counts.astype(np.float64)}
-    model = Model(program, data, {"shares": np.full(shape, 1 / shape[1])}, parameters)
+    model = joint_model(columns, cells, codes, levels, answers)
+    parameters = model.parameters
     own_seed = crc32(f"{seed} {asked}".encode())
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
     random = np.random.default_rng(own_seed)
-    prior = parameters({"shares": random.dirichlet(np.ones(shape[1]), (PRIOR_DRAWS, shape[0]))})
+    prior = parameters({"shares": random.dirichlet(np.ones(len(answers)), (PRIOR_DRAWS, len(levels)))})
     found = parameters(drawn.sites)
     axes = {
-        parameter_names[g][k]: axis_of(
-            "p", {f"{by}_dim": levels[g], **{f"{n}_dim": one for n, one in zip(names, case, strict=True)}}
+        named("p", level, *case): axis_of(
+            "p", {f"{by}_dim": level, **{f"{n}_dim": one for n, one in zip(names, case, strict=True)}}
         )
-        for g in range(len(levels))
-        for k, case in enumerate(answers)
+        for level in levels
+        for case in answers
     }
     notes = [*table.notes, cells.form, "nothing was checked of a law, as a joint table has none"]
     notes += [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
@@ -120,6 +106,36 @@ def cross_table(
         quantities=tuple(_dependence(columns, by, levels, drawn.sites["shares"])),
         stated=table.noise,
     )
+
+
+def joint_model(
+    columns: Sequence[Private],
+    cells: Cells,
+    codes: Codes,
+    levels: Sequence[str],
+    answers: Sequence[tuple[str, ...]],
+) -> Model:
+    """Shares (levels, combinations of answers), each level's uniform before the reports.
+
+    codes: (cells,) the level of each.
+    """
+    vectors = joint_vectors(columns, [cells.reports[one.name] for one in columns])
+    shape = (len(levels), len(answers))
+
+    def program(vectors: Array, level: Array, counts: Array) -> None:
+        shares = numpyro.sample("shares", dist.Dirichlet(jnp.ones(shape)).to_event(1))
+        chance = jnp.sum(vectors * shares[level], axis=1)
+        numpyro.factor("reports", jnp.sum(counts * jnp.log(chance)))
+
+    def parameters(sites: Sites) -> dict[str, Draws]:
+        return {
+            named("p", level, *case): sites["shares"][..., g, k]
+            for g, level in enumerate(levels)
+            for k, case in enumerate(answers)
+        }
+
+    data = {"vectors": vectors, "level": codes[cells.cell], "counts": cells.counts.astype(np.float64)}
+    return Model(program, data, {"shares": np.full(shape, 1 / shape[1])}, parameters)
 
 
 def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private]:
