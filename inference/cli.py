@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference.analyses.cli import add_analysis, run_analysis, wants_analysis
+from inference.analyses.cli import add_analysis, print_quantities, run_analysis, wants_analysis
 from inference.design import cli as design_cli
 from inference.design.cli import SAME_NUMBERS, tell
 from inference.projection.cli import add_project
@@ -74,7 +74,9 @@ def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N]"""
     if wants_analysis(arguments):
         found = run_analysis(arguments, tell)
-        return _told(arguments, {found.question: found})
+        code = _told(arguments, {found.question: found})
+        print_quantities(found)
+        return code
     if arguments.study is None or arguments.reports is None:
         raise InputError("fit needs STUDY.json and REPORTS, or --table, --design and --formula")
     study = load_study(arguments.study)

@@ -13,6 +13,7 @@ from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
 from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of
+from inference.analyses.naming import INTERCEPT
 from inference.analyses.peaks import Peak, peaks_of
 from inference.analyses.population import Population, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites, without_prior
@@ -161,6 +162,14 @@ def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str,
             found.append(
                 f"{one.missing:,} of {analysis.cells.counts.sum():,} rows have no report of {one.name}"
             )
+    if analysis.shares is not None:
+        terms = ", ".join(name for name in analysis.shares.matrix.names if name != INTERCEPT)
+        groups = ", ".join(group.column for group in analysis.shares_groups)
+        whose = ", ".join(one.name for one in analysis.predictors)
+        on = ", ".join(part for part in (terms, groups) if part)
+        found.append(f"the answers to {whose} are taken to depend on {on or 'no public column'} alone")
+    if not all(one.exact for one in analysis.privates):
+        found.append("log-likelihoods leave out a constant that no answer changes")
     if not analysis.privates:
         found.append("the formula names no private column: this is an ordinary regression")
     return tuple(found)

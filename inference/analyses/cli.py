@@ -10,7 +10,9 @@ from typing import Any
 from inference.samplers import SAMPLERS
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import load_study
+from ldp_client.words.text import visible
 
+MOST_PRINTED = 40
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = (
     "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights"
@@ -50,6 +52,16 @@ def run_analysis(arguments: argparse.Namespace, tell: Any) -> Any:
     """Fit a formula, or cross columns, and write the folder. Returns the posterior. Raises InputError."""
     _check(arguments)
     return (_of_reports if arguments.table is None else _of_table)(arguments, tell)
+
+
+def print_quantities(found: Any) -> None:
+    """What is quoted, as sentences; of very many the first."""
+    from inference.analyses.page import sentence
+
+    for quantity in found.quantities[:MOST_PRINTED]:
+        print(f"  {visible(sentence(quantity))}")
+    if len(found.quantities) > MOST_PRINTED:
+        print(f"  … and {len(found.quantities) - MOST_PRINTED} more in posterior.json")
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -62,7 +63,7 @@ def _by_levels(
 ) -> list[Quantity]:
     """Everybody at each level of a column; of a number, at a quarter and at three quarters of all people."""
     values = frame[column]
-    if pd.api.types.is_numeric_dtype(values) and values.nunique() > 2:
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > 2 and not _is_factor(analysis, column):
         order = np.argsort(values.to_numpy(np.float64))
         share = np.cumsum(sizes[order]) / sizes.sum()
         levels = [values.iloc[order[np.searchsorted(share, at)]] for at in (0.25, 0.75)]
@@ -83,6 +84,12 @@ def _by_levels(
         what = f"{column}: {level_text(level)} − {level_text(first)}"
         found += shown(analysis, what, moved, "average difference,")
     return found
+
+
+def _is_factor(analysis: Assembled, column: str) -> bool:
+    """Whether a column of numbers stands for groups, or for levels as C(column)."""
+    grouped = any(group.column == column for group in analysis.groups)
+    return grouped or re.search(rf"\bC\(\s*`?{re.escape(column)}\b", analysis.formula.fixed) is not None
 
 
 def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:

@@ -36,7 +36,8 @@ class Reported:
         (cells, combinations, answers) of the outcome. outcome: (patterns, answers), P(its report | answer).
         """
         law = self._placed(jnp.exp(log_law))
-        inside = jnp.einsum("pky,py->pk", law, outcome)
+        # As a sum of products it is fused with the law; a batch of small matrix products would not be.
+        inside = jnp.sum(law * outcome[:, None, :], axis=-1)
         if log_shares is None:
             return jnp.log(jnp.maximum(inside[:, 0], TINY))
         shares = self._placed(jnp.exp(log_shares)) * self.predictors

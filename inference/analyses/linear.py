@@ -23,6 +23,7 @@ from ldp_client.documents.errors import InputError
 
 # Of the largest pivot: columns that add less than this to the others say the same as they do.
 DEPENDENT = 1e-9
+MOST_COLUMNS = 500
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,11 @@ def linear_of(
     """
     intercept = INTERCEPT in matrix.terms and not cutpoints
     columns = np.asarray([place for place, term in enumerate(matrix.terms) if term != INTERCEPT], np.int64)
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            f"the formula has {len(columns)} coefficients, and at most {MOST_COLUMNS} are drawn: is a column "
+            "of many values a factor by mistake? What differs between many groups is written (1 | group)"
+        )
     values = matrix.values[:, :, columns]
     weights = np.broadcast_to((sizes / sizes.sum())[:, None], values.shape[:2]) / values.shape[1]
     middles = np.einsum("ck,ckj->j", weights, values) * (intercept or cutpoints)

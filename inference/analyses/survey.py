@@ -20,6 +20,8 @@ from ldp_client.words.text import counted
 REFUSE, LEAVE_OUT = "refuse", "leave-out"
 BLANKS = (REFUSE, LEAVE_OUT)
 # "none" is left alone: it is a common answer.
+# From so many numbers on, a column is one of numbers.
+MIXED = 0.5
 BLANK_CELLS = ("", "na", "n/a", "nan", "null")
 
 
@@ -59,6 +61,9 @@ def survey_of(
         known_column(name, list(frame.columns), "the design's rows: ")
     read = [name for name in frame.columns if used is None or name in used]
     frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
+    for name in read:
+        if name not in {one.name for one in design.columns}:
+            _refuse_mixed(frame[name], name)
     private = [_private(frame, one) for one in design.columns if one.name in read]
     public = frame.drop(columns=[one.name for one in design.columns])
     noise = tuple(design.in_words())
@@ -157,6 +162,19 @@ def _without_blanks(
         "result holds for people without blanks"
     )
     return frame[~rows].reset_index(drop=True), (note,)
+
+
+def _refuse_mixed(column: pd.Series, name: str) -> None:
+    """Raises InputError for a column of numbers with a few words: it would be a factor of them all."""
+    if column.dtype != object:
+        return
+    numbers = np.asarray([_number(cell) is not None for cell in column])
+    if MIXED < numbers.mean() < 1:
+        row = int(np.flatnonzero(~numbers)[0])
+        raise InputError(
+            f"column {name} holds numbers, but in row {row + 1} {str(column.iloc[row])!r}: leave such cells "
+            "blank, or write all its values as words if they are levels"
+        )
 
 
 def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:

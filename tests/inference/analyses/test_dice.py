@@ -250,3 +250,11 @@ def test_nigeria(tmp_path):
     assert list(found.values.values()) == pytest.approx(wanted, abs=1e-4)
     assert list(found.sds.values()) == pytest.approx(sds, abs=1e-3)
     assert found.log_likelihood == pytest.approx(-1540.11785, abs=1e-4)
+
+
+def test_a_column_of_numbers_with_a_word_in_it_is_no_factor_of_them_all(tmp_path):
+    rows = [{"q": place % 2, "age": 20 + place % 50} for place in range(100)]
+    rows[16]["age"] = "unknown"
+    (tmp_path / "design.json").write_text(document(FORCED))
+    with pytest.raises(InputError, match="row 17 'unknown'"):
+        load_survey(write(tmp_path / "s.csv", rows), str(tmp_path / "design.json"), "q ~ age")
