@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from inference.analyses.naming import INTERCEPT, named
+from inference.analyses.naming import INTERCEPT
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Draws, Quantity
@@ -26,10 +26,10 @@ def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Qua
     """
     frame, sizes = analysis.cells.frame, analysis.cells.sizes.astype(np.float64)
     predicted = Predicted(analysis, sites, len(frame), seed)
-    found = [*_odds_ratios(analysis, sites), *shown(analysis, "", predicted.average(frame, sizes), "of all")]
+    found = shown(analysis, "", predicted.average(frame, sizes), "{} of all who reported")
     for column in frame.columns:
         found += _by_levels(analysis, predicted, str(column), frame, sizes)
-    return tuple(found)
+    return (*found, *_odds_ratios(analysis, sites))
 
 
 def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
@@ -44,7 +44,7 @@ def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
             continue
         for output, choice in enumerate(analysis.law.outputs):
             draws = np.exp(analysis.law.coefficients(sites)[..., place, output])
-            what = named(term, level)
+            what = f"{term} = {level}" if level else f"one more of {term}"
             against = _compared(analysis, choice)
             yield Quantity(
                 f"odds ratio {names[place][output]}", f"odds ratio of {of} {against} for {what}", draws
@@ -78,11 +78,12 @@ def _by_levels(
     first, *others = levels
     found = []
     for level, draws in averages.items():
-        found += shown(analysis, f"{column} = {level_text(level)}", draws, "with everybody at")
+        at = f"{column} = {level_text(level)}"
+        found += shown(analysis, at, draws, f"{{}} with everybody at {safe(at)}")
     for level in others:
         moved = averages[level] - averages[first]
         what = f"{column}: {level_text(level)} − {level_text(first)}"
-        found += shown(analysis, what, moved, "average difference,")
+        found += shown(analysis, what, moved, f"average difference of {{}}, {safe(what)}")
     return found
 
 
@@ -90,6 +91,11 @@ def _is_factor(analysis: Assembled, column: str) -> bool:
     """Whether a column of numbers stands for groups, or for levels as C(column)."""
     grouped = any(group.column == column for group in analysis.groups)
     return grouped or re.search(rf"\bC\(\s*`?{re.escape(column)}\b", analysis.formula.fixed) is not None
+
+
+def safe(text: str) -> str:
+    """Text that stands in a format."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
@@ -103,17 +109,20 @@ def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
     return frame.assign(**{column: pd.Series([level] * len(frame), dtype=values.dtype)})
 
 
-def shown(analysis: Assembled, what: str, draws: Draws, how: str) -> list[Quantity]:
-    """Quantities of averages (chains, draws, answers): the event of two answers, or all of more."""
+def shown(analysis: Assembled, what: str, draws: Draws, words: str) -> list[Quantity]:
+    """Quantities of averages (chains, draws, answers): the event of two answers, or all of more.
+
+    what: of whom, in their names. words: a sentence's beginning, with {} for the share or mean.
+    """
     of, answers = analysis.formula.outcome, analysis.outcome.answers
+    end = f", {what}" if what else ""
     if not answers:
-        name = f"mean {of}{f', {what}' if what else ''}"
-        return [Quantity(name, f"mean of {of} {how} {what}".strip(), draws[..., 0])]
+        return [Quantity(f"mean {of}{end}", words.format(f"the mean of {of}"), draws[..., 0])]
     places = [1] if len(answers) == 2 else range(len(answers))
     return [
         Quantity(
-            f"share {of} = {answers[place]}{f', {what}' if what else ''}",
-            f"share of {of} = {answers[place]} {how} {what}".strip(),
+            f"share {of} = {answers[place]}{end}",
+            words.format(f"the share of {of} = {answers[place]}"),
             draws[..., place],
         )
         for place in places

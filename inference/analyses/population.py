@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.effects import shown
+from inference.analyses.effects import safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
@@ -78,7 +78,7 @@ def quantities_over(
     found = []
     if counted or population.weights:
         whole = predicted.average(frame, weights)
-        found += shown(analysis, how, whole, "of all,")
+        found += shown(analysis, how, whole, f"{{}} of all {how}")
         found += _totals(analysis, how, whole, weights) if counted else []
     if population.by is not None:
         found += _by(analysis, predicted, frame, weights, population, how)
@@ -154,10 +154,12 @@ def _by(
         if weights[codes == place].sum() > 0
     }
     for level, draws in averages.items():
-        yield from shown(analysis, f"{by} = {level}, {how}", draws, "of those with")
+        at = safe(f"{by} = {level}")
+        yield from shown(analysis, f"{by} = {level}, {how}", draws, f"{{}} of those with {at}, {how}")
         if population.census is not None:
             own = weights[codes == levels.index(level)]
             yield from _totals(analysis, f"{by} = {level}, {how}", draws, own)
     for one, other in islice(combinations(averages, 2), MOST_CONTRASTS):
         moved = averages[other] - averages[one]
-        yield from shown(analysis, f"{by}: {other} − {one}, {how}", moved, "difference between groups,")
+        what = f"{by}: {other} − {one}, {how}"
+        yield from shown(analysis, what, moved, f"difference of {{}}, {safe(what)}")
