@@ -79,14 +79,15 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
     from collector.serving.place import Place
-    from collector.storage.database import folding_wal
+    from collector.storage.database import sqlite_file
+    from collector.storage.wal import folding_wal
 
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
     server = import_module(SERVERS[arguments.server])
     settings = _serve_settings(arguments)
     fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
     _warn_of_telltale(settings)
-    with folding_wal(settings.database), fitting:
+    with folding_wal(sqlite_file(settings.database)), fitting:
         server.serve(settings, place, lambda url: _announce(url, arguments.ready_file))
     return 0
 

@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from threading import Timer
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from ldp_client.device.exchange import MOST_CHARACTERS, Cutoff, backoff, exchange, opener_for
-from ldp_client.documents.errors import TransferError
+from ldp_client.device.policy import LOOPBACK
+from ldp_client.documents.errors import InputError, TransferError
 from ldp_client.documents.fields import printable
 
 T = TypeVar("T")
@@ -40,7 +42,8 @@ def ask(
     """The body of what answers a GET, or a POST where there is a body; it may be asked for again and again.
 
     who: names the server in errors. most: of its bytes. seconds: for everything.
-    Raises TransferError where the server refuses, sends more, or stays away in ATTEMPTS attempts.
+    Raises TransferError where the server refuses, sends more, or stays away in ATTEMPTS attempts, InputError
+    where the key would go out in clear.
     """
     end = time.monotonic() + seconds
     request = _request(url, token, body, media_type)
@@ -99,7 +102,7 @@ def stream(url: str, token: str, who: str, allowance: Allowance) -> Iterator[Ite
     """Open a GET and give its answer in pieces while the block lasts.
 
     Raises TransferError where the server refuses or is too slow, PassingError where it may work another time,
-    also in the block.
+    also in the block, and InputError where the key would go out in clear.
     """
     cutoff = Cutoff()
     try:
@@ -155,7 +158,19 @@ def patiently(ask: Callable[[], T]) -> T:
             patience.wait(error)
 
 
+def require_private(url: str) -> None:
+    """Raises InputError for a URL that a key must not go to: no https, and not this machine's either."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or "@" in parts.netloc or "\\" in parts.netloc:
+        raise InputError(f"{url!r} is not an http or https URL")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise InputError(
+            f"{url}: the key would go there in clear; use https:// (http is for this machine only)"
+        )
+
+
 def _request(url: str, token: str, body: bytes | None = None, media_type: str = "") -> urllib.request.Request:
+    require_private(url)
     request = urllib.request.Request(url, body)
     # Unredirected: a redirect must not carry the key elsewhere.
     request.add_unredirected_header("Authorization", f"Bearer {token}")

@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from collector.remote.client import Allowance, PassingError, Patience, ask, stream
-from ldp_client.documents.errors import DocumentError, InputError, TransferError
+from collector.remote.client import Allowance, PassingError, Patience, ask, require_private, stream
+from ldp_client.documents.errors import DocumentError, TransferError
 from ldp_client.documents.export_end import FORMAT as END_FORMAT
 from ldp_client.documents.export_end import end_line
 from ldp_client.documents.report import MAX_BYTES
@@ -32,10 +32,10 @@ WHO = "the collector"
 def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
     """Every report of a study in the order of the ids, resumed where a connection breaks.
 
-    Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or
+    Raises InputError for a URL that a key must not go to, TransferError when the collector refuses or
     cannot be reached in 5 attempts that bring nothing new, or sends too slowly.
     """
-    _require_http(base_url)
+    require_private(base_url)
     after = ""
     patience, allowance = Patience(), Allowance()
     while True:
@@ -54,10 +54,10 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
 def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     """The summary of the current version's reports, as JSON text.
 
-    Raises InputError for a URL that is not HTTP, TransferError when the collector refuses or is away, and
-    for an answer that is no summary: a page in between, or a proxy's.
+    Raises InputError for a URL that a key must not go to, TransferError when the collector refuses or is
+    away, and for an answer that is no summary: a page in between, or a proxy's.
     """
-    _require_http(base_url)
+    require_private(base_url)
     url = f"{_study_url(base_url, study_id)}/summary"
     try:
         text: str = ask(url, token, WHO, MOST_SUMMARY_BYTES, DEADLINE_SECONDS).decode()
@@ -75,11 +75,6 @@ def _export_url(base_url: str, study_id: str, after: str) -> str:
 
 def _study_url(base_url: str, study_id: str) -> str:
     return f"{base_url.rstrip('/')}/v1/studies/{quote(study_id, safe='')}"
-
-
-def _require_http(url: str) -> None:
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise InputError(f"{url!r} is not an http or https URL")
 
 
 def _fetch_once(url: str, token: str, allowance: Allowance) -> Iterator[Report]:

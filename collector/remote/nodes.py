@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from collector.remote.client import ask
+from collector.remote.client import ask, require_private
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import DocumentError, TransferError
 
@@ -20,10 +20,11 @@ class NodeClient:
     """One node of a study. Every call may be repeated; a node answers the same again.
 
     Raises TransferError, which names the node, when it refuses, stays away for 5 attempts, or gives
-    no whole answer in DEADLINE_SECONDS.
+    no whole answer in DEADLINE_SECONDS; InputError for a URL that a key must not go to.
     """
 
     def __init__(self, url: str, study_id: str, token: str) -> None:
+        require_private(url)
         self.url = url
         self._base = f"{url}/v1/studies/{study_id}"
         self._token = token

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
+from collector.storage.wal import has_foreign_log
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
 
@@ -71,18 +72,30 @@ class Database:
 
     @property
     def _file(self) -> Path | None:
-        return Path(str(self.url.database)) if self.url.get_backend_name() == "sqlite" else None
+        return _file_of(self.url)
 
     def require_file(self) -> None:
-        """Raises InputError where an SQLite file would have to be made."""
+        """Raises InputError where an SQLite file would have to be made, or would take in another's log."""
         if self._file is not None and not self._file.is_file():
             wanted = "start in the folder that `ldpkit init` made, or name it in --database or ldpkit.toml"
             raise InputError(f"there is no {self.shown}: {wanted}; `ldpkit init` makes a new one")
+        self._refuse_foreign_log()
 
     def make_file(self) -> None:
         """Make SQLite's file, for its owner alone, unless there is one. Raises InputError."""
+        self._refuse_foreign_log()
         if self._file is not None and not self._file.exists():
             write_new(self._file, "", OWNER_ONLY)
+
+    def _refuse_foreign_log(self) -> None:
+        if self._file is not None and has_foreign_log(self._file):
+            log = f"{self._file.absolute()}-wal"
+            advice = (
+                f"stop every server and command that uses it, move the log away (mv {log} {log}.replaced)"
+            )
+            raise InputError(
+                f"{self.shown}: the log beside it is another file's, which it replaced; {advice}"
+            )
 
     @contextmanager
     def read(self, reserved: bool = False) -> Iterator[Session]:
@@ -153,27 +166,9 @@ class Looks:
             result.set_exception(error)
 
 
-@contextmanager
-def folding_wal(url: str) -> Iterator[None]:
-    """Fold SQLite's WAL into the main file on exit, so that copying one file loses nothing.
-
-    Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
-    """
-    process = os.getpid()
-    try:
-        yield
-    finally:
-        # A worker leaves through here too, while the others still write.
-        if os.getpid() == process:
-            _empty_log(_parse_url(url))
-
-
-def _empty_log(url: URL) -> None:
-    if url.get_backend_name() != "sqlite" or not Path(str(url.database)).is_file():
-        return
-    # The last connection that is closed deletes the log; nothing is lost where that fails.
-    with suppress(sqlite3.Error), closing(sqlite3.connect(str(url.database))) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def sqlite_file(url: str) -> Path | None:
+    """The file of an SQLite database, None for PostgreSQL. Raises InputError."""
+    return _file_of(_parse_url(url))
 
 
 def is_disk_full(error: SQLAlchemyError) -> bool:
@@ -181,6 +176,10 @@ def is_disk_full(error: SQLAlchemyError) -> bool:
     cause = error.orig if isinstance(error, DBAPIError) else None
     code = getattr(cause, "sqlite_errorcode", None)
     return code == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
+
+
+def _file_of(url: URL) -> Path | None:
+    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 
 
 def _parse_url(text: str) -> URL:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import sqlite3
+from contextlib import closing
+from urllib.error import HTTPError
 
 import pytest
 
 from collector.storage.backup import back_up
 from collector.storage.database import Database
+from collector.storage.migrating import check, make, migrate
+from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
-from tests.collector.conftest import build_report, build_study
+from tests.collector.conftest import START_SECONDS, build_report, build_study
 
 
 def restored(path):
@@ -47,6 +53,76 @@ def test_a_server_that_starts_again_goes_on_with_the_backup(habits, make_harness
     again = make_harness()
     assert again.exported() == [first]
     assert again.put(build_report(study)).status_code == 201
+
+
+def ids_in(path):
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return {row[0].hex() for row in connection.execute("SELECT id FROM reports")}
+
+
+def log_of(path):
+    return path.with_name(path.name + "-wal")
+
+
+@pytest.mark.parametrize("kind", ["granian", "gunicorn"])
+def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_path, study, kind):
+    server = start_server("--server", kind, "--workers", "2")
+    (path,) = tmp_path.glob("*.sqlite3")
+    server.request("POST", "/v1/studies", study.document)
+    before, after = build_report(study), build_report(study)
+    assert server.put(before) == 201
+    database = Database(f"sqlite:///{path}", 10)
+    back_up(database, path.with_name("backup.sqlite3"))
+    assert server.put(after) == 201
+    kept = path.with_name("kept.sqlite3")
+    os.link(path, kept)
+    restored(path)
+    bytes_restored = path.read_bytes()
+    with pytest.raises(HTTPError, match="503"):
+        server.put(build_report(study))
+    with pytest.raises(InputError, match="the log beside it is another file's"):
+        check(database)
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(timeout=START_SECONDS)
+    assert path.read_bytes() == bytes_restored
+    assert ids_in(path) == {before.id}
+    (aside,) = tmp_path.glob("*-wal.replaced-1")
+    assert str(aside) in server.log.read_text()
+    check(Database(f"sqlite:///{path}", 10))
+    # Nothing that was acknowledged is lost to whoever wants it back.
+    aside.rename(log_of(kept))
+    assert ids_in(kept) == {before.id, after.id}
+
+
+def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp_path, study):
+    server = start_server()
+    (path,) = tmp_path.glob("*.sqlite3")
+    server.request("POST", "/v1/studies", study.document)
+    database = Database(f"sqlite:///{path}", 10)
+    back_up(database, path.with_name("backup.sqlite3"))
+    assert server.put(build_report(study)) == 201
+    server.kill()
+    restored(path)
+    before, log = path.read_bytes(), log_of(path).read_bytes()
+    for use in (check, make, lambda one: migrate(one, print)):
+        with pytest.raises(InputError, match="the log beside it is another file's"):
+            use(database)
+    assert (path.read_bytes(), log_of(path).read_bytes()) == (before, log)
+    log_of(path).rename(path.with_name("aside"))
+    check(Database(f"sqlite:///{path}", 10))
+
+
+def test_a_killed_servers_own_log_is_taken_in(start_server, tmp_path, study):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    report = build_report(study)
+    assert server.put(report) == 201
+    server.kill()
+    (path,) = tmp_path.glob("*.sqlite3")
+    assert log_of(path).stat().st_size
+    check(Database(f"sqlite:///{path}", 10))
+    assert ids_in(path) == {report.id}
 
 
 def test_upkeep_changes_no_file(habits, study):
