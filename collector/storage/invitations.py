@@ -165,9 +165,9 @@ def use_invitations(session: Session, study: int, spending: Spending, hashes: It
 def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
     """Delete the used invitations with their tags, and go on with a new key; how many.
 
-    None while there are fewer than FEWEST_TOGETHER, also of those that carry the same public values: their
-    reports carry them too, and one alone would be that report's. The caller holds the study's row. Raises
-    InputError for another secret than the tags were made with.
+    Those that carry the same public values are deleted together, FEWEST_TOGETHER or more of them: their
+    reports carry them too, and one alone would be that report's. The others stay, as used as they were. The
+    caller holds the study's row. Raises InputError for another secret than the tags were made with.
     """
     here = SPENT.c.study == study
     spent = set(session.connection().execute(select(SPENT.c.tag).where(here)).scalars())
@@ -177,17 +177,22 @@ def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
     rows = select(INVITATIONS.c.hash, INVITATIONS.c.public).where(INVITATIONS.c.study == study)
     known = session.connection().execute(rows).all()
     carried = {hashed: public for hashed, public in known if spending.tag(hashed) in spent}
-    used = sorted(carried)
-    if len(used) < len(spent):
+    if len(carried) < len(spent):
         raise InputError(WRONG_KEY)
-    if min(Counter(carried.values()).values()) < FEWEST_TOGETHER:
+    alike = Counter(carried.values())
+    used = sorted(hashed for hashed in carried if alike[carried[hashed]] >= FEWEST_TOGETHER)
+    if not used:
         return 0
     for start in range(0, len(used), IDS_PER_STATEMENT):
         some = INVITATIONS.c.hash.in_(used[start : start + IDS_PER_STATEMENT])
         session.connection().execute(delete(INVITATIONS).where(INVITATIONS.c.study == study, some))
     session.connection().execute(delete(SPENT).where(here))
-    fresh = Spending.start(secret).stored
-    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=fresh))
+    fresh = Spending.start(secret)
+    tags = sorted(fresh.tag(hashed) for hashed in carried.keys() - set(used))
+    if tags:
+        session.connection().execute(insert(SPENT), [{"study": study, "tag": tag} for tag in tags])
+    changed = update(STUDIES).where(STUDIES.c.number == study).values(spending=fresh.stored)
+    session.connection().execute(changed)
     return len(used)
 
 
