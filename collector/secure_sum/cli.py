@@ -25,7 +25,12 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     close.add_argument(
         "--token",
         action="append",
-        help=f"a node's operator key; once for all nodes, or once for each; better set {TOKEN_VARIABLE}",
+        help=f"a node's operator key, once for each in the study's order; better set {TOKEN_VARIABLE}",
+    )
+    close.add_argument(
+        "--same-token",
+        action="store_true",
+        help="send one key to all nodes: whoever runs one of them could use it at the others",
     )
     close.add_argument("--out", required=True, metavar="TOTAL.json", help="a summary for ldpkit fit")
     close.set_defaults(run=run_close)
@@ -74,7 +79,7 @@ def run_close(arguments: argparse.Namespace) -> int:
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
     for written in (arguments.out, path):
         refuse_replacing(written, [arguments.study])
-    transcript = collect(study, _tokens(arguments), lambda line: print(line, file=sys.stderr))
+    transcript = collect(study, _tokens(study, arguments), lambda line: print(line, file=sys.stderr))
     try:
         total = transcript.total(study)
     except SummaryError as error:
@@ -87,12 +92,18 @@ def run_close(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tokens(arguments: argparse.Namespace) -> list[str]:
+def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
     tokens: list[str] = arguments.token or os.environ.get(TOKEN_VARIABLE, "").split()
     if not tokens:
         raise InputError(
-            f"closing needs the nodes' operator keys, one for all or each node's with spaces between: "
-            f"{TOKEN_VARIABLE}, or --token"
+            f"closing needs the nodes' operator keys, in the study's order and with spaces between: "
+            f"{TOKEN_VARIABLE}, or --token for each"
+        )
+    assert study.route is not None
+    if len(tokens) == 1 < len(study.route.nodes) and not arguments.same_token:
+        raise InputError(
+            f"one key for {len(study.route.nodes)} nodes: each would see it, and could use it at the others. "
+            "Give one for each in the study's order; --same-token sends this one to all"
         )
     if not all(token.isascii() and token.isprintable() and token.strip() == token for token in tokens):
         raise InputError("a token must be printable ASCII")

@@ -371,7 +371,9 @@ def test_the_command_line_closes_and_verifies(network, tmp_path, capsys, monkeyp
     study, total = tmp_path / "study.json", tmp_path / "total.json"
     study.write_text(network.study.to_json())
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
-    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 0
+    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 2
+    assert "each would see it" in capsys.readouterr().err
+    assert main(["secure-sum", "close", str(study), "--same-token", "--out", str(total)]) == 0
     assert Summary.from_json(total.read_text(), network.study).questions["ever"].n == 15
     assert main(["secure-sum", "verify", str(study), str(tmp_path / "total.transcript.json")]) == 0
     assert "3 nodes signed the same set of 15 devices" in capsys.readouterr().out
@@ -385,7 +387,7 @@ def close_by_command(network, tmp_path):
 
     study, total = tmp_path / "study.json", tmp_path / "total.json"
     study.write_text(network.study.to_json())
-    return main(["secure-sum", "close", str(study), "--out", str(total)])
+    return main(["secure-sum", "close", str(study), "--same-token", "--out", str(total)])
 
 
 def test_the_transcript_is_kept_where_the_total_is_impossible(network, tmp_path, capsys, monkeypatch):
