@@ -17,12 +17,14 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from collector.bounding import LOGGER
 from collector.settings import METRICS_FOLDER
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ACCEPTED = "ldpkit_reports_accepted_total"
 DUPLICATES = "ldpkit_reports_duplicate_total"
 REJECTED = "ldpkit_reports_rejected_total"
+FOLDER_MODE = 0o700
 COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -40,6 +42,7 @@ class Metrics:
     def __init__(self) -> None:
         # They would tell when the first report came, to the microsecond.
         disable_created_metrics()  # type: ignore[no-untyped-call]
+        _make_folder()
         self._registry = CollectorRegistry()
         self._accepted = self._counter(ACCEPTED, "Reports stored")
         self._duplicates = self._counter(DUPLICATES, "Reports that were stored before")
@@ -102,6 +105,7 @@ class Metrics:
         """The counts of every process where there are several, else this one's."""
         if METRICS_FOLDER not in os.environ:
             return self._registry
+        _make_folder()
         _forget_ended_processes(Path(os.environ[METRICS_FOLDER]))
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
@@ -109,6 +113,18 @@ class Metrics:
 
     def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
         return Counter(name, text, labels, registry=self._registry)
+
+
+def _make_folder() -> None:
+    """Make the processes' folder where somebody has cleaned it away: no worker starts without it."""
+    if METRICS_FOLDER not in os.environ:
+        return
+    folder = Path(os.environ[METRICS_FOLDER])
+    try:
+        folder.mkdir(mode=FOLDER_MODE, parents=True)
+    except FileExistsError:
+        return
+    LOGGER.error("the counts of /metrics were deleted with %s: they start again with each worker", folder)
 
 
 def _forget_ended_processes(folder: Path) -> None:

@@ -20,6 +20,7 @@ from granian.log import LogLevels
 
 from collector.serving.place import BACKLOG, Place, base_url, listen, shared_metrics
 from collector.settings import Settings
+from collector.storage.database import sqlite_file
 
 POLL_SECONDS = 0.02
 START_SECONDS = 60.0
@@ -60,7 +61,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         # A worker told to stop while it starts does not hear it, and would be waited for without end.
         workers_kill_timeout=STOP_SECONDS,
     )
-    with shared_metrics(place.workers):
+    with shared_metrics(place.workers, sqlite_file(settings.database)):
         # Here too, not in the workers alone, so that a wrong database is one clear line.
         load_app(settings).extensions["ldpkit"].close()
         Thread(target=_announce_when_ready, args=(host, port, url, announce), daemon=True).start()

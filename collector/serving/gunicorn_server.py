@@ -19,6 +19,7 @@ from collector.bounding import log_throttled
 from collector.problems import MEDIA_TYPE, TYPE_PREFIX
 from collector.serving.place import Place, base_url, listen, shared_metrics
 from collector.settings import Settings
+from collector.storage.database import sqlite_file
 from ldp_client.documents.canonical import canonical_json
 
 GRACE_SECONDS = 30
@@ -33,7 +34,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     """
     listener = listen(place)
     url = base_url(listener)
-    with shared_metrics(place.workers):
+    with shared_metrics(place.workers, sqlite_file(settings.database)):
         # Not sooner: prometheus_client looks for the folder when it is imported.
         from collector.app import create_app
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from collector.settings import METRICS_FOLDER
 from ldp_client.documents.errors import InputError
 
 BACKLOG = 2048
+METRICS_PREFIX = ".ldpkit-metrics-"
 
 
 @dataclass(frozen=True)
@@ -43,17 +46,46 @@ def base_url(listener: socket.socket) -> str:
 
 
 @contextmanager
-def shared_metrics(workers: int) -> Iterator[None]:
-    """A folder for the counts of several processes, unless the operator has named one."""
+def shared_metrics(workers: int, database: Path | None) -> Iterator[None]:
+    """A folder for the counts of several processes, unless the operator has named one.
+
+    database: the file beside which it is made; with None among temporary files, whose cleaners pass by a
+    folder that is locked.
+    """
     if workers == 1 or METRICS_FOLDER in os.environ:
         yield
         return
     master = os.getpid()
-    folder = tempfile.mkdtemp(prefix="ldpkit-metrics-")
+    parent = Path(tempfile.gettempdir()) if database is None else database.absolute().parent
+    _remove_left_over(parent)
+    folder = tempfile.mkdtemp(prefix=METRICS_PREFIX, dir=parent)
     os.environ[METRICS_FOLDER] = folder
+    lock = _lock(folder, fcntl.LOCK_SH)
     try:
         yield
     finally:
         # A worker leaves through here too, while the others still count.
         if os.getpid() == master:
-            shutil.rmtree(folder)
+            os.environ.pop(METRICS_FOLDER, None)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _remove_left_over(parent: Path) -> None:
+    """Remove the folders of servers that were killed: nobody locks those any more."""
+    for folder in parent.glob(f"{METRICS_PREFIX}*"):
+        with suppress(OSError):
+            lock = _lock(str(folder), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _lock(folder: str, kind: int) -> int:
+    """A handle that holds a lock on a folder. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, kind)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
