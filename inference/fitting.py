@@ -23,6 +23,7 @@ from inference.published.posteriors import draw_published
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PriorDraws
+from inference.units import number_units
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
@@ -203,5 +204,7 @@ def draw_posterior(
     predictive = predict(model, prior_sites, drawn.sites, own_seed)
     if predictive is None:
         return found
-    diagnostics = found.diagnostics.with_model(predictive.reasons(), predictive.notes())
+    against = predictive.against_free(*number_units(question)) if question.ask == "number" else ()
+    reasons = (*predictive.reasons(), *against)
+    diagnostics = found.diagnostics.with_model(reasons, predictive.notes())
     return replace(found, predictive=predictive, diagnostics=diagnostics)

@@ -17,7 +17,7 @@ from inference.compiling import Program
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
 from inference.models.base import Draws, Model, Replicates
-from inference.results.predictive import Predictive, p_value, tells_two_groups
+from inference.results.predictive import Predictive, mean_without_law, p_value, tells_two_groups
 from inference.sampling.space import Arrays, as_arrays
 
 SIMULATED = 60
@@ -61,6 +61,7 @@ def _tested(
         groups,
         fit_p=p_value(observed, cells, channel, count),
         tells_laws=tells_two_groups(float(observed.sum()), cells, channel, count),
+        mean=mean_without_law(observed, cells, channel, count),
     )
 
 

@@ -10,6 +10,7 @@ clearest first, and groups of cells, in which impossible reports show under any 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,37 @@ def tells_two_groups(n: float, cells: Matrix, channel: Matrix, parameters: int) 
         return True
     left = moves - (moves @ explained.T) @ explained
     return bool(n * _half_distances(left)[low[likest], high[likest]] > CLEAR)
+
+
+class Moment(NamedTuple):
+    """The answers' mean, bounds at 0 and 1: what reports say, with its standard error, and what the law."""
+
+    free: float
+    error: float
+    of_law: float
+    p: float
+
+
+def mean_without_law(observed: Vector, cells: Matrix, channel: Matrix, parameters: int) -> Moment:
+    """Hold the fitted law's mean against the one that the reports tell without any law.
+
+    Of all numbers for each cell whose mean, given any answer, is that answer, the least varying are added up.
+    p: the probability, under the fitted law, of a difference as large. Arguments as of `p_value`.
+    """
+    n = observed.sum()
+    expected, root, explained, unexplained = _prepared(cells, parameters)
+    scaled = channel / root
+    weights = np.linalg.pinv(scaled @ scaled.T, rcond=1e-9, hermitian=True) @ np.linspace(0, 1, len(channel))
+    direction = scaled.T @ weights
+    each = direction / root
+    free, of_law = float(each @ observed / n), float(expected @ each)
+    error = float(np.sqrt(max(each**2 @ observed / n - free**2, 0.0) / n))
+    left = direction - (direction @ explained.T) @ explained
+    size = float(np.linalg.norm(left))
+    if n < FEWEST_REPORTS or size < FAINT * float(np.linalg.norm(direction)):
+        return Moment(free, error, of_law, 1.0)
+    residual = np.sqrt(n) * (observed / n - expected) / root
+    return Moment(free, error, of_law, _sum_p(left[None] / size, residual, unexplained, n, None))
 
 
 def _half_distances(moves: Matrix) -> Matrix:
@@ -130,7 +162,7 @@ class Predictive:
     """prior, posterior: (simulated, groups); observed: (groups,). Entries of a summary for each report.
 
     fit_p: the p-value of a test of the whole histogram, where there is one; it decides then. tells_laws:
-    whether these reports would show a law of another shape.
+    whether these reports would show a law of another shape. mean: of the answers, by the law and without one.
     """
 
     prior: Shares
@@ -138,6 +170,7 @@ class Predictive:
     observed: Shares
     fit_p: float | None = None
     tells_laws: bool = True
+    mean: Moment | None = None
 
     def inside(self, simulated: Shares) -> float:
         """The share of groups whose observed entry lies in the range of the simulated ones, or near it."""
@@ -209,6 +242,17 @@ class Predictive:
                 "that they do not"
             )
         return tuple(found)
+
+    def against_free(self, low: float, width: float) -> tuple[str, ...]:
+        """Why the law is not to be believed where its mean is not that of the reports; in own units."""
+        found = self.mean
+        if found is None or found.p >= FALSE_ALARM:
+            return ()
+        first, last = (low + width * (found.free + sign * 1.645 * found.error) for sign in (-1, 1))
+        return (
+            f"without a law the mean of the answers is {low + width * found.free:.4g} ({first:.4g} to "
+            f"{last:.4g}), by this one {low + width * found.of_law:.4g}: fit the model 'free' instead",
+        )
 
     def reasons(self) -> tuple[str, ...]:
         """Why the model is not to be believed; nothing where it expects what came."""

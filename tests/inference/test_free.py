@@ -20,6 +20,7 @@ from inference.models import free, model_for
 from inference.models.base import Model
 from inference.models.free_law import FreeLaw
 from inference.results.page import render_page
+from inference.results.predictive import Predictive, mean_without_law
 from inference.sampling import elliptical
 from inference.units import Units
 from ldp_client import mechanism_for
@@ -178,3 +179,35 @@ def test_no_truth_of_it_can_be_set():
     with pytest.raises(InputError, match="name a law to plan for a truth of your own"):
         with_truth(question, truth, {"mean": 0.5})
     assert with_truth(question, truth, {}).parameters == truth.parameters
+
+
+def expected_cells(law, epsilon=4.0):
+    """Probabilities of cells of reports under a law clipped to 0 … 1, by a fine sum; and the channel."""
+    edges = np.linspace(0, 1, 257)
+    fine = np.linspace(0, 1, 2001)
+    masses = np.diff(np.concatenate([[0.0], law.cdf(fine[:-1] + 0.00025), [1.0]]))
+
+    def seen(answers):
+        below = stats.laplace.cdf(edges, answers[:, None], 1 / epsilon)
+        rest = np.zeros((len(answers), 1))
+        return np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1)
+
+    return masses @ seen(fine), seen(np.linspace(0, 1, 65))
+
+
+@pytest.mark.parametrize(
+    ("law", "fits"), [(stats.norm(0.4, 0.2), True), (stats.lognorm(0.6, 0, 0.33), False)]
+)
+def test_a_law_is_held_against_the_mean_that_reports_tell(law, fits):
+    truth, channel = expected_cells(law)
+    fitted = stats.norm(0.4, 0.2) if fits else stats.norm(0.372, 0.224)
+    moves = [(0.001, 0.0), (-0.001, 0.0), (0.0, 0.001), (0.0, -0.001)]
+    near = [expected_cells(stats.norm(fitted.mean() + m, fitted.std() + s))[0] for m, s in moves]
+    observed = np.random.default_rng(6).multinomial(100_000, truth / truth.sum()).astype(float)
+    found = mean_without_law(observed, np.stack(near), channel, 2)
+    exact = np.clip(law.rvs(400_000, random_state=7), 0, 1).mean()
+    assert found.free == pytest.approx(exact, abs=4 * found.error + 0.002)
+    assert found.error < 0.002
+    assert (found.p > 1e-3) == fits
+    predictive = Predictive(np.ones((2, 2)), np.ones((2, 2)), np.ones(2), mean=found)
+    assert bool(predictive.against_free(10.0, 5.0)) != fits
