@@ -9,6 +9,7 @@ from math import exp, sqrt
 
 from ldp_client.audit.claims import beta_tail, lower_share, normal_cdf, upper_share
 from ldp_client.audit.findings import Check
+from ldp_client.audit.surprise import Column, lag_score, most_of, pair_score
 from ldp_client.core.noise_levels import NOISE_BITS
 
 TYPE_CHECKING = False
@@ -33,6 +34,8 @@ CENTRAL: "dict[str, Callable[[float], float]]" = {
     "normal": lambda x: 1 - 2 * normal_cdf(-x),
 }
 COINCIDENCE = {"laplace": 0.5 / UNIT, "normal": 0.5642 / UNIT}
+# Of three draws that have one absolute value, less the square of the above: how much a common value repeats.
+TRIPLES = {"laplace": 1 / 12 / UNIT**2, "normal": 0.0493 / UNIT**2}
 LIKELIEST = {"laplace": 0.5 / UNIT, "normal": 0.3990 / UNIT}
 LAGS = 8
 
@@ -78,24 +81,17 @@ def _independence(noise: "list[list[int]]") -> Check:
     """
     width = min(len(noise[0]), MOST_WORDS)
     rows = noise[: max(2000, MOST_DRAWS // width // 2)]
-    columns = [[row[place] / UNIT for row in rows] for place in range(width)]
+    columns = [Column([row[place] / UNIT for row in rows]) for place in range(width)]
     worst = 0.0
     for place, column in enumerate(columns):
-        later = [column[1:] + column[:1], *columns[place + 1 :]]
-        for other in later:
-            worst = max(worst, correlation(column, other))
+        values = column.values
+        later = [Column([*values[1:], *values[:1]]), *columns[place + 1 :]]
+        worst = max([worst, *[pair_score(column, other) for other in later]])
     return Check(
         "noise is independent",
         worst < CORRELATION_LIMIT,
         f"largest correlation {worst:.1f} standard errors, between numbers and between reports",
     )
-
-
-def correlation(one: "Sequence[float]", other: "Sequence[float]") -> float:
-    """Of two columns with mean 0, in standard errors."""
-    products = [a * b for a, b in zip(one, other)]
-    power = sqrt(sum([p * p for p in products]))
-    return abs(sum(products)) / power if power else CORRELATION_LIMIT
 
 
 def _law(noise: "list[list[int]]", law: str) -> Check:
@@ -124,8 +120,8 @@ def _repeats(noise: "list[list[int]]", law: str) -> Check:
     expected = COINCIDENCE[law] * n * n / 2
     seen = sum([count * (count - 1) // 2 for count in sizes.values()])
     close = max([_equal_at(noise, lag) for lag in range(1, LAGS + 1)])
-    # Counts of rare coincidences: normal from some tens on, and never far above where hardly any belong.
-    good = seen <= expected + 7 * sqrt(expected) + 10 and close <= 4
+    allowed_close = most_of(COINCIDENCE[law] * len(noise) * len(noise[0]), RATE / LAGS)
+    good = seen <= expected + 7 * sqrt(expected + TRIPLES[law] * n**3) + 10 and close <= allowed_close
     detail = f"{seen} of {n} draws again, {expected:.0f} belong; {close} in reports close to each other"
     return Check("no noise comes again", good, detail)
 
@@ -154,10 +150,9 @@ def _clusters(n: int, size: int, likeliest: float) -> float:
 
 def choice_checks(batch: "Batch", mechanism: "Any", own: int) -> "Iterator[Check]":
     """Reports of one choice: independent from each other, and none comes again."""
-    supported = [float(mechanism.supported(payload, own)) for payload in batch.payloads]
-    mean = float(mechanism.p)
-    scores = [value - mean for value in supported]
-    worst = max([correlation(scores[:-lag], scores[lag:]) for lag in (1, 2)])
+    share = float(mechanism.p)
+    column = Column([mechanism.supported(payload, own) - share for payload in batch.payloads], share)
+    worst = max([lag_score(column, lag) for lag in (1, 2)])
     yield Check(
         "reports are independent", worst < SIZE_LIMIT, f"largest correlation {worst:.1f} standard errors"
     )
@@ -165,7 +160,7 @@ def choice_checks(batch: "Batch", mechanism: "Any", own: int) -> "Iterator[Check
     if chance is not None:
         seen = batch.n - len(set(batch.payloads))
         expected = chance * batch.n**2 / 2
-        good = seen <= expected + 7 * sqrt(expected) + 3
+        good = seen <= most_of(expected, RATE)
         yield Check("no report comes again", good, f"{seen} of {batch.n}, {expected:.3g} belong")
     if mechanism.name in ("oue", "sue"):
         yield _ones_check(batch, mechanism, own)

@@ -4,10 +4,10 @@ And all choices of a question, not only those that are compared in detail.
 """
 
 from copy import deepcopy
-from math import sqrt
 
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
+from ldp_client.audit.surprise import count_score
 from ldp_client.documents.errors import ReportError
 
 TYPE_CHECKING = False
@@ -173,7 +173,5 @@ def _surprise(mechanism: "Any", answers: "Sequence[Any]", place: int, reports: i
     worst = 0.0
     for index, share in ((index, float(mechanism.support_probability(own, index))) for index in (own, other)):
         seen = sum([mechanism.supported(payload, index) for payload in payloads])
-        # A little wider than binomial, as q is small where there are many choices.
-        spread = sqrt(reports * share * (1 - share) + 1)
-        worst = max(worst, (abs(seen - reports * share) - 1) / spread)
+        worst = max(worst, count_score(seen, reports, share))
     return worst

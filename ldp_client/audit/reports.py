@@ -9,7 +9,8 @@ from copy import deepcopy
 from ldp_client import answering
 from ldp_client.audit.answers import SILENT, Stream, answers_for, words_of
 from ldp_client.audit.findings import Check
-from ldp_client.audit.noise import SIZE_LIMIT, correlation
+from ldp_client.audit.noise import SIZE_LIMIT
+from ldp_client.audit.surprise import Column, count_score, pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.core.randomness import uniform_below, urandom
 from ldp_client.documents.errors import AnswerError
@@ -33,6 +34,8 @@ STREAMS = 60
 REPORTS = 3000
 ROWS = 400
 SCORES = 8
+# Where thousands of scores are compared.
+WIDE_LIMIT = SIZE_LIMIT + 1
 
 
 def possible_answers(mechanism: "Any", question: "Question") -> "list[Any]":
@@ -131,13 +134,13 @@ def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Chec
         for other_name, other in columns[:place]:
             if name == other_name:
                 continue
-            for found in (correlation(column, other), correlation(column[1:], other[:-1])):
+            for found in (pair_score(column, other), pair_score(column, other, 1)):
                 worst, where = max((worst, where), (found, f"{name} and {other_name}"))
-            if len(set(column)) > REPORTS // 2 and len(set(other)) > REPORTS // 2:
-                same = max(same, sum([abs(a) == abs(b) for a, b in zip(column, other)]))
+            if min(len(set(column.values)), len(set(other.values))) > REPORTS // 2:
+                same = max(same, sum([abs(a) == abs(b) for a, b in zip(column.values, other.values)]))
     ids = len({report.id for report in reports})
     sizes = len({len(report.to_json()) for report in reports})
-    good = worst < SIZE_LIMIT + 1 and same < 4 and ids == REPORTS and sizes == 1
+    good = worst < WIDE_LIMIT and same < 4 and ids == REPORTS and sizes == 1
     return Check(
         "questions do not share noise",
         good,
@@ -146,21 +149,22 @@ def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Chec
     )
 
 
-def scores(mechanism: "Any", answer: "Any", payloads: "list[bytes]") -> "list[list[float]]":
+def scores(mechanism: "Any", answer: "Any", payloads: "list[bytes]") -> "list[Column]":
     """What noise did to reports of one answer, in columns of mean 0."""
     if isinstance(mechanism, ChoiceMechanism):
         own = mechanism.quantise(answer)
         indices = [own, *[index for index in range(min(mechanism.choices, SCORES)) if index != own]]
-        return [
-            [
-                float(mechanism.supported(payload, index)) - float(mechanism.support_probability(own, index))
-                for payload in payloads
-            ]
-            for index in indices[:SCORES]
-        ]
+        return [_support(mechanism, own, index, payloads) for index in indices[:SCORES]]
     words = Batch(payloads, mechanism.words).words()
     silent = words_of(mechanism, answer, SILENT)
-    return [[float(row[place] - silent[place]) for row in words] for place in range(min(len(silent), SCORES))]
+    places = range(min(len(silent), SCORES))
+    return [Column([float(row[place] - silent[place]) for row in words]) for place in places]
+
+
+def _support(mechanism: "Any", own: int, index: int, payloads: "list[bytes]") -> Column:
+    """Whether reports of choice `own` support choice `index`."""
+    share = float(mechanism.support_probability(own, index))
+    return Column([mechanism.supported(payload, index) - share for payload in payloads], share)
 
 
 def bulk_checks(
@@ -220,15 +224,14 @@ def _choices_in_bulk(mechanism: "Any", perturb: "Perturb", samples: int) -> Chec
     step = 1 + count // max(1, min(3000, 2_000_000 // mechanism.payload_size // 60))
     places = list(range(0, count, step))
     each = max(60, 4 * samples // len(places))
-    worst = (0.0, 0)
+    worst = 0.0
     for place in places:
         own = mechanism.quantise(labels[place])
         rows = perturb([labels[place]] * each)
         seen = sum([mechanism.supported(row, own) for row in rows])
-        p = float(mechanism.p)
-        worst = max(worst, ((abs(seen - each * p) - 1) / (each * p * (1 - p) + 1) ** 0.5, place))
+        worst = max(worst, count_score(seen, each, float(mechanism.p)))
     return Check(
         "every choice has its stated law",
-        worst[0] < SIZE_LIMIT,
-        f"{len(places)} of {count} choices, {each} reports each; worst {worst[0]:.1f} standard errors",
+        worst < WIDE_LIMIT,
+        f"{len(places)} of {count} choices, {each} reports each; worst {worst:.1f} standard errors",
     )

@@ -1,0 +1,72 @@
+"""The audit's scores of rare reports: sound ones stay below the limits; repeated ones do not."""
+
+import random
+
+import pytest
+from scipy import stats
+
+from ldp_client.audit.noise import SIZE_LIMIT, choice_checks
+from ldp_client.audit.reports import WIDE_LIMIT
+from ldp_client.audit.surprise import Column, count_score, lag_score, most_of, pair_score
+from ldp_client.audit.views import Batch
+from ldp_client.mechanisms import mechanism_for
+from schemas import Study
+from tests import studies
+
+REPORTS = 3000
+RARE = [1e-6, 1e-4, 1e-3, 0.0025, 0.01, 0.03, 0.1, 0.3, 0.5]
+
+
+def coins(share, seed, reports=REPORTS):
+    drawn = random.Random(seed)
+    return [drawn.random() < share for _ in range(reports)]
+
+
+def column(values, share):
+    return Column([value - share for value in values], share)
+
+
+@pytest.mark.parametrize("rare", RARE)
+@pytest.mark.parametrize("often", [False, True])
+def test_sound_reports_are_below_the_limits(rare, often):
+    """Divided by their own size, sums without two rare reports side by side would be far above."""
+    share = 1 - rare if often else rare
+    batches = [column(coins(share, seed), share) for seed in range(40)]
+    assert max(lag_score(batch, lag) for batch in batches for lag in (1, 2)) < SIZE_LIMIT
+    assert max(pair_score(*pair, lag) for pair in zip(batches, batches[1:]) for lag in (0, 1)) < WIDE_LIMIT
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.99])
+def test_coins_that_come_again_are_above_the_limits(share):
+    kept = coins(share, 1, 10_000)
+    half = [kept[place - place % 2] for place in range(len(kept))]
+    assert lag_score(column(half, share), 1) > SIZE_LIMIT
+    shared = [
+        one if place % 2 else other for place, (one, other) in enumerate(zip(kept, coins(share, 2, 10_000)))
+    ]
+    assert pair_score(column(kept, share), column(shared, share)) > WIDE_LIMIT
+
+
+@pytest.mark.parametrize("share", [2.0**-32, 1e-3, 0.2, 1 - 2.0**-32])
+def test_a_score_bounds_the_exact_probability(share):
+    for seen in (0, 1, 5, 40, 150, REPORTS):
+        score = count_score(seen, REPORTS, share)
+        above = seen / REPORTS > share
+        tail = stats.binom.sf(seen - 1, REPORTS, share) if above else stats.binom.cdf(seen, REPORTS, share)
+        assert stats.norm.pdf(score) / stats.norm.pdf(0) >= tail * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("expected", [0.0, 1e-9, 0.02, 0.5, 7.0, 300.0])
+def test_rare_coincidences_stay_below_their_bound(expected):
+    assert stats.poisson.sf(most_of(expected, 1e-9), expected) <= 1e-9
+    assert most_of(expected, 1e-9) <= expected + 8 * expected**0.5 + 12
+
+
+def test_nearly_truthful_reports_pass_the_audit():
+    """At ε = 6, of 40,000 sound reports, a hundred lie: seldom two in a row."""
+    question = studies.with_epsilon(studies.YES_NO, "6")
+    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
+    for seed in range(8):
+        drawn = coins(float(mechanism.p), seed, 40_000)
+        batch = Batch([bytes([not truthful]) for truthful in drawn], mechanism.words)
+        assert all(check.passed for check in choice_checks(batch, mechanism, 0))
