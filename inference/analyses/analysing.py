@@ -12,7 +12,7 @@ import numpy as np
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
 from inference.analyses.design_based import design_based
-from inference.analyses.effects import quantities_of
+from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.peaks import Peak, peaks_of
 from inference.analyses.population import Population, people_of, quantities_over
@@ -157,6 +157,14 @@ def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str,
             "the reports alone put no bound on some coefficients, as where all of a level say the same or "
             "fewer say yes than the noise alone would: there the prior decides how far intervals reach"
         )
+    if not sets_levels(analysis):
+        found.append("shares by level are left out, as there are too many cells: ask for them with --by")
+    return (*found, *_notes_of_privates(analysis))
+
+
+def _notes_of_privates(analysis: Assembled) -> list[str]:
+    """What is taken of the private columns."""
+    found = []
     for one in analysis.privates:
         if one.missing:
             found.append(
@@ -172,4 +180,4 @@ def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str,
         found.append("log-likelihoods leave out a constant that no answer changes")
     if not analysis.privates:
         found.append("the formula names no private column: this is an ordinary regression")
-    return tuple(found)
+    return found

@@ -17,6 +17,8 @@ from inference.models.base import Draws as Sites
 
 # A column with more levels is not set to each of them.
 MOST_LEVELS = 60
+# Cells × answers: at more, setting every column to every level takes longer than the fit.
+MOST_SET = 200_000
 
 
 def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Quantity, ...]:
@@ -27,9 +29,15 @@ def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Qua
     frame, sizes = analysis.cells.frame, analysis.cells.sizes.astype(np.float64)
     predicted = Predicted(analysis, sites, len(frame), seed)
     found = shown(analysis, "", predicted.average(frame, sizes), "{} of all who reported")
-    for column in frame.columns:
+    for column in frame.columns if sets_levels(analysis) else ():
         found += _by_levels(analysis, predicted, str(column), frame, sizes)
     return (*found, *_odds_ratios(analysis, sites))
+
+
+def sets_levels(analysis: Assembled) -> bool:
+    """Whether there are few enough cells to set each column of them to each of its levels."""
+    each = len(analysis.law.matrix.combinations) * max(len(analysis.outcome.answers), 1)
+    return len(analysis.cells.frame) * each <= MOST_SET
 
 
 def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:

@@ -14,7 +14,7 @@ from inference.analyses.varying import Group, levels_of
 from inference.models.base import Draws
 
 # Numbers in memory at a time: 160 MB. Beyond so many in all, fewer draws are taken.
-AT_ONCE, MOST = 20_000_000, 2_000_000_000
+AT_ONCE, MOST = 20_000_000, 200_000_000
 FEWEST_DRAWS = 400
 
 
