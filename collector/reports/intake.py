@@ -21,7 +21,7 @@ from collector.problems import (
     unknown_study,
 )
 from collector.reports.invited import as_stored, invited_reports
-from collector.reports.rules import UnknownVersionError
+from collector.reports.rules import UnknownVersionError, require_same
 from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
@@ -212,6 +212,7 @@ def _store_study(
     versions = {report.version for report in reports}
     refusals = _refusals(study, find, study_id, day, admission.late, versions)
     of_version = partial(find, study_id)
+    require_same(queries.document_digests(session, study.number), map(of_version, versions))
     # Also where nobody has made an invitation yet: without one a value is missing.
     is_invited = study.invited or any(of_version(version).public.is_invited for version in versions)
     look_first = look_first or is_invited or bool(refusals)

@@ -14,7 +14,7 @@ from datetime import date
 from typing import NamedTuple, Protocol
 
 from collector.problems import unknown_study
-from collector.reports.rules import RuleBook, Rules
+from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import queries
 from collector.storage.database import Database
 
@@ -69,10 +69,11 @@ def open_export(source: Source, study_id: str, after: bytes = b"", through: date
     """
     with source.database.read() as session:
         study = queries.study_state(session, study_id)
-        versions = queries.published_versions(session, study_id)
+        digests = {} if study is None else queries.document_digests(session, study.number)
     if study is None:
         raise unknown_study(study_id)
-    rules = {version: source.rules.find(study_id, version) for version in versions}
+    rules = {version: source.rules.find(study_id, version) for version in sorted(digests)}
+    require_same(digests, rules.values())
     return Export(study_id, rules, _pages(source.database, study.number, rules, after, through))
 
 

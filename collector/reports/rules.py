@@ -8,11 +8,14 @@ each cell, in the order of their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from collector.bounding import log_throttled
+from collector.problems import UNAVAILABLE, ProblemError
 from collector.reports.canonical_form import Form, form_of
 from collector.storage import queries
 from collector.storage.database import Database
@@ -138,6 +141,21 @@ class Rules:
             raise ReportError(f"public.{wrong[0]}", wrong[1])
         packed = self.public.pack(report.public) + self.layout.pack(report.payloads)
         return PackedReport(bytes.fromhex(report.id), report.version, packed)
+
+
+def require_same(published: Mapping[int, str], rules: Iterable[Rules]) -> None:
+    """Raises ProblemError where a version's digest is not the one that its rules were built for.
+
+    Documents never change, so the database was replaced under this process: it would read reports wrongly.
+    """
+    for one in rules:
+        if published.get(one.study.version) != one.study.digest:
+            log_throttled(
+                logging.ERROR,
+                f"version {one.study.version} of study {one.study.id} is not the document that it was: "
+                "the database was restored or replaced under this server, which has to be started again",
+            )
+            raise ProblemError(UNAVAILABLE, "the database was replaced; the server has to be started again")
 
 
 class RuleBook:

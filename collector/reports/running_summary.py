@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError, unknown_study
 from collector.reports.paging import Export, Source, open_export, page_limit
-from collector.reports.rules import Rules
+from collector.reports.rules import Rules, require_same
 from collector.storage import queries
 from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
 from schemas import Study
@@ -35,6 +35,7 @@ def take_back_reports(
 ) -> None:
     """Undo the counting of reports that this transaction deletes; withdrawn ones are not counted any more."""
     for rules, payloads in _by_version(find, study_id, reports):
+        require_same(queries.document_digests(session, study), [rules])
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
@@ -49,6 +50,7 @@ def read_summary(source: Source, study_id: str, version: int | None = None) -> S
         if document is None:
             raise unknown_study(study_id)
     rules = source.rules.find(study_id, document.version)
+    require_same({document.version: document.digest}, [rules])
     if rules.study.route is not None:
         raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit secure-sum close`", "route")
     tally = rules.tally

@@ -42,6 +42,7 @@ STATE = select(
     select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
 ).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
+DIGESTS = select(DocumentRow.version, DocumentRow.digest).where(DocumentRow.study == bindparam("the_study"))
 NEVER_PUBLISHED = 0
 # A report as it is stored: id, version, payloads, as in PackedReport.
 StoredRow = tuple[bytes, int, bytes]
@@ -169,6 +170,12 @@ def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | No
     """One version of a study, current or not."""
     statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)
     return session.scalar(statement.where(StudyRow.id == study_id, DocumentRow.version == version))
+
+
+def document_digests(session: Session, study: int) -> dict[int, str]:
+    """The digest of every version of a study that was ever published. study: its number."""
+    rows = session.execute(DIGESTS, {"the_study": study})
+    return {version: digest for version, digest in rows}
 
 
 def study_numbers(session: Session) -> list[tuple[str, int]]:
