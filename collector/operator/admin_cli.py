@@ -64,7 +64,10 @@ def run_init(arguments: argparse.Namespace) -> int:
             f"{settings} is there: this is a collector's place already; "
             "start it with ldpkit serve, or correct what the file says"
         )
-    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {folder}: {error.strerror}") from None
     database = arguments.database or sqlite_url(folder / DATABASE_NAME)
     shown = make_database(Settings(database=database))
     from collector.storage.keys import new_word
@@ -303,11 +306,16 @@ def run_delete(arguments: argparse.Namespace) -> int:
 def run_expire(arguments: argparse.Namespace) -> int:
     """ldpkit admin expire STUDY_ID --before YYYY-MM-DD (--yes | --dry-run)"""
     from collector.operator.retention import count_reports, delete_reports
+    from collector.storage.upkeep import utc_today
 
     try:
         before = date.fromisoformat(arguments.before)
     except ValueError:
         raise InputError(f"--before {arguments.before}: must be a day, YYYY-MM-DD") from None
+    if before > utc_today():
+        raise InputError(
+            f"--before {before} is still to come: today's reports would go too; see delete-study"
+        )
     with _opened(arguments) as database:
         found = counted(count_reports(database, arguments.study, before), "report")
         if arguments.dry_run:

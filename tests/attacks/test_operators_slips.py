@@ -5,19 +5,21 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 import tomllib
 
 from collector.operator.inviting import list_text, take_list
 from collector.reports.running_summary import build_sums
+from collector.storage import upkeep
 from collector.storage.database import Database
 from collector.storage.invitations import add_invitations
 from collector.storage.keys import hash_key
 from collector.storage.migrating import downgrade, make, migrate
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
-from tests.collector.conftest import count_invitations
+from tests.collector.conftest import build_report, count_invitations
 
 KEY = b"the key of this place"
 NODE = "https://node.example.org"
@@ -97,3 +99,29 @@ def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(dat
     assert main(["backup", "--database", database_url, "--out", str(tmp_path / "later")]) == 2
     assert "later release" in capsys.readouterr().err
     database.engine.dispose()
+
+
+@pytest.mark.parametrize("further", [["--yes"], ["--dry-run"], []])
+def test_a_day_to_come_expires_nothing(habits, study, capsys, further):
+    """2062 for 2026: today's reports would go too."""
+    habits.put(build_report(study))
+    database = ["--database", f"sqlite:///{habits.path}"]
+    tomorrow = upkeep.utc_today() + timedelta(1)
+    for day in ("2062-06-01", tomorrow.isoformat()):
+        assert main(["admin", "expire", "habits", "--before", day, *database, *further]) == 2
+        assert "is still to come" in capsys.readouterr().err
+    assert len(habits.exported()) == 1
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError(13, "Permission denied"), FileExistsError(17, "File exists")]
+)
+def test_a_place_that_cannot_be_made_is_one_line(tmp_path, monkeypatch, capsys, error):
+    def refuse(*_arguments, **_options):
+        raise error
+
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    assert main(["init", str(tmp_path / "place")]) == 2
+    said = capsys.readouterr().err
+    assert error.strerror in said
+    assert said.count("\n") == 1

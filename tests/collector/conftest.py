@@ -11,7 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from werkzeug.test import TestResponse
 
 from collector import create_app
 from collector.bounding import THROTTLED
+from collector.storage import upkeep
 from collector.storage.database import Database
 from collector.storage.invitations import INVITATIONS, SPENT
 from collector.storage.migrating import make
@@ -249,6 +250,13 @@ class Server:
 def log_everything() -> None:
     """What an earlier test had logged is logged again."""
     THROTTLED.forget()
+
+
+@pytest.fixture(autouse=True)
+def commands_know_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands have no clock that tests set: for them it is never before the harness's days."""
+    day = max(upkeep.utc_today(), TODAY + timedelta(30))
+    monkeypatch.setattr(upkeep, "utc_today", lambda: day)
 
 
 @pytest.fixture
