@@ -157,12 +157,19 @@ function entry(kind, text) {
  */
 function answersIn({ elements }, study) {
   const text = (name) => elements.namedItem(name).value;
-  // A field without a number has NaN, which is refused.
-  const field = (name, { bounds }) => (bounds ? elements.namedItem(name).valueAsNumber : text(name));
+  // By its place: HTML changes some characters of a label, such as a carriage return.
+  const oneOf = (name, choices) => choices[text(name)];
+  function field(name, { ask, bounds, choices }) {
+    // A field without a number has NaN, which is refused.
+    if (bounds) return elements.namedItem(name).valueAsNumber;
+    return ask === "choice" && Array.isArray(choices) ? oneOf(name, choices) : text(name);
+  }
   const record = ({ id, features, response }) =>
     Object.fromEntries([...features, response].map((part) => [part.id, field(`${id}/${part.id}`, part)]));
   // What is sent as it is stands in the form as text, so that no float comes between. The invitation has the rest.
-  const inClear = (study.public ?? []).filter(({ source }) => !source).map(({ id }) => [id, text(id)]);
+  const inClear = (study.public ?? [])
+    .filter(({ source }) => !source)
+    .map(({ id, choices }) => [id, choices ? oneOf(id, choices) : text(id)]);
   return Object.fromEntries([
     ...study.questions.map((asked) => [asked.id, asked.ask === "record" ? record(asked) : field(asked.id, asked)]),
     ...inClear,

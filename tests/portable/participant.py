@@ -39,6 +39,13 @@ EVERY_KIND = studies.document(*studies.ALL, MENU)
 ANSWERS = {"hours": "3.5", "ever": "yes"}
 
 
+def _button(buttons: list[Any], choice: str) -> Any:
+    """The button with that label; a yes or no goes by its value, whatever the language."""
+    labels = [button.find_element(By.XPATH, "..").get_property("textContent").strip() for button in buttons]
+    values = [button.get_attribute("value") for button in buttons]
+    return buttons[(labels if choice in labels else values).index(choice)]
+
+
 class Participant:
     """A browser on a study's page; it starts at the questions."""
 
@@ -114,7 +121,7 @@ class Participant:
             if found[0].tag_name == "select" or found[0].get_attribute("type") == "number":
                 found[0].send_keys(value)
             else:
-                next(button for button in found if button.get_attribute("value") == value).click()
+                _button(found, value).click()
         self.click("#answers button")
 
     def send(self) -> None:

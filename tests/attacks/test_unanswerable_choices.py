@@ -1,0 +1,30 @@
+"""Publishes choices that a browser's form cannot hold, so that who would choose them can only keep silent."""
+
+import pytest
+
+from schemas import Report
+from tests import studies
+from tests.portable.conftest import browser, meet, server
+
+__all__ = ["browser", "meet", "server"]
+
+# HTML turns a carriage return into a line feed and NUL into U+FFFD; the last two look alike.
+LABELS = ["no", "yes, \rsince", "yes, \r\nsince", "yes\0", "perhaps", "perhaps "]
+
+
+@pytest.mark.parametrize("more", [[], [f"month {number}" for number in range(12)]], ids=["buttons", "menu"])
+@pytest.mark.parametrize("place", range(1, len(LABELS)))
+def test_every_choice_can_be_answered(meet, more, place):
+    labels = [*LABELS, *more]
+    public = [{"id": "region", "choices": labels}]
+    person = meet(studies.document({**studies.ONE_OF, "choices": labels}, public=public))
+    pick = """
+    for (const name of arguments[0]) {
+      const found = document.getElementsByName(name);
+      if (found[0].tagName === "SELECT") found[0].selectedIndex = arguments[1] + 1;
+      else found[arguments[1]].click();
+    }"""
+    person.browser.execute_script(pick, [studies.ONE_OF["id"], "region"], place)
+    person.click("#answers button")
+    person.until("report")
+    assert Report.from_json(person.body).public == {"region": labels[place]}
