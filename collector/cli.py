@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from contextlib import nullcontext
@@ -118,7 +119,10 @@ def _write_summary(arguments: argparse.Namespace, token: str) -> str:
     text = fetch_summary(arguments.collector, arguments.study, token)
     with replacing(str(arguments.out)) as file:
         file.write(text + "\n")
-    return f"the summary is in {arguments.out}"
+    version = json.loads(text).get("version")
+    left_out = "; it leaves out reports of earlier versions: without --summary all are exported"
+    earlier = "" if version == 1 else left_out
+    return f"the summary of version {version} is in {arguments.out}{earlier}"
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:

@@ -195,6 +195,19 @@ def test_the_summary(filled, study, tmp_path, token):
     assert out.read_text() == summarize(study, filled.sent).to_json() + "\n"
 
 
+def test_a_summary_says_which_version_it_is_of_and_what_it_leaves_out(
+    filled, make_study, tmp_path, token, capsys
+):
+    for version, more in ((1, ""), (2, "it leaves out reports of earlier versions")):
+        filled.publish(make_study(version))
+        with serving(filled.app) as url:
+            run_export(url, tmp_path / f"{version}.json", "--token", token, "--summary")
+        said = capsys.readouterr().out
+        assert f"the summary of version {version} is in" in said
+        assert more in said
+        assert ("leaves out" in said) == bool(more)
+
+
 def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
     out = tmp_path / "summary.json"
     with serving(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
