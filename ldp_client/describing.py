@@ -5,7 +5,7 @@ FACTS has only those that are no attribute.
 """
 
 from binascii import hexlify
-from math import exp, floor, log10
+from math import ceil, exp, floor, log, log10
 
 from ldp_client.core.quantise import UNIT
 from ldp_client.documents.rational import Rational
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 # Above it a report nearly is the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8
-# A sum may be larger than what exp takes; it is 100 % sure long before.
+# From here on somebody can be 100 % sure.
 CERTAIN = 100.0
 # Above it, somebody among thousands may have no privacy at all.
 LARGE_DELTA = 1e-4
@@ -55,6 +55,9 @@ def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
 
 def _factors(epsilon: float) -> "tuple[str, str]":
     """How many times as likely, and how sure somebody can be."""
+    if epsilon > CERTAIN:
+        # A power of ten that is not below it: floats end at 709.
+        return f"1e+{ceil(epsilon / log(10))}", "100 %"
     factor = exp(epsilon)
     share = min(100 * factor / (1 + factor), 100.0)
     return rounded_up(factor, 3 if factor < 1000 else 2), f"{rounded_up(share, 3 if share < 99 else 4)} %"
@@ -146,7 +149,7 @@ def _warnings(name: str, epsilon: float, delta: float, words: Words) -> "list[st
         facts = {
             "name": name,
             "epsilon": rounded_up(epsilon, 4),
-            "likely": _factors(min(epsilon, CERTAIN))[1],
+            "likely": _factors(epsilon)[1],
         }
         lines.append(words.say("study.warning", most=HARDLY_PRIVATE, **facts))
     if delta > LARGE_DELTA:

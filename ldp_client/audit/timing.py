@@ -48,7 +48,7 @@ def _retried(name: str, attempt: "Callable[[], tuple[bool, str]]") -> Check:
         differs, detail = attempt()
         if not differs:
             break
-    return Check(name, not differs, detail)
+    return Check(name, not differs, detail or "all reports of the answer were alike", made=bool(detail))
 
 
 def _against_answer(
@@ -66,6 +66,8 @@ def _against_noise(pair: "Pair", rate: float, clock: "Clock", runs: int) -> "tup
     """Reports with the most noise against those with the least; of choices, truthful against others."""
     timed = measure(pair.mechanism, {"one": pair.one}, clock, 4 * runs)["one"]
     least, most = _by_noise(pair, timed)
+    if not least or not most:
+        return False, ""
     differs = slower(least, most, rate) or slower(most, least, rate)
     return differs, _compared(most, least)
 

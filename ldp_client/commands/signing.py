@@ -2,8 +2,10 @@
 
 import argparse
 import os
+from errno import EEXIST
 
 from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import ED25519, RSA
 from ldp_client.files.disk import load_study, read_bytes, replacing, write_new
 from ldp_client.words.text import say
@@ -33,6 +35,9 @@ def run_keygen(arguments: argparse.Namespace) -> int:
     private, public = new_key(arguments.algorithm)
     root, extension = os.path.splitext(arguments.out)
     public_path = f"{root}.pub{extension}"
+    if os.path.lexists(public_path):
+        # Before the private half is written, which would then be without this one.
+        raise InputError(say("files.cannot_write", path=public_path, reason=os.strerror(EEXIST)))
     write_new(arguments.out, private, 0o600)
     write_new(public_path, public, 0o644)
     print(say("cli.new_key", file=arguments.out, public=public_path, key=PublicKey.from_pem(public).id))

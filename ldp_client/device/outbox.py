@@ -156,7 +156,7 @@ def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
 
 
 def _conclude(connection: sqlite3.Connection, report_id: str, state: str) -> None:
-    wiped = "state = ?, digest = ?, body = '', invitation = ''"
+    wiped = "state = ?, due = 0, digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
     connection.execute(query, (state, digest_of(""), report_id))
 
@@ -183,6 +183,6 @@ def withdraw_reports(connection: sqlite3.Connection, study_id: str, publisher: "
     """Wipe the study's reports; those that may have left are to be deleted. How many these are."""
     its = publisher.of(study_id)
     connection.execute(f"DELETE FROM reports WHERE {OF_PUBLISHER} AND state = 'queued'", its)
-    wiped = "state = 'withdrawn', digest = ?, body = '', invitation = ''"
+    wiped = "state = 'withdrawn', due = 0, digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE {OF_PUBLISHER}"
     return connection.execute(query, (digest_of(""), *its)).rowcount

@@ -1,12 +1,13 @@
 """A person agrees to what was not shown, to an epsilon that hides nothing, or to a document of their own."""
 
 import json
+import math
 
 import pytest
 
 from ldp_client import Device
 from ldp_client.cli import main
-from ldp_client.describing import warnings_of
+from ldp_client.describing import odds, warnings_of
 from ldp_client.documents.errors import RefusedError
 from schemas import Study
 from tests import studies
@@ -126,3 +127,11 @@ def test_the_command_line_compares_digests(tmp_path, capsys):
         arguments = ["answer", url, "--yes", "--set", "ever=yes", "--folder", str(tmp_path / "device")]
         assert main([*arguments, "--digest", "0" * 64]) == 2
         assert main([*arguments, "--digest", digest]) == 0
+
+
+@pytest.mark.parametrize("epsilon", [101.0, 709.0, 1000.0, 4096.0])
+def test_no_sum_of_epsilons_is_too_large_to_be_said(epsilon):
+    """Many questions at a large ε: the odds do not end where floats do."""
+    said = odds(epsilon)
+    assert f"1e+{math.ceil(epsilon / math.log(10))}" in said
+    assert "100 %" in said

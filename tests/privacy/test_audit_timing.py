@@ -63,3 +63,11 @@ def test_times_differ_only_beyond_the_tolerance():
     assert slower([taken * 6 // 5 for taken in times], times, 1e-6)
     assert not slower(times, [taken * 6 // 5 for taken in times], 1e-6)
     assert not slower([7] * 100, [7] * 100, 1e-6)
+
+
+def test_reports_that_all_tell_the_truth_have_no_time_to_compare():
+    """At ε = 20 none of a few thousand lies."""
+    asked = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20"))).questions[0]
+    pair = Pair(mechanisms.MECHANISMS["randomized_response"](asked), False, True)
+    found = list(time_checks(pair, answers_for(asked), 1e-6, lambda: 0, RUNS))
+    assert [(check.passed, check.made) for check in found] == [(True, True), (True, False)]
