@@ -16,6 +16,7 @@ from inference.models.base import Model
 from inference.models.false_reports import false_report_notes, false_report_reasons
 from inference.models.from_reports import SmallSamples, holder_statistics
 from inference.models.holder_regression import holder_regression
+from inference.models.unlike_holders import holders_differ
 from inference.predicting import predict
 from inference.priors import with_priors
 from inference.published import NAMES
@@ -174,7 +175,8 @@ def fit_table(
         found = draw_posterior(study, question, model, n, seed, method, draws)
     else:
         found = draw_published(study, question, statistics, seed, method)
-    return replace(found, method=method, holders=part.n)
+    reasons = holders_differ(question, statistics, found.draws, seed_of(question, seed))
+    return replace(found, method=method, holders=part.n, diagnostics=found.diagnostics.with_model(reasons))
 
 
 def draw_posterior(

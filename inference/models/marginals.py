@@ -15,6 +15,7 @@ from inference.likelihoods import ClippedNormal
 from inference.likelihoods.numbers.totals import NoisyMoments, signed_moments
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Family, Priors, Sets, priors_of, register
+from inference.models.plain_means import PlainMean, of_two_sums, two_sums_notes
 from inference.models.totals import SQUARE_WEIGHT, total_of
 from inference.priors.laws import state, vector_law
 from inference.units import field_units, fields_of
@@ -57,7 +58,9 @@ class Marginals(Family):
         def parameters(draws: Draws) -> dict[str, NDArray[np.float64]]:
             return _own(question, draws)
 
-        return Model(program, {"n": n, "total": total}, _start(total / max(n, 1)), parameters)
+        start = _start(total / max(n, 1))
+        notes = two_sums_notes(_plain_means(question, total, n, noise_sd) if n else {})
+        return Model(program, {"n": n, "total": total}, start, parameters, notes)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         found = truth.parameters
@@ -72,6 +75,15 @@ def _sites(question: Question) -> tuple[Array, Array]:
     means, sds = ([priors[key][field.id] for field in fields] for key in ("mean", "sd"))
     mean = numpyro.sample("mean", vector_law(means, zero, unit))
     return mean, numpyro.sample("sd", vector_law(sds, 0 * unit, unit))
+
+
+def _plain_means(
+    question: Question, total: NDArray[np.float64], n: int, noise_sd: float
+) -> dict[str, PlainMean]:
+    return {
+        field.id: of_two_sums(sums, n, noise_sd, *field_units(field))
+        for field, sums in zip(fields_of(question), total, strict=True)
+    }
 
 
 def _own(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:

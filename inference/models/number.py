@@ -27,6 +27,7 @@ from inference.likelihoods.numbers.noise import Noise
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
 from inference.models.base import IDENTITY, Coordinates, Draws, Model, Unbounded
 from inference.models.family import Answers, priors_of
+from inference.models.plain_means import PlainMean, beyond_notes, of_two_sums, two_sums_notes
 from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.units import Units, number_units
 from ldp_client import Mechanism
@@ -122,12 +123,13 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
     start = place.start(law, _moments(summary, edges, noise_scale, variance))
     data = {"n": summary.n, "counts": summary.values}
     channel = partial(_channel, mechanism, edges, noise_scale)
+    plain = plain_mean(question, mechanism, summary)
     model = Model(
         program,
         data,
         start,
         lambda draws: law.own(draws, place.units),
-        remarks=partial(_too_narrow, law, place),
+        remarks=lambda draws: (*_too_narrow(law, place, draws), *_far_beyond(law, place, plain, draws)),
         channel=channel,
     )
     error = math.sqrt(variance / max(summary.n, 1))
@@ -153,7 +155,12 @@ def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: 
         numpyro.sample("reports", seen, obs=jnp.asarray(total))
 
     start = place.start(law, _moments_of_total(values / max(n, 1), cells))
-    notes = () if cells is None else approximation_notes(n, noise_sd, values)
+    if cells is not None:
+        notes = approximation_notes(n, noise_sd, values)
+    else:
+        low, width = number_units(question)
+        half = width / 2
+        notes = two_sums_notes({"": of_two_sums(values, n, noise_sd, low + half, half)} if n else {})
     data, own = {"n": n, "total": values}, lambda draws: law.own(draws, place.units)
     return Model(program, data, start, own, notes, remarks=partial(_too_narrow, law, place))
 
@@ -240,6 +247,28 @@ def _too_narrow(law: NumberLaw, place: Place, draws: Draws) -> tuple[str, ...]:
         "their distance) that the likelihood is computed to a few thousandths only: with very many reports "
         "intervals are off; ask again with narrower bounds, or take the model normal, which is exact",
     )
+
+
+def _far_beyond(law: NumberLaw, place: Place, plain: PlainMean | None, draws: Draws) -> tuple[str, ...]:
+    """A note where the law rests on what lies beyond the bounds; whole numbers may be the bounds."""
+    if plain is None or law.whole:
+        return ()
+    base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
+    low, high = base.log_atoms()
+    return beyond_notes(plain, float(np.mean(np.exp(low) + np.exp(high))))
+
+
+def plain_mean(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> PlainMean | None:
+    """The mean of the answers as clipped, whatever their law; None without reports."""
+    n = summary.n
+    if n == 0:
+        return None
+    low, width = number_units(question)
+    edges, scale = cell_edges(mechanism)
+    weight, middles = summary.values / n, _middles(edges, scale)
+    mean = float(weight @ middles)
+    variance = max(float(weight @ middles**2) - mean**2, _VARIANCE[mechanism.name] * scale**2)
+    return PlainMean(low + width * mean, width * math.sqrt(variance / n))
 
 
 def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:

@@ -1,0 +1,141 @@
+"""Whether data holders share one line, as their common regression has it: holder held against holder.
+
+Of each holder Σ(y − xᵀθ)x is known but for noise whose law is known. Given its features it has mean zero and
+covariance sd² Σxxᵀ if the line is everybody's, however the features lie and however they differ between
+holders. Whatever line suits all holders best is taken, so that no estimate of it can raise an alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
+from inference.models.holders import rows_of
+from inference.results.predictive import FALSE_ALARM
+from inference.units import RecordUnits
+from schemas import Question
+
+# Of Laplace noise sums of squares have no χ²: so many are drawn instead, so many at a time.
+DRAWN, AT_ONCE = 4000, 100
+# A Gram matrix is no smaller than this part of the holder's rows in any direction.
+FLOOR = 1e-6
+
+
+class Lines(NamedTuple):
+    """second: E[θθᵀ] (p, p) over a posterior, θ = (−line, 1). variance: E[sd²], both in scaled units."""
+
+    second: Matrix
+    variance: float
+
+
+def holders_differ(
+    question: Question, statistics: HolderStatistics, draws: Mapping[str, NDArray[np.float64]], seed: int
+) -> tuple[str, ...]:
+    """Reasons against one line for all holders, from a posterior's draws (chains, draws) by name."""
+    if statistics.holders < 2:
+        return ()
+    if p_value(statistics, _lines(question, statistics, draws), seed) >= FALSE_ALARM:
+        return ()
+    return (
+        "holders differ: their sums lie farther from one common line than sampling and noise can put them, "
+        "so that slopes mix what holds within holders with what differs between them, and intervals are too "
+        "narrow; fit each holder's report alone and compare",
+    )
+
+
+def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
+    """The probability that holders of one line are as far apart as these."""
+    sums, noise = _with_constant(statistics)
+    q = statistics.columns
+    gram, cross = sums[:, :q, :q], sums[:, :q, q]
+    covariance = lines.variance * _positive(gram, rows_of(statistics).expected * statistics.average)
+    covariance = covariance + _noise_covariance(noise, lines.second)
+    # Whitened, the sums of each holder are linear in the line: least squares take the best one out.
+    white = np.linalg.inv(np.linalg.cholesky(covariance))
+    design = (white @ gram).reshape(-1, q)
+    basis = np.linalg.qr(design)[0]
+    squares = _left(basis, (white @ cross[..., None]).reshape(1, -1))
+    if statistics.law == "gaussian":
+        return float(stats.chi2.sf(squares[0], len(design) - q))
+    return _drawn_p(float(squares[0]), basis, white, covariance, noise, lines, seed)
+
+
+def _left(basis: Matrix, white: Matrix) -> Matrix:
+    """Sums of squares (…,) of what the basis (entries, q) does not explain of white numbers (…, entries)."""
+    return np.asarray(np.sum((white - (white @ basis) @ basis.T) ** 2, axis=-1))
+
+
+def _drawn_p(
+    seen: float,
+    basis: Matrix,
+    white: Matrix,
+    covariance: Matrix,
+    noise: Matrix,
+    lines: Lines,
+    seed: int,
+) -> float:
+    """The same by simulation, with Laplace noise of scales `noise` (p, p)."""
+    random = np.random.default_rng(seed)
+    holders, q = white.shape[:2]
+    sampling = np.linalg.cholesky(covariance - _noise_covariance(noise, lines.second) + 1e-12 * np.eye(q))
+    sizes = np.sqrt(np.diag(lines.second))
+    beyond = 0
+    for _ in range(DRAWN // AT_ONCE):
+        entries = random.laplace(size=(AT_ONCE, holders, q + 1, q + 1)) * noise / np.sqrt(2)
+        entries = np.triu(entries) + np.swapaxes(np.triu(entries, 1), -1, -2)
+        own = sampling @ random.normal(size=(AT_ONCE, holders, q, 1))
+        drawn = white @ (entries[:, :, :q] @ sizes[:, None] + own)
+        beyond += int(np.sum(_left(basis, drawn.reshape(AT_ONCE, -1)) >= seen))
+    return (1 + beyond) / (1 + DRAWN)
+
+
+def _with_constant(statistics: HolderStatistics) -> tuple[Matrix, Matrix]:
+    """Sums with the number of records where it belongs, and the sd (p, p) of each entry's noise.
+
+    Squares of the response are not looked at, and may not have been released.
+    """
+    sums = np.where(np.isfinite(statistics.noise), statistics.sums, 0.0)
+    noise = np.where(np.isfinite(statistics.noise), statistics.noise, 0.0)
+    noise = noise * (np.sqrt(2) if statistics.law == "laplace" else 1.0)
+    if statistics.intercept:
+        rows = rows_of(statistics)
+        sums[:, 0, 0] = rows.expected * statistics.average
+        noise[0, 0] = np.sqrt(rows.variance.max()) * statistics.average
+    return sums, noise
+
+
+def _positive(gram: Matrix, records: Matrix) -> Matrix:
+    """What Gram matrices (j, q, q) of so many records (j,) are behind their noise: positive."""
+    values, axes = np.linalg.eigh(gram)
+    values = np.maximum(values, FLOOR * np.maximum(records, 1.0)[:, None])
+    return np.asarray((axes * values[:, None]) @ np.swapaxes(axes, -1, -2))
+
+
+def _noise_covariance(noise: Matrix, second: Matrix) -> Matrix:
+    """Of the first q entries of Eθ, (q, q), E symmetric with entries of sd `noise` (p, p)."""
+    q = len(noise) - 1
+    variance = np.square(noise)
+    own = variance @ np.diag(second)
+    between = variance * second
+    np.fill_diagonal(between, own)
+    return np.asarray(between[:q, :q])
+
+
+def _lines(
+    question: Question, statistics: HolderStatistics, draws: Mapping[str, NDArray[np.float64]]
+) -> Lines:
+    """From parameters in own units to lines in the units of the sums."""
+    units = RecordUnits(question)
+    slopes = np.stack([draws[f"coefficient[{name}]"].ravel() for name in units.names], axis=-1)
+    parts = [slopes * units.unit / units.response.unit]
+    if statistics.intercept:
+        centre = draws["intercept"].ravel() + slopes @ units.zero - units.response.zero
+        parts.insert(0, (centre / units.response.unit)[:, None])
+    line = np.concatenate([*(-part for part in parts), np.ones((len(slopes), 1))], axis=-1)
+    second = line.T @ line / len(line)
+    return Lines(second, float(np.mean(np.square(draws["sd"] / units.response.unit))))

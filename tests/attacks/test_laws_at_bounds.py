@@ -1,0 +1,126 @@
+"""Tries to have a law's parameters believed where no report could show that answers follow another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inference import fit
+from inference.design.simulation import exact_total, noisy_total
+from inference.models import model_for
+from inference.models.number import plain_mean
+from inference.models.plain_means import of_two_sums
+from inference.models.totals import total_of
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Study
+from summaries import QuestionSummary, Summary
+from tests import studies
+from tests.secure_sum.conftest import ADDRESSES
+from tests.statistics import share_is
+
+BOUNDS = ["0", "50"]
+SUMMED = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+SUM = {"ask": "number", "bounds": BOUNDS, "mechanism": SUMMED, "model": {"name": "normal"}}
+LOCAL = {**studies.NUMBER, "bounds": BOUNDS, "model": {"name": "normal"}}
+
+
+def drinks(random, n):
+    """Four in ten are zero."""
+    return np.clip(np.where(random.random(n) < 0.4, 0, random.gamma(1.5, 8, n)), 0, 50)
+
+
+def summed(question, answers, random):
+    mechanism = mechanism_for(question)
+    n = len(answers["a"]) if isinstance(answers, dict) else len(answers)
+    return QuestionSummary(n, noisy_total(exact_total(question, mechanism, answers, True), n, random))
+
+
+def local(question, answers, random):
+    mechanism = mechanism_for(question)
+    payloads = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
+    return QuestionSummary.of(mechanism, np.asarray(payloads, dtype=np.uint8))
+
+
+def summary_of(study, part):
+    return Summary(study.id, study.version, study.digest, {study.questions[0].id: part})
+
+
+def sum_study(question, n):
+    route = {"name": "secure_sum", "nodes": ADDRESSES, "clients": n, "tolerate": 0}
+    head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
+    return Study({**head, "route": route, "questions": [{"id": "x", **question}]})
+
+
+def test_two_sums_of_answers_that_crowd_at_zero_are_no_tested_normal():
+    """The mean came out as 1.85 [0.93, 2.66], marked ok; answers had 7.3."""
+    study, random = sum_study(SUM, 4000), np.random.default_rng(1)
+    answers = drinks(random, 4000)
+    found = fit(study, summary_of(study, summed(study.questions[0], answers, random)), method="laplace")["x"]
+    assert float(np.median(found.draws["mean"])) < 0.5 * answers.mean()
+    (note,) = [note for note in found.diagnostics.notes if "cannot show whether answers follow" in note]
+    assert "`cells`" in note
+    assert f"mean {answers.mean():.2g}" in note
+
+
+def test_two_sums_of_each_field_of_a_record_say_the_same():
+    fields = [{"id": "a", "bounds": BOUNDS}]
+    record = {"ask": "record", "features": fields, "response": {"id": "b", "bounds": BOUNDS}}
+    study = sum_study(
+        {
+            **record,
+            "mechanism": {**SUMMED, "statistic": "marginals", "share": "0.2"},
+            "model": {"name": "marginals"},
+        },
+        4000,
+    )
+    (question,) = study.questions
+    random = np.random.default_rng(1)
+    answers = {"a": drinks(random, 4000), "b": random.normal(25, 5, 4000)}
+    model = model_for(question, summed(question, answers, random), None, mechanism_for(question))
+    (note,) = model.notes
+    assert "a: mean 6." in note
+    assert "b: mean 24." in note
+
+
+def test_the_mean_of_two_sums_is_as_certain_as_it_says():
+    """Of people whose answers follow no normal law."""
+    (question,) = sum_study(SUM, 1000).questions
+    inside = 0
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        n, noise_sd, values = total_of(
+            mechanism_for(question), summed(question, drinks(random, 1000), random)
+        )
+        inside += holds(of_two_sums(values, n, noise_sd, 25.0, 25.0))
+    assert share_is(inside, 300, 0.9)
+
+
+def test_the_mean_of_local_reports_is_as_certain_as_it_says():
+    (question,) = Study(studies.document(LOCAL)).questions
+    inside = 0
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        part = local(question, drinks(random, 1000), random)
+        inside += holds(plain_mean(question, mechanism_for(question), part))
+    assert share_is(inside, 300, 0.9)
+
+
+TRUE_MEAN = float(drinks(np.random.default_rng(0), 2_000_000).mean())
+
+
+def holds(plain):
+    return abs(plain.mean - TRUE_MEAN) < 1.645 * plain.error
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_a_normal_law_with_half_of_itself_below_zero_says_what_it_rests_on(crowded):
+    """60 % zeros: a mean of -5.2 [-22, 2.4], marked ok without a note; answers had 4.7."""
+    study, random = Study(studies.document(LOCAL)), np.random.default_rng(2)
+    zeros = random.random(10_000) < 0.6
+    answers = np.where(zeros, 0, random.exponential(12, 10_000)) if crowded else random.normal(25, 6, 10_000)
+    part = local(study.questions[0], np.clip(answers, 0, 50), random)
+    found = fit(study, summary_of(study, part), method="laplace")[study.questions[0].id]
+    notes = [note for note in found.diagnostics.notes if "beyond the bounds" in note]
+    assert len(notes) == crowded
+    assert all("whatever their law, mean 4" in note or "mean 5" in note for note in notes)
