@@ -126,6 +126,8 @@ class Sender:
         self._until = time.monotonic() + LONGEST_FLUSH_SECONDS
         try:
             with locked(self._ledger.folder, 0) as lock:
+                with self._ledger.writing() as connection:
+                    forget_moments(connection, time.time())
                 asked = self._delete_all(attempts, result, set())
                 self._send_all(attempts, now, result)
                 # What was withdrawn while its report was on the way.
@@ -276,13 +278,18 @@ class Sender:
 
 
 def allows(connection: sqlite3.Connection, now: float) -> bool:
-    """Count one more request now (seconds since 1970), unless that would be too many: whether it may be made.
-
-    A moment that is a minute in the future was noted before the clock was moved: it is forgotten.
-    """
-    connection.execute(_TABLE)
-    connection.execute("DELETE FROM attempts WHERE ABS(? - moment) >= ?", (now, PERIOD_SECONDS))
+    """Count one more request now, in seconds since 1970, unless it would be too many: whether it may be made."""
+    forget_moments(connection, now)
     if connection.execute("SELECT COUNT(*) FROM attempts").fetchone()[0] >= MOST_REQUESTS:
         return False
     connection.execute("INSERT INTO attempts VALUES (?)", (now,))
     return True
+
+
+def forget_moments(connection: sqlite3.Connection, now: float) -> None:
+    """Delete when requests were made, a minute later: for longer it would tell when somebody answered.
+
+    A moment that is a minute in the future was noted before the clock was moved.
+    """
+    connection.execute(_TABLE)
+    connection.execute("DELETE FROM attempts WHERE ABS(? - moment) >= ?", (now, PERIOD_SECONDS))

@@ -1,6 +1,7 @@
 """A device loses its lock and then its ledger, and answers again; or others on the machine read them."""
 
 import os
+import sqlite3
 import stat
 
 import pytest
@@ -98,3 +99,17 @@ def test_a_folder_that_all_share_on_purpose_stays_so(tmp_path, caplog):
     assert mode(folder) == 0o1777
     assert mode(folder / LEDGER) == 0o600
     assert "they still can" in caplog.text
+
+
+def test_nobody_reads_later_when_somebody_answered(tmp_path):
+    """A report's second and its requests' are gone, also where nothing is sent any more."""
+    with Server() as server:
+        device = consenting(tmp_path, "4", server.url, send_window=3600)
+        device.answer(STUDY, {"ever": True})
+        device.flush(now=True)
+        with sqlite3.connect(tmp_path / LEDGER) as ledger:
+            assert ledger.execute("SELECT state, due FROM reports").fetchall() == [("sent", 0)]
+            assert ledger.execute("UPDATE attempts SET moment = moment - 61").rowcount
+        device.flush()
+        with sqlite3.connect(tmp_path / LEDGER) as ledger:
+            assert ledger.execute("SELECT * FROM attempts").fetchall() == []
