@@ -113,7 +113,7 @@ def fetch_signed_study(study_id: str) -> Response:
     version = whole_parameter("version")
     with current_collector().database.read() as session:
         signed = fetch_signed(session, study_id, version)
-    response = make_response(signed.to_json())
+    response = make_response(signed)
     response.content_type = "application/json"
     response.headers["Cache-Control"] = CACHE_CONTROL
     response.add_etag()

@@ -80,8 +80,13 @@ class SignedStudy:
 
     def to_json(self) -> str:
         """The canonical JSON text."""
-        signatures = [signature.to_document() for signature in self.signatures]
-        return canonical_json({"format": FORMAT, "study": self.study.to_json(), "signatures": signatures})
+        return signed_json(self.study.to_json(), self.signatures)
 
     def __repr__(self) -> str:
         return f"SignedStudy({self.study!r}, {len(self.signatures)} signatures)"
+
+
+def signed_json(study: str, signatures: "list[Signature]") -> str:
+    """The canonical JSON text of a signed study. study: its canonical JSON, which is not read again."""
+    documents = [signature.to_document() for signature in signatures]
+    return canonical_json({"format": FORMAT, "study": study, "signatures": documents})
