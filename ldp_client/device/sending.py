@@ -278,7 +278,7 @@ class Sender:
 
 
 def allows(connection: sqlite3.Connection, now: float) -> bool:
-    """Count one more request now, in seconds since 1970, unless it would be too many: whether it may be made."""
+    """Count one more request now (seconds since 1970) if it may be made: whether it may."""
     forget_moments(connection, now)
     if connection.execute("SELECT COUNT(*) FROM attempts").fetchone()[0] >= MOST_REQUESTS:
         return False
