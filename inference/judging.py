@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inference.results.diagnostics import diagnose
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.prior_notes import contradictions, knowledge, leaning_notes, prior_notes
 from inference.results.verdict import Part
 from inference.samplers import OTHER_REMEDY, SAMPLERS
 from inference.sampling import Sampled
@@ -52,7 +52,11 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
             drawing.parameters,
             drawing.drawn.diverging,
             n,
-            (*drawing.notes, *prior_notes(drawing.parameters, drawing.prior_draws)),
+            (
+                *drawing.notes,
+                *prior_notes(drawing.parameters, drawing.prior_draws),
+                *leaning_notes(drawing.parameters, drawing.prior),
+            ),
             drawing.drawn.reasons,
             drawing.drawn.mixing,
             SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
