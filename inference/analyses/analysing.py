@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from inference.analyses.assembling import assemble
-from inference.analyses.checking import checked
+from inference.analyses.checking import checked, judged
 from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.naming import INTERCEPT
@@ -18,17 +17,15 @@ from inference.analyses.peaks import Peak, peaks_of
 from inference.analyses.population import Population, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
-from inference.analyses.result import AnalysisPosterior
+from inference.analyses.result import AnalysisPosterior, Quantity
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table
 from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Model
-from inference.results.diagnostics import diagnose, listed
-from inference.results.prior_notes import contradictions, knowledge, prior_notes
-from inference.results.verdict import Part
+from inference.results.diagnostics import listed
 from inference.samplers import SAMPLERS
-from inference.sampling import KEPT
+from inference.sampling import KEPT, Sampled
 from ldp_client.documents.errors import InputError
 
 METHODS = ("nuts", "laplace")
@@ -72,56 +69,61 @@ def analyse_table(
     _refuse_improper(analysis, peaks)
     own_seed = crc32(f"{seed} {formula}".encode())
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
+    quantities = (
+        *quantities_of(analysis, drawn.sites, own_seed),
+        *quantities_over(analysis, drawn.sites, people, over, own_seed),
+        *by_weights,
+    )
+    return _posterior(table, analysis, drawn, peaks, quantities, own_seed, seed=seed, method=method)
+
+
+def _posterior(
+    table: Table,
+    analysis: Assembled,
+    drawn: Sampled,
+    peaks: tuple[Peak, Peak] | None,
+    quantities: tuple[Quantity, ...],
+    own_seed: int,
+    *,
+    seed: int,
+    method: str,
+) -> AnalysisPosterior:
+    """The draws with what they are named, judged and held against."""
     parameters = analysis.parameters(drawn.sites)
     before_reports = prior_sites(analysis, own_seed)
     silent = without_prior(analysis)
     known = analysis.parameters(before_reports).items()
     prior_draws = {name: values for name, values in known if name not in silent}
-    expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed)
-    stated = {name: prior for name, (prior, _) in analysis.priors().items()}
     before = {name: float(np.std(values)) for name, values in prior_draws.items()}
-    notes = (*table.notes, *notes_of(analysis, peaks), *prior_notes(parameters, prior_draws))
-    found = AnalysisPosterior(
+    notes = (*table.notes, *notes_of(analysis, peaks))
+    diagnostics = judged(parameters, prior_draws, drawn, table.n, notes, method)
+    expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed)
+    if expected is None:
+        diagnostics = diagnostics.with_model((), (UNCHECKED,))
+    else:
+        diagnostics = diagnostics.with_model(expected.reasons(), expected.notes())
+    return AnalysisPosterior(
         question=analysis.formula.outcome,
         model=analysis.outcome.name,
         n=table.n,
         draws=parameters,
         prior_sd={name: before.get(name, float("inf")) for name in parameters},
-        diagnostics=diagnose(
-            parameters,
-            drawn.diverging,
-            table.n,
-            notes,
-            drawn.reasons,
-            drawn.mixing,
-            SAMPLERS[method].remedy,
-            drawn.chained,
-            Part.of(contradictions(parameters, prior_draws)),
-            knowledge(parameters, prior_draws),
-        ),
+        diagnostics=diagnostics,
         study=table.digest,
         seed=seed,
         method=method,
-        prior=stated,
+        prior={name: prior for name, (prior, _) in analysis.priors().items()},
         prior_draws=prior_draws,
         formula=analysis.formula.text,
         form=analysis.cells.form,
         axes=analysis.axes(),
         stated=table.noise,
         spreads=analysis.law.spread_by_name(),
-        quantities=(
-            *quantities_of(analysis, drawn.sites, own_seed),
-            *quantities_over(analysis, drawn.sites, people, over, own_seed),
-            *by_weights,
-        ),
+        quantities=quantities,
         mode=peaks[0] if peaks and peaks[0].found else None,
         maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
         predictive=expected,
     )
-    if expected is None:
-        return replace(found, diagnostics=found.diagnostics.with_model((), (UNCHECKED,)))
-    with_model = found.diagnostics.with_model(expected.reasons(), expected.notes())
-    return replace(found, diagnostics=with_model)
 
 
 def model_of(analysis: Assembled) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,12 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import Looks, Private, Values
 from inference.models.base import Draws as Sites
+from inference.results.diagnostics import Diagnostics, diagnose
 from inference.results.predictive import Predictive
+from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.verdict import Part
+from inference.samplers import SAMPLERS
+from inference.sampling import Sampled
 
 Mask = NDArray[np.bool_]
 
@@ -20,6 +25,29 @@ SIMULATED = 60
 # Groups of people, and of reports in each: a page shows no more.
 MOST_LEVELS, MOST_GROUPS = 8, 48
 AT_ONCE = 2_000_000
+
+
+def judged(
+    parameters: Mapping[str, Values],
+    prior: Mapping[str, Values],
+    drawn: Sampled,
+    n: int,
+    notes: Sequence[str],
+    method: str,
+) -> Diagnostics:
+    """Judge an analysis by its draws and its prior's, by parameter, from n reports."""
+    return diagnose(
+        parameters,
+        drawn.diverging,
+        n,
+        (*notes, *prior_notes(parameters, prior)),
+        drawn.reasons,
+        drawn.mixing,
+        SAMPLERS[method].remedy,
+        drawn.chained,
+        Part.of(contradictions(parameters, prior)),
+        knowledge(parameters, prior),
+    )
 
 
 def checked(analysis: Assembled, prior: Sites | None, posterior: Sites, seed: int) -> Predictive | None:

@@ -13,8 +13,9 @@ import numpyro.distributions as dist
 from jax import Array
 
 from inference.analyses.cells import Cells, cells_of, joint_vectors
+from inference.analyses.checking import judged
 from inference.analyses.formula import known_column
-from inference.analyses.naming import axis_of, named
+from inference.analyses.naming import Axis, axis_of, named
 from inference.analyses.result import AnalysisPosterior, Draws, Quantity
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -23,9 +24,6 @@ from inference.limits import check_draws, check_seed
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
 from inference.priors.laws import state
-from inference.results.diagnostics import diagnose
-from inference.results.prior_notes import contradictions, knowledge, prior_notes
-from inference.results.verdict import Part
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS
 from ldp_client.documents.errors import InputError
@@ -54,10 +52,7 @@ def cross_table(
     cells = cells_of(table, [by] if by else [], names)
     codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
     answers = list(product(*(one.answers for one in columns)))
-    if len(levels) * len(answers) > MOST_SHARES:
-        raise InputError(
-            f"the table has {len(levels) * len(answers):,} shares: at most {MOST_SHARES:,} can be told"
-        )
+    _refuse_large(len(levels) * len(answers))
     asked = " × ".join(names) + (f" by {by}" if by else "")
     if progress:
         progress(f"crossing {asked}: {cells.form}")
@@ -68,33 +63,14 @@ def cross_table(
     random = np.random.default_rng(own_seed)
     prior = parameters({"shares": random.dirichlet(np.ones(len(answers)), (PRIOR_DRAWS, len(levels)))})
     found = parameters(drawn.sites)
-    axes = {
-        named("p", level, *case): axis_of(
-            "p", {f"{by}_dim": level, **{f"{n}_dim": one for n, one in zip(names, case, strict=True)}}
-        )
-        for level in levels
-        for case in answers
-    }
-    notes = [*table.notes, cells.form, "nothing was checked of a law, as a joint table has none"]
-    notes += [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
+    notes = [*table.notes, cells.form, *_notes(columns)]
     return AnalysisPosterior(
         question="-".join(names),
         model="joint table",
         n=table.n,
         draws=found,
         prior_sd={name: float(values.std()) for name, values in prior.items()},
-        diagnostics=diagnose(
-            found,
-            drawn.diverging,
-            table.n,
-            (*notes, *prior_notes(found, prior)),
-            drawn.reasons,
-            drawn.mixing,
-            SAMPLERS[method].remedy,
-            drawn.chained,
-            Part.of(contradictions(found, prior)),
-            knowledge(found, prior),
-        ),
+        diagnostics=judged(found, prior, drawn, table.n, notes, method),
         study=table.digest,
         seed=seed,
         method=method,
@@ -102,10 +78,33 @@ def cross_table(
         prior_draws=prior,
         formula=asked,
         form=cells.form,
-        axes=axes,
+        axes=_axes(names, by, levels, answers),
         quantities=tuple(_dependence(columns, by, levels, drawn.sites["shares"])),
         stated=table.noise,
     )
+
+
+def _refuse_large(size: int) -> None:
+    if size > MOST_SHARES:
+        raise InputError(f"the table has {size:,} shares: at most {MOST_SHARES:,} can be told")
+
+
+def _notes(columns: Sequence[Private]) -> list[str]:
+    missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
+    return ["nothing was checked of a law, as a joint table has none", *missing]
+
+
+def _axes(
+    names: Sequence[str], by: str | None, levels: Sequence[str], answers: Sequence[tuple[str, ...]]
+) -> dict[str, Axis]:
+    """Where each share stands: its level, and its answer to each question."""
+    return {
+        named("p", level, *case): axis_of(
+            "p", {f"{by}_dim": level, **{f"{n}_dim": one for n, one in zip(names, case, strict=True)}}
+        )
+        for level in levels
+        for case in answers
+    }
 
 
 def joint_model(

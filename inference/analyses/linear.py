@@ -186,39 +186,29 @@ def linear_of(
 ) -> Linear:
     """Standardise and rotate a design matrix.
 
-    sizes: reports in each cell, by which columns are standardised. cutpoints: whether the outcome has its own
-    instead of an intercept. Raises InputError for columns that say the same, or nothing.
+    sizes: reports in each cell. cutpoints: whether the outcome has its own instead of an intercept. Raises
+    InputError for columns that say the same, or nothing.
     """
     intercept = INTERCEPT in matrix.terms and not cutpoints
-    columns = np.asarray([place for place, term in enumerate(matrix.terms) if term != INTERCEPT], np.int64)
-    if len(columns) > MOST_COLUMNS:
-        raise InputError(
-            f"the formula has {len(columns)} coefficients, and at most {MOST_COLUMNS} are drawn: is a column "
-            "of many values a factor by mistake? What differs between many groups is written (1 | group)"
-        )
+    columns = _coefficients(matrix)
     values = matrix.values[:, :, columns]
     weights = np.broadcast_to((sizes / sizes.sum())[:, None], values.shape[:2]) / values.shape[1]
     middles = np.einsum("ck,ckj->j", weights, values) * (intercept or cutpoints)
     centred = values - middles
     spreads = np.sqrt(np.einsum("ck,ckj->j", weights, centred**2))
     names = [matrix.names[column] for column in columns]
-    # Of a level that nobody has; a number that is always 0 is a slip.
-    unseen = ~values.any(axis=(0, 1)) & np.asarray([bool(matrix.levels[column]) for column in columns], bool)
-    empty = [int(place) for place in np.flatnonzero(unseen)]
+    empty = _unseen(matrix, columns, values)
     _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
     spreads[empty] = 1.0
     back = _rotation(centred / spreads, weights, names, empty)
     priors = []
     for place, name in enumerate(names):
         default = state("normal", loc=0.0, scale=scales.coefficient / spreads[place])
-        term = matrix.terms[columns[place]]
-        row = [
-            given.of(_keys(lead, term, matrix.levels[columns[place]], output), default)[0]
-            for output in outputs
-        ]
+        term, level = matrix.terms[columns[place]], matrix.levels[columns[place]]
+        row = tuple(given.of(_keys(lead, term, level, output), default)[0] for output in outputs)
         if place in empty and any(is_flat(prior) for prior in row):
             raise InputError(f"no report has {name}: a flat prior leaves it without a posterior; state one")
-        priors.append(tuple(row))
+        priors.append(row)
     middle = state("normal", loc=scales.loc, scale=scales.intercept)
     return Linear(
         site,
@@ -232,11 +222,26 @@ def linear_of(
         tuple(outputs),
         lead,
         tuple(priors),
-        tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs)
-        if intercept
-        else (),
+        tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
     )
+
+
+def _coefficients(matrix: Matrix) -> Codes:
+    """Places of the columns that have coefficients. Raises InputError for too many."""
+    columns = np.asarray([place for place, term in enumerate(matrix.terms) if term != INTERCEPT], np.int64)
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            f"the formula has {len(columns)} coefficients, and at most {MOST_COLUMNS} are drawn: is a column "
+            "of many values a factor by mistake? What differs between many groups is written (1 | group)"
+        )
+    return columns
+
+
+def _unseen(matrix: Matrix, columns: Codes, values: Values) -> list[int]:
+    """Places of levels that nobody has; a number that is always 0 is a slip."""
+    is_level = np.asarray([bool(matrix.levels[column]) for column in columns], bool)
+    return [int(place) for place in np.flatnonzero(~values.any(axis=(0, 1)) & is_level)]
 
 
 def _keys(lead: str, term: str, level: str, output: str) -> list[str]:
