@@ -143,7 +143,7 @@ class Names:
             return text
         return self._odd.sub(lambda found: self.stand_ins[found[1] or found[2]], text)
 
-    def back(self, text: str) -> str:
+    def restored(self, text: str) -> str:
         """The text with the names again."""
         for name, stand_in in self.stand_ins.items():
             text = text.replace(stand_in, name)

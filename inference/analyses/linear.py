@@ -43,8 +43,8 @@ class Linear:
     """β for `outputs` linear predictors at once (1, or one for each choice but the first).
 
     site: its name in the program. matrix: as it was built. rotated: (cells, combinations, columns) that are
-    uncorrelated. back: (columns, columns): standardised coefficients = back @ rotated ones. middles, spreads:
-    of the columns. outputs: their labels, ("",) for one. lead: what stands before parameters' names.
+    uncorrelated. unrotation: (columns, columns): standardised coefficients = unrotation @ rotated ones.
+    middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: what stands before names.
     priors: of each coefficient and output; intercept_priors: of each output's intercept, in the middle unless
     it was stated. empty: columns that are zero everywhere.
     """
@@ -52,7 +52,7 @@ class Linear:
     site: str
     matrix: Matrix
     rotated: Values
-    back: Values
+    unrotation: Values
     middles: Values
     spreads: Values
     columns: NDArray[np.int64]
@@ -85,7 +85,7 @@ class Linear:
             real = dist.ImproperUniform(dist.constraints.real, (), (len(self.columns), outputs))
             rotated = numpyro.sample(f"{self.site}_rotated", real)
             eta += data[f"{self.site}_columns"] @ rotated
-            coefficients = self.back @ rotated / self.spreads[:, None]
+            coefficients = self.unrotation @ rotated / self.spreads[:, None]
             flat = [prior for row in self.priors for prior in row]
             numpyro.factor(f"{self.site}_prior", log_density(flat, coefficients.ravel()))
         if self.intercept:
@@ -105,7 +105,7 @@ class Linear:
         lead = next(iter(draws.values())).shape[: -1 if not len(self.columns) else -2]
         if len(self.columns):
             rotated = draws[f"{self.site}_rotated"]
-            slopes = np.einsum("jk,...ko->...jo", self.back, rotated) / self.spreads[:, None]
+            slopes = np.einsum("jk,...ko->...jo", self.unrotation, rotated) / self.spreads[:, None]
             lead = rotated.shape[:-2]
         else:
             lead = draws[f"{self.site}_middle"].shape[:-1]
@@ -200,7 +200,7 @@ def linear_of(
     empty = _unseen(matrix, columns, values)
     _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
     spreads[empty] = 1.0
-    back = _rotation(centred / spreads, weights, names, empty)
+    unrotation = _rotation(centred / spreads, weights, names, empty)
     priors = []
     for place, name in enumerate(names):
         default = state("normal", loc=0.0, scale=scales.coefficient / spreads[place])
@@ -213,8 +213,8 @@ def linear_of(
     return Linear(
         site,
         matrix,
-        centred / spreads @ back,
-        back,
+        centred / spreads @ unrotation,
+        unrotation,
         middles,
         spreads,
         columns,
@@ -264,10 +264,10 @@ def _rotation(standard: Values, weights: Values, names: Sequence[str], empty: Se
 
     Raises InputError where columns are collinear.
     """
-    back = np.eye(len(names))
+    unrotation = np.eye(len(names))
     full = [place for place in range(len(names)) if place not in empty]
     if not full:
-        return back
+        return unrotation
     tall = (standard * np.sqrt(weights)[:, :, None]).reshape(-1, len(names))[:, full]
     # From the triangle of the first decomposition, which is small, to the pivots.
     triangle = qr(tall, mode="r", check_finite=False)[0][: len(full)]
@@ -275,8 +275,8 @@ def _rotation(standard: Values, weights: Values, names: Sequence[str], empty: Se
     strengths = np.abs(np.diag(pivots))
     if len(triangle) < len(full) or strengths[-1] < DEPENDENT * strengths[0]:
         raise InputError(_collinear(triangle, [names[place] for place in full], order[-1]))
-    back[np.ix_(full, full)] = solve_triangular(triangle, np.eye(len(full)))
-    return back
+    unrotation[np.ix_(full, full)] = solve_triangular(triangle, np.eye(len(full)))
+    return unrotation
 
 
 def _collinear(triangle: Values, names: Sequence[str], last: int) -> str:

@@ -54,7 +54,7 @@ def variables(side: str, columns: Sequence[str]) -> list[str]:
     """The columns that a right side names, in their order. Raises InputError for one that is not there."""
     names = Names(columns)
     found = {name for term in _read(side, names) for factor in term.factors for name in _names_in(factor)}
-    found = {names.back(name) for name in found}
+    found = {names.restored(name) for name in found}
     unknown = sorted(name for name in found if name not in columns and name not in TRANSFORMS)
     if unknown:
         known_column(unknown[0], columns)
@@ -110,7 +110,7 @@ def matrix_of(
     if values.size > MOST_ENTRIES:
         raise InputError(f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit")
     if not np.isfinite(values).all():
-        odd = names.back(str(found.columns[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]]))
+        odd = names.restored(str(found.columns[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]]))
         raise InputError(f"the term {odd} is not a finite number in some rows: change the term or the rows")
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
@@ -190,14 +190,14 @@ def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
     terms: list[str] = []
     levels: list[str] = []
     for part in spec.structure:
-        factors = [names.back(str(factor)) for factor in part.term.factors]
+        factors = [names.restored(str(factor)) for factor in part.term.factors]
         term = "Intercept" if factors == ["1"] else ":".join(factors)
         for column in part.columns:
             terms.append(term)
-            levels.append(_level(names.back(str(column)), factors))
+            levels.append(_level(names.restored(str(column)), factors))
     both = list(zip(terms, levels, strict=True))
     if len(set(both)) < len(both):
-        levels = [names.back(str(column)) for part in spec.structure for column in part.columns]
+        levels = [names.restored(str(column)) for part in spec.structure for column in part.columns]
     return tuple(terms), tuple(levels)
 
 

@@ -46,7 +46,7 @@ def _of_linear(part: Linear, count: int, random: np.random.Generator) -> Sites:
             if not is_flat(prior):
                 standard[:, place, output] = draws_from(prior, count, random) * part.spreads[place]
     if len(part.columns):
-        found[f"{part.site}_rotated"] = np.einsum("jk,sko->sjo", np.linalg.inv(part.back), standard)
+        found[f"{part.site}_rotated"] = np.einsum("jk,sko->sjo", np.linalg.inv(part.unrotation), standard)
     if part.intercept:
         middle = np.zeros((count, len(part.outputs)))
         moved = np.einsum("j,sjo->so", part.middles / part.spreads, standard)

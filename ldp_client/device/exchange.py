@@ -96,7 +96,8 @@ def opener_for(url: str, cutoff: Cutoff) -> urllib.request.OpenerDirector:
     It follows no redirect.
     """
     host = urlsplit(url).hostname or ""
-    here = host in LOOPBACK or host.startswith("127.")
+    # Not every name that begins so is an address.
+    here = host in LOOPBACK or (host.startswith("127.") and host.replace(".", "").isdigit())
     proxy = urllib.request.ProxyHandler({} if here else None)
     return urllib.request.build_opener(proxy, _Http(cutoff.hold), _Https(cutoff.hold), _NoRedirects())
 

@@ -177,6 +177,13 @@ def test_nothing_for_this_machine_goes_through_a_proxy(tmp_path, monkeypatch):
         assert len(server.requests) == 2
 
 
+def test_a_name_that_begins_like_an_address_of_this_machine_is_none(monkeypatch):
+    with Server() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        put_report("http://127.elsewhere.example/x", "{}")
+        assert len(proxy.requests) == 1
+
+
 SUMMARY = b'{"format":"ldpkit.summary/1"}'
 
 
