@@ -125,6 +125,7 @@ def test_a_room_in_which_nothing_moves_refuses_at_once():
     assert time.monotonic() - start < 0.2
 
 
+@pytest.mark.slow
 def test_the_same_report_again_keeps_nobody_out(habits):
     """A small body with one report thousands of times, again and again."""
     report = build_report(build_study()).to_document()
@@ -134,6 +135,7 @@ def test_the_same_report_again_keeps_nobody_out(habits):
         assert habits.put(build_report(build_study())).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_flood_of_new_reports_is_forgiven_within_seconds(habits):
     one = build_report(build_study()).to_document()
     for _ in range(12):

@@ -57,6 +57,7 @@ def test_no_reports_are_not_a_posterior(files, capsys):
         fit(STUDY, summarize(STUDY, []))
 
 
+@pytest.mark.slow
 def test_a_mixture_of_versions_is_said_in_the_result(files, capsys):
     run_fit(files, "study.json", [*reports(STUDY, 400), *reports(NEWER, 7)])
     notes = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]["notes"]
@@ -127,6 +128,7 @@ def test_false_reports_in_a_regression_are_found(share, sds):
     assert "they are false" in reason
 
 
+@pytest.mark.slow
 def test_empty_reports_of_a_choice_are_no_answers():
     """At a large epsilon each of many bits is seldom set: only all together are they too few."""
     choices = [f"c{i}" for i in range(40)]

@@ -71,6 +71,7 @@ def test_a_worker_that_never_lasts_is_started_ever_more_slowly():
     assert delays[-1] == LONGEST_DELAY
 
 
+@pytest.mark.slow
 def test_a_client_that_holds_a_worker_is_not_the_workers_refusal(start_server):
     """The rest of a body does not come: the log says what was waited for, and nothing of a killed worker."""
     server = start_server("--server", "granian")

@@ -52,6 +52,7 @@ def sum_study(question, n):
     return Study({**head, "route": route, "questions": [{"id": "x", **question}]})
 
 
+@pytest.mark.slow
 def test_two_sums_of_answers_that_crowd_at_zero_are_no_tested_normal():
     """The mean came out as 1.85 [0.93, 2.66], marked ok; answers had 7.3."""
     study, random = sum_study(SUM, 4000), np.random.default_rng(1)
@@ -83,6 +84,7 @@ def test_two_sums_of_each_field_of_a_record_say_the_same():
     assert "b: mean 24." in note
 
 
+@pytest.mark.slow
 def test_the_mean_of_two_sums_is_as_certain_as_it_says():
     """Of people whose answers follow no normal law."""
     (question,) = sum_study(SUM, 1000).questions
@@ -113,6 +115,7 @@ def holds(plain):
     return abs(plain.mean - TRUE_MEAN) < 1.645 * plain.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crowded", [True, False])
 def test_a_normal_law_with_half_of_itself_below_zero_says_what_it_rests_on(crowded):
     """60 % zeros: a mean of -5.2 [-22, 2.4], marked ok without a note; answers had 4.7."""

@@ -41,6 +41,7 @@ def test_what_the_prior_rules_out_is_said(name, estimate):
     assert f"{name} is pressed against an end" in note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("truth", "said"), [(40.0, True), (26.0, False)])
 def test_a_mean_of_40_under_a_prior_from_20_to_30(truth, said):
     model = {"name": "normal", "prior": {"mean": UNIFORM}}

@@ -234,6 +234,7 @@ def dripping_refusal(connection):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", OPERATORS)
 @pytest.mark.parametrize(
     "answer", [silent, dripping_headers, dripping_body, dripping_chunks, dripping_refusal]

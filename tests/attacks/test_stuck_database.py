@@ -79,6 +79,7 @@ def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, 
     assert harness.client.get("/readyz").status_code == 200
 
 
+@pytest.mark.slow
 def test_an_answer_that_never_comes_is_not_waited_for(postgresql, monkeypatch):
     monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 1)
     monkeypatch.setattr(database_module, "SILENCE_SECONDS", 1)

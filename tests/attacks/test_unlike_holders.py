@@ -67,6 +67,7 @@ def test_holders_of_several_lines_are_found(size, differences):
     assert sum(p_of(seed, size, **differences) < 1e-3 for seed in range(5)) >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["laplace", "naive"])
 @pytest.mark.parametrize("baseline_sd", [0.0, 1.0])
 def test_hospitals_whose_baselines_go_with_their_case_mix(method, baseline_sd):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from benchmarks.analyses import CASES, measured
 from tests.statistics import share_is
@@ -17,6 +18,7 @@ def covered(simulated) -> list[bool]:
     return [share_is(round(row.coverage * STUDIES), STUDIES, 0.9) for row in rows.values()]
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_truth_unless_the_channel_is_another():
     simulated = CASES["outcome-10000"](STUDIES, np.random.default_rng(3))
     assert all(covered(simulated))

@@ -46,6 +46,7 @@ def test_the_literal_unary_density_is_that_of_the_patterns():
         assert np.asarray(literal) == pytest.approx(np.asarray(law.log_pattern_probs), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_dense_and_the_structured_log_density_agree():
     with jax.enable_x64(True):
         at, total = gradients._example(3)
@@ -68,6 +69,7 @@ def test_every_case_gives_reports_that_its_study_could_have(name):
         assert (summary.values >= 0).all()
 
 
+@pytest.mark.slow
 def test_many_posteriors_are_those_of_the_data():
     """At ε = 1 the truth is told with probability 0.7311: the posterior is near the unbiased estimate."""
     case = CASES["bernoulli"]

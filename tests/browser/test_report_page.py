@@ -50,6 +50,7 @@ def set_width(browser, width):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 900])
 def test_the_page_fits_its_width_and_loads_nothing(browser, page, width):
     set_width(browser, width)

@@ -158,6 +158,7 @@ def test_wrong_days_and_studies_are_one_clear_line(either):
         run("admin", "expire", "nosuch", "--before", "2026-06-15", "--database", either.url)
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_is_whole(make_harness, study, make_report, tmp_path):
     harness = make_harness(busy_timeout=20)
     harness.publish(study)

@@ -41,6 +41,7 @@ def test_bands_hold_as_often_as_they_say():
     assert 0.05 < 1 - inside_probability(band, 50) <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
     [lambda u: u**1.7, lambda u: 0.5 + (u - 0.5) / 1.8, lambda u: np.where(u < 0.5, u**2, 1 - (1 - u) ** 2)],

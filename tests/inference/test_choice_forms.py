@@ -56,6 +56,7 @@ def standing(k: int, first: float) -> np.ndarray:
     return np.where(np.arange(k) == 0, first, (1 - first) / (k - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [5, 20])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_form_prefers_the_truth(name: str, choices: int) -> None:
@@ -88,6 +89,7 @@ def test_the_form_is_said() -> None:
     assert "each of the 3 reports" in note("oue", 13, np.zeros((3, 2), dtype=np.uint8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh", "memoized"])
 def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
     """Up to a constant: the exact form of the reports against the exact form of their patterns."""

@@ -44,6 +44,7 @@ def test_honest_reports_are_called_false_no_more_often_than_stated(template):
         assert stats.binom.sf(np.sum(found < level) - 1, len(found), level) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
 def test_few_reports_at_the_largest_numbers_are_found(template):
     mechanism, payloads = reports_of(template, 20_000, np.random.default_rng(2))

@@ -49,6 +49,7 @@ def test_a_fit_says_what_the_answers_were(posteriors):
         assert posterior.study == STUDY.digest
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_draws(posteriors, summary):
     again = fit(STUDY, summary, seed=7)
     for name, posterior in posteriors.items():
@@ -56,6 +57,7 @@ def test_the_same_seed_gives_the_same_draws(posteriors, summary):
             assert np.array_equal(draws, again[name].draws[parameter])
 
 
+@pytest.mark.slow
 def test_saved_results_read_back(posteriors, tmp_path):
     save_report(STUDY, posteriors, tmp_path)
     document = json.loads((tmp_path / "posterior.json").read_text())
@@ -185,6 +187,7 @@ def test_a_killed_fit_leaves_the_older_result(tmp_path):
     assert {path.name: path.read_text() for path in target.iterdir()} == {"posterior.json": WHOLE}
 
 
+@pytest.mark.slow
 def test_the_page_shows_priors_and_what_was_expected(posteriors, tmp_path):
     save_report(STUDY, posteriors, tmp_path)
     page = (tmp_path / "report.html").read_text()
@@ -228,6 +231,7 @@ def test_a_misfit_too_small_for_any_one_group_is_found():
 BIMODAL = np.where(np.arange(100_000) % 2, 0.05, 0.95)
 
 
+@pytest.mark.slow
 def test_answers_of_another_law_are_noted_with_the_numbers():
     """Half of all answers lie near one bound and half near the other, which no normal law has."""
     study = Study(studies.document({**studies.with_epsilon(studies.AGE, "4")}))

@@ -91,6 +91,7 @@ def test_quantiles_and_shares_are_those_of_the_cells():
     assert found["above[12.5]"] == pytest.approx(np.mean(answers > 12.5), abs=0.005)
 
 
+@pytest.mark.slow
 def test_ellipses_draw_from_the_posterior():
     """Of a conjugate model: five numbers of unlike widths, and a normal mean with a known posterior."""
 
@@ -135,6 +136,7 @@ def test_noise_of_the_wrong_scale_is_noticed(monkeypatch):
     assert not share_is(round(40 * found["mean"]), 40, 0.9), found
 
 
+@pytest.mark.slow
 def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
     question = question_of()
     study = Study(
@@ -154,6 +156,7 @@ def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
     assert "elliptical slice sampling" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [None, 20])
 def test_a_secure_sum_tells_a_number_without_a_law(cells):
     mechanism = {

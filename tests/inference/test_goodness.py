@@ -55,6 +55,7 @@ def p_of(law, epsilon, n, random):
     return p_value(counts, posterior(counts, matrix, random), matrix[::2], 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "n"), [pytest.param(1, 1_000, marks=pytest.mark.slow), (4, 20_000)])
 def test_a_right_law_is_refused_no_more_often_than_stated(epsilon, n):
     """p-values at truths from the prior are no smaller than uniform ones."""

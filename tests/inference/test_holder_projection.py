@@ -90,6 +90,7 @@ def test_a_norm_that_cuts_most_records_is_refused():
         moments_of(study.questions[0], statistics_of(study, tables([3000])), 3000)
 
 
+@pytest.mark.slow
 def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
     prior = {"sd": {"distribution": "half_normal", "scale": "5"}}
     centre = {"centre": {"distribution": "normal", "loc": "70", "scale": "5"}}

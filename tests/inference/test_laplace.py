@@ -117,6 +117,7 @@ def test_an_unknown_method_is_refused():
         fit(study, Summary.empty(study), method="gibbs")
 
 
+@pytest.mark.slow
 def test_priors_in_python_reach_the_posterior():
     study = Study(studies.document(studies.YES_NO))
     prior = {"distribution": "beta", "a": 80, "b": 20}

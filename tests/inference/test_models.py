@@ -109,6 +109,7 @@ def test_odd_summaries_have_finite_density_and_gradient(template, epsilon):
     assert all_finite(study.questions[0], extreme_summaries(study))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.05", "20"])
 @pytest.mark.parametrize("template", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
 def test_one_feature_with_odd_summaries_is_finite(template, epsilon):

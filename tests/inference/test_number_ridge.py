@@ -109,6 +109,7 @@ def test_a_prior_with_ends_keeps_its_own_coordinates():
     assert model_at(1.0).coordinates is not IDENTITY
 
 
+@pytest.mark.slow
 def test_chains_that_diverge_begin_again_with_shorter_steps(monkeypatch):
     targets = []
     warmed = nuts._warmed

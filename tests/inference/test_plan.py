@@ -22,6 +22,7 @@ STUDY = Study(studies.document(studies.YES_NO))
 NORMAL_95 = 1.6449
 
 
+@pytest.mark.slow
 def test_randomised_response_has_the_width_of_its_theory(tmp_path, capsys):
     """The sd of a share is sqrt(m(1 − m)/n)/(p − q), m = q + (p − q) share."""
     (tmp_path / "study.json").write_text(STUDY.to_json())
@@ -115,6 +116,7 @@ def test_a_truth_that_no_answers_could_have():
         with_truth(question, Truth({"mean": 30.0, "sd": 5.0}, {}), {"sd": -5.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "options"),
     [
@@ -136,6 +138,7 @@ def test_a_truth_in_other_units_than_the_bounds_is_refused(tmp_path, capsys, tem
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_truth_partly_beyond_the_bounds_is_said_with_its_share(tmp_path, capsys):
     """Half of a normal law around the upper bound."""
     (tmp_path / "study.json").write_text(Study(studies.document(studies.AGE)).to_json())
@@ -196,6 +199,7 @@ def test_the_guides_commands_are_understood():
         build_parser().parse_args(command.split())
 
 
+@pytest.mark.slow
 def test_a_study_that_asks_one_question_has_fewer_answers_to_each():
     """Four times the devices that one question needs, where each device answers one of four."""
     questions = [{**studies.YES_NO, "id": f"q{i}"} for i in range(4)]

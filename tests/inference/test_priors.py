@@ -146,6 +146,7 @@ DEFAULT_LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEFAULT_LAWS)
 def test_defaults_are_what_they_say(name):
     draws = prior_draws(Study(studies.document()).question(name))

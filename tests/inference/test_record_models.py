@@ -57,6 +57,7 @@ def near(drawn, truth):
         assert drawn[name].mean() == pytest.approx(value, abs=5 * drawn[name].std()), name
 
 
+@pytest.mark.slow
 def test_a_linear_model_finds_the_line():
     study = Study(studies.document(LINEAR))
     summary = summarize(study, reports_of(study, linear_answers(np.random.default_rng(1), 3000)))
@@ -113,6 +114,7 @@ def test_a_logistic_model_needs_reports():
         model_for(study.questions[0], QuestionSummary(5, np.zeros(0, dtype=np.int64)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.5", "20"])
 @pytest.mark.parametrize("template", [studies.RECORD, studies.YES_NO_RECORD], ids=["linear", "logistic"])
 def test_no_report_and_one_are_sound(template, epsilon):

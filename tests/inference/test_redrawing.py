@@ -84,6 +84,7 @@ def test_jumps_keep_the_posterior():
     assert balanced(rises, falls)
 
 
+@pytest.mark.slow
 def test_jumps_that_forget_the_reports_would_be_found(monkeypatch):
     def without_reports(program, site, unravel, potential):
         def prior(vector, data):
@@ -107,6 +108,7 @@ def test_chains_find_every_share_that_may_be_something():
         assert draws.mean() == pytest.approx(chance, abs=5 * np.sqrt(chance * (1 - chance) / ess) + 1e-3)
 
 
+@pytest.mark.slow
 def test_without_jumps_chains_do_not_mix_and_say_so():
     model, _, _ = sparse_model()
     assert model.redrawn == STICKS

@@ -65,12 +65,14 @@ def test_a_turned_response_turns_the_posterior():
     assert turned == pytest.approx(plain, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_prior_that_is_not_symmetric_would_be_found():
     centre = {"centre": {"distribution": "normal", "loc": "4", "scale": "1"}}
     plain, turned = densities(question_of(centre))
     assert turned != pytest.approx(plain, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_turned_response_turns_the_sums():
     """Devices clip y and −y alike, and round them alike to less than a millionth of the noise."""
     question = question_of()

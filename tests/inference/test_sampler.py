@@ -82,6 +82,7 @@ def known_model():
     return Model(program, {"shift": 1.0}, start, own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alone", [False, True], ids=["side by side", "in threads"])
 def test_chains_draw_from_a_known_law(monkeypatch, alone):
     monkeypatch.setattr("inference.sampling.chains.has_processors", lambda: alone)
@@ -100,6 +101,7 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
     assert not drawn.diverging.any()
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_of_the_shape_does_not_change_the_law(monkeypatch):
     """The shape sets the pace only: with one that is far off the draws are the same in law."""
     monkeypatch.setattr(

@@ -35,6 +35,7 @@ def of_each(answers):
     return [dict(zip(answers, row)) for row in zip(*(column.tolist() for column in answers.values()))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_simulated_total_is_what_devices_sum_to(name):
     """To half a grid unit a person, a millionth of one device's noise."""

@@ -100,6 +100,7 @@ SINGULAR = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "reference"), SINGULAR)
 def test_moments_of_laws_that_are_singular_or_narrow(law, reference):
     """By parts, E[uᵏ] is 1 − ∫ k uᵏ⁻¹ P(U ≤ u) du: a distribution function has no singularity."""

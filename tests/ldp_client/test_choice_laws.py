@@ -49,6 +49,7 @@ def small_prime(monkeypatch):
     monkeypatch.setattr(olh, "PRIME", PRIME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5"])
 @pytest.mark.parametrize("choices", [2, 5])
 @pytest.mark.parametrize("name", NAMES)
@@ -114,6 +115,7 @@ def test_a_planted_fault_is_found(fault):
     assert faults(m, laws_of(m))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_prime")
 def test_a_threshold_that_is_too_large_is_found():
     for name in NAMES:

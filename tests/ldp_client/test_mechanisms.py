@@ -139,6 +139,7 @@ def record_of(question, flat):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["1", "0.3", "1.4"])
 @pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
 def test_any_two_records_are_within_the_radius_that_the_noise_hides(question, norm):

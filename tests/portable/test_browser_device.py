@@ -171,6 +171,7 @@ return found;
 """
 
 
+@pytest.mark.slow
 def test_one_question_is_drawn_evenly_in_reports_of_one_size(page):
     count = 300
     found = run(page, ASK_ONE, ONE, ONE_ANSWERS, count)

@@ -43,6 +43,7 @@ NEWER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEWER)
 def test_answer_reload_offline_again_withdraw(meet, name):
     question, answers, words = NEWER[name]

@@ -70,6 +70,7 @@ def test_a_coin_that_is_not_found_is_said_not_to_be_checked():
     assert any("not checked: the sampler's coin" in line for line in table([found]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.ONE_OF, studies.YES_NO])
 def test_the_bound_comes_close_to_the_truth(question):
     """An audit that never finds anything would pass everything."""
@@ -130,6 +131,7 @@ def test_planted_faults_are_found(question, kind, expected):
     assert expected <= failures(found)
 
 
+@pytest.mark.slow
 def test_correlated_bits_cannot_be_seen_in_single_bytes():
     """What makes the planted fault a fault of the joint distribution."""
     assert "bound from bytes" not in failures(audit(WIDE, faults.RepeatedBytes))

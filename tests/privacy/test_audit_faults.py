@@ -56,6 +56,7 @@ def test_mechanisms(question, kind, expected):
     assert expected in failed(found.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [

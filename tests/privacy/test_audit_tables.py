@@ -38,6 +38,7 @@ def test_fourth_moments_pass_and_a_budget_that_is_not_shared_is_found():
     assert "no two answers are further apart than the noise hides" in failures(question, mechanism)
 
 
+@pytest.mark.slow
 def test_small_noise_is_found(monkeypatch):
     question = asked(studies.TABLE)
     mechanism = mechanism_for(question)
@@ -46,6 +47,7 @@ def test_small_noise_is_found(monkeypatch):
     assert "noise is not too small" in failures(question, mechanism)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", [1, 5])
 def test_the_published_sensitivities_are_found(average):
     """DDPLR's Δ for the default table, and with averaging the right one of single records."""

@@ -18,6 +18,7 @@ reports = st.builds(
 GOOD = Report("ab" * 16, "survey", 2, "cd" * 32, {"q": b"\x01\x02"}).to_document()
 
 
+@pytest.mark.slow
 @given(reports)
 def test_round_trip(report):
     assert Report.from_json(report.to_json()) == report

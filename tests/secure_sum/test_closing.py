@@ -234,6 +234,7 @@ def set_field(*path, value):
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "change"),
     [

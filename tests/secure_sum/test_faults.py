@@ -128,6 +128,7 @@ class TestIdsOnTheirWay:
         assert close(network).total.questions["ever"].n == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["/close", "/shares", "/commitment", "/nonce", "/drawing", "/set", "/sum"])
 def test_an_answer_that_is_cut_off_is_asked_for_again(network, end):
     """The node acted and promised more bytes than arrive."""
@@ -206,6 +207,7 @@ class TestLyingNodes:
         with pytest.raises(SummaryError, match="is no possible sum"):
             close(network)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "lie", [{"set": "1" * 64}, {"clients": 16}, {"study": "other"}, {"digest": "2" * 64}, {"node": 0}]
     )

@@ -270,6 +270,7 @@ def test_of_more_than_n_so_many_are_drawn(network):
     assert (said.clients, said.set) == (16, set_digest(chosen))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -130,6 +130,7 @@ class TestSecondStudy:
         assert float(question.norm) == pytest.approx(norm, rel=0.02)
         mechanism_for(question)
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_document(self, tmp_path):
         study = first_study()
         write_posterior(study, tmp_path)

@@ -73,6 +73,7 @@ def test_what_a_file_has_of_another_study_is_still_refused(path):
         summarize_files(OTHER, [path])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("document", "rows", "summarized"),
     [

@@ -33,6 +33,7 @@ def posterior():
     return analyse_table(simulated(), "ever ~ age + region", seed=3)
 
 
+@pytest.mark.slow
 def test_the_truth_lies_in_the_posterior(posterior):
     """Five sds: of sound fits one in a million does not."""
     truth = {"Intercept": -0.5, "age": 0.8, "region[west]": 1.0}
@@ -171,6 +172,7 @@ def separated(n: int = 400):
     return table_of(frame, [known_channel("ever", ["no", "yes"], reports, YES_NO)])
 
 
+@pytest.mark.slow
 def test_separation_is_said_and_has_no_posterior_under_flat_priors():
     with pytest.raises(InputError, match="no posterior"):
         analyse_table(separated(), "ever ~ region", priors="flat")
@@ -179,6 +181,7 @@ def test_separation_is_said_and_has_no_posterior_under_flat_priors():
     assert found.maximum_likelihood is None
 
 
+@pytest.mark.slow
 def test_a_level_without_reports_is_the_prior_and_said():
     frame = pd.DataFrame({"region": pd.Categorical(["a", "b"] * 50, categories=["a", "b", "c"])})
     random = np.random.default_rng(2)

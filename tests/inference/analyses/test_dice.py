@@ -124,6 +124,7 @@ def files(tmp_path):
     return write(tmp_path / "survey.csv", survey()), str(tmp_path / "design.json"), tmp_path
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_every_fit_writes(files, capsys):
     """A blank column that the formula does not name is no matter; 1.0 is the report 1."""
     table, design, folder = files
@@ -197,6 +198,7 @@ def test_a_command_that_lacks_something_is_refused(given, files, monkeypatch):
     assert not Path("o").exists()
 
 
+@pytest.mark.slow
 def test_two_groups_of_rows_tell_an_open_share(tmp_path):
     """The lie detector's t and the share of yes, from two groups with different p."""
     random = np.random.default_rng(6)

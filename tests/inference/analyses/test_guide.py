@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from inference.analyses.design_file import read_design
 from inference.analyses.dice import NAMED
 from inference.analyses.families import FAMILIES
@@ -25,6 +27,7 @@ def blocks(language: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_dice_survey_of_the_guide_can_be_analysed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True)

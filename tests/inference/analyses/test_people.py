@@ -56,6 +56,7 @@ def test_cramers_v_is_that_of_scipy():
     assert float(cramers_v(counts / counts.sum())) == pytest.approx(association(counts, "cramer"), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_crossed_table_finds_what_was_planted(people):
     found = cross_table(people, ["ever", "job"])
     truth = {"p[no, none]": 0.12, "p[no, worker]": 0.18, "p[no, teacher]": 0.3, "p[yes, teacher]": 0.04}
@@ -70,6 +71,7 @@ def test_a_crossed_table_finds_what_was_planted(people):
     assert tree.dims[2:] == ("ever_dim", "job_dim")
 
 
+@pytest.mark.slow
 def test_a_crossed_table_by_group_has_the_groups_own_shares(people):
     found = cross_table(people, ["ever", "job"], "place")
     shares = {level: sum(found.draws[f"p[{level}, yes, {one}]"] for one in ("none", "worker", "teacher"))
@@ -78,6 +80,7 @@ def test_a_crossed_table_by_group_has_the_groups_own_shares(people):
         assert abs(shares[level].mean() - truth) < 5 * shares[level].std() < 0.3
 
 
+@pytest.mark.slow
 def test_a_census_weighs_cells_as_it_counts_them(people):
     """At each draw: a quarter in town, the rest on land; exactly what the coefficients say."""
     census = pd.DataFrame({"place": ["town", "land"], "count": [250, 750]})
@@ -93,6 +96,7 @@ def test_a_census_weighs_cells_as_it_counts_them(people):
     )
 
 
+@pytest.mark.slow
 def test_clinics_that_no_report_had_are_drawn_from_the_clinics_law():
     """A census of new clinics alone: wider than one of the known ones."""
     whole = table(400, seed=3)
@@ -152,6 +156,7 @@ def test_columns_that_cannot_be_crossed_are_refused(people):
             cross_table(people, names, by)
 
 
+@pytest.mark.slow
 def test_the_command_crosses_and_poststratifies(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(1)

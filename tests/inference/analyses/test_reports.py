@@ -75,6 +75,7 @@ def test_a_payload_says_of_each_choice_what_its_mechanism_says(mechanism):
     assert list(column.vectors[column.codes[-1]]) == [1.0] * 9
 
 
+@pytest.mark.slow
 def test_the_truth_lies_in_the_posterior(answered):
     study, reports = answered
     found = analyse(study, reports, "ever ~ region + age", seed=1)
@@ -95,6 +96,7 @@ def test_reports_are_counted_by_cell(answered):
     assert table.n == 1500
 
 
+@pytest.mark.slow
 def test_a_private_predictor_of_a_private_answer(answered):
     """Odds of having done it fall from students to teachers: log(0.1/0.5) − log(0.6/0.2) = −2.7."""
     study, reports = answered
@@ -103,6 +105,7 @@ def test_a_private_predictor_of_a_private_answer(answered):
     assert rows["job[teacher]"]["q95"] < 0
 
 
+@pytest.mark.slow
 def test_the_command_fits_a_study(answered, tmp_path, monkeypatch):
     study, reports = answered
     monkeypatch.chdir(tmp_path)

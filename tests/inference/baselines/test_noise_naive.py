@@ -109,6 +109,7 @@ def curvature(model, point, site, step=1e-3):
     return (2 * middle - low - high) / step**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "site"),
     [("normal", "mean"), ("bernoulli", "p"), ("linear_regression", "intercept")],

@@ -73,6 +73,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_atoms_and_their_gradients_wherever_the_mass_lies(name):
     law, reference, (low, high), rows = FAMILIES[name]
@@ -94,6 +95,7 @@ def test_densities_of_a_law_far_below_are_those_of_the_bound():
     np.testing.assert_allclose(np.exp(found), np.exp([-1.0, -2.0]) / 2, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_law_beyond_a_bound_may_lie_anywhere_there():
     """Reports below the bound say no more than that: the likelihood is flat in where the law lies."""
     reports = np.array([-0.9, -0.1, 0.4])
@@ -125,6 +127,7 @@ MIXTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", MIXTURES)
 def test_mixtures_with_components_outside(name, noise):
@@ -162,6 +165,7 @@ def test_a_law_too_narrow_inside_gives_no_bound_its_missing_mass():
     np.testing.assert_allclose(density, stats.laplace(0.5003, 0.7).pdf(AT), rtol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_float32_gradients_are_finite_wherever_the_mass_lies():
     def log_prob(loc, log_scale):

@@ -59,6 +59,7 @@ def test_patterns_are_enumerated(p: float, q: float) -> None:
     )
 
 
+@pytest.mark.slow
 def test_unlisted_patterns_are_the_remainder() -> None:
     listed = ALL_PATTERNS[[1, 5, 8]]
     probs = unary_pattern_probs(0.5, 0.2, listed)

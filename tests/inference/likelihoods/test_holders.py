@@ -118,6 +118,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "constant", "count_sd", "average"), CASES)
 def test_densities_are_the_dense_ones(kind, constant, count_sd, average):
     case = some_case(kind, bool(constant), count_sd, average)
@@ -138,6 +139,7 @@ def test_a_part_left_out_is_noticed():
         assert abs(float(fast(AT[1]) - fast(AT[0])) / expected - 1) > 1e-3, changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [one_by_one, grouped])
 def test_gradients_are_finite_differences(form):
     case = some_case("entries alike, no y'y", True, count_sd=9.0)
@@ -145,6 +147,7 @@ def test_gradients_are_finite_differences(form):
     np.testing.assert_allclose(jax.grad(fast)(AT[1]), gradient(fast, AT[1]), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_hessians_are_finite_differences():
     fast, _ = fast_density(some_case("isotropic", True), one_by_one)
     slope = jax.jit(jax.grad(fast))
@@ -198,6 +201,7 @@ def test_covariance_of_sums_of_k_records_is_theirs():
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constant", [False, True])
 def test_entries_and_sums_are_one_density(constant):
     case = some_case("isotropic", constant, 4.0)
@@ -239,6 +243,7 @@ def test_one_feature_without_a_constant_has_a_shape():
     assert found.scale[0] * found.scale[1] == pytest.approx(3 * np.sqrt(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constant", [False, True])
 def test_totals_have_the_moments_of_all_holders(constant):
     case = some_case("isotropic", constant, holders=3)

@@ -119,6 +119,7 @@ def test_cells_are_their_integrals(name, noise):
     assert np.all(np.asarray(probs) > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(
     "name", ["normal", "exponential", "log-normal", "gamma singular", "beta singular", "mixture"]
@@ -134,6 +135,7 @@ def test_densities_of_reports_are_the_derivative_of_the_cdf(name, noise):
     np.testing.assert_allclose(density_of(build(), noise, scale, at), slopes, rtol=3e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_closed_forms_and_quadrature_agree(noise):
     for base, scale in product([dist.Normal(0.4, 0.07), dist.Exponential(6.0)], [1.0, 0.05]):
@@ -203,6 +205,7 @@ def test_whole_numbers_are_finite_sums(name, noise):
     np.testing.assert_allclose(np.cumsum(probs)[:-1], cdf(edges[:, None] - at) @ masses, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_gaussian_reports_beyond_the_bounds_say_something():
     """Unlike Laplace ones: the shape of their law outside depends on the parameters."""
     edges = np.array([-2.0, -1.0, -0.5, 0.0, 1.0])
@@ -344,6 +347,7 @@ def test_lemma_3_2_of_ldpbi():
         assert float(jnp.exp(found)) == pytest.approx(closed, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_many_reports_are_taken_in_turn(monkeypatch):
     """In bounded memory, and the same."""
     base, at = ClippedDiscrete(dist.Poisson(3.0), 0.0, 9.0), jnp.linspace(-3, 12, 1000)

@@ -50,6 +50,7 @@ def _digits():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 2, 64])
 @pytest.mark.parametrize(("loc", "sd"), NORMALS)
 def test_normal_cells_are_their_integrals(loc: float, sd: float, epsilon: float) -> None:
@@ -57,6 +58,7 @@ def test_normal_cells_are_their_integrals(loc: float, sd: float, epsilon: float)
     np.testing.assert_allclose(cells(ClippedNormal(loc, sd), epsilon), expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 1, 20, 64])
 @pytest.mark.parametrize(
     ("rate", "start"), [(1e-3, 0), (1, 0), (64, 0), (64 * (1 + 1e-9), -0.5), (20, 0.3), (2000, 0)]
@@ -111,6 +113,7 @@ def test_mills_ratio_and_its_derivative() -> None:
         assert float(jax.grad(mills_ratio)(at)) == pytest.approx(float(exact), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1e-9, 1e-4, 0.4999, 0.5001, 3.0])
 def test_tilted_masses_of_one_interval(width: float) -> None:
     for left, tilt in product([-30.0, -2.0, -width / 2, -width, 0.0, 5.0], [-50.0, -1.0, 0.0, 3.0]):

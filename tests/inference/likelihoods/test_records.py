@@ -35,6 +35,7 @@ def worst(rule, sd):
     return float(np.max(np.abs(found - [sigmoid_mean(loc, sd) for loc in locs(sd)])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sd", SDS)
 def test_the_expected_sigmoid_is_accurate_however_wide_the_predictor(sd):
     assert worst(expected_sigmoid, sd) < 1e-10
@@ -120,11 +121,13 @@ def logistic_density(z, told, noise_sd, p, q):
 REPORTS = np.array([[0.3, -0.2, 1.0], [0.3, -0.2, 0.0], [-2.0, 1.5, 1.0], [3.0, -3.0, 0.0]])
 
 
+@pytest.mark.slow
 def test_logistic_records_are_integrals_over_the_private_record():
     expected = [logistic_density(row[:2], row[2] == 1, 0.8, 0.7, 0.3) for row in REPORTS]
     np.testing.assert_allclose(np.exp(logistic().log_prob(REPORTS)), expected, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_each_record_may_have_its_own_budget():
     noise, p = np.array([0.5, 0.8, 1.0, 2.0]), np.array([0.6, 0.7, 0.8, 0.9])
     together = logistic(feature_noise_sd=noise, p=p, q=1 - p).log_prob(REPORTS)
@@ -149,6 +152,7 @@ def test_samples_follow_the_density():
     assert sums / 20_000 == pytest.approx(expected / 20_000, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-4, 1.0, 1e3])
 def test_density_and_slope_are_finite_however_steep_the_line(size):
     def log_prob(slopes):
@@ -162,6 +166,7 @@ def test_density_and_slope_are_finite_however_steep_the_line(size):
     assert np.all(np.isfinite(slope))
 
 
+@pytest.mark.slow
 def test_float32_is_finite_far_out_in_the_tails():
     """Steep and flat lines, narrow and wide noise, records far outside what the law expects."""
     with jax.enable_x64(False):

@@ -172,6 +172,7 @@ GRADIENT_POINTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [linear_program, logistic_program])
 @pytest.mark.parametrize("at", GRADIENT_POINTS, ids=["generic", "equal eigenvalues", "nearly equal"])
 def test_gradient_is_the_finite_difference(program, at: np.ndarray) -> None:
@@ -252,6 +253,7 @@ def test_twenty_hermite_nodes_would_not_do() -> None:
     assert abs(coarse - float(response_moments(jnp.array(1.0), jnp.array(36.0))[0])) > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [linear_law(2), logistic_law(2, 0.3)], ids=["linear", "logistic"])
 def test_sampler_follows_the_law(law: SummedLinearStatistics | SummedLogisticStatistics) -> None:
     draws = np.asarray(law.sample(jax.random.key(2), (4000,)))
@@ -285,6 +287,7 @@ def test_batches_vmap_and_jit_agree() -> None:
     np.testing.assert_allclose(log_prob(scales, value)[1], log_prob(linear_law(2), value), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [linear_program, logistic_program])
 def test_float32_stays_finite(program, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in (1, 10_000_000):

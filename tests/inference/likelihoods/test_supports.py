@@ -192,6 +192,7 @@ def programs():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", programs())
 def test_gradients_and_batches(name: str) -> None:
     program = programs()[name]
@@ -212,6 +213,7 @@ def corners(choices: int) -> np.ndarray:
     return np.array([vertex, np.full(choices, 1 / choices), 0.999999 * vertex + 1e-6 / choices], np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [4, 1000])
 def test_float32_stays_finite_out_in_the_tails(choices: int) -> None:
     """Counts that fit no share at all, of few reports and of 10^9, under weak and strong noise."""

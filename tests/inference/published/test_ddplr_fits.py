@@ -24,6 +24,7 @@ def summary():
     return collected(STUDY, tables)
 
 
+@pytest.mark.slow
 def test_fast_and_fixed_s_find_the_line(summary):
     fast = fit(STUDY, summary, method="bayes_fixeds_fast")["power"]
     chains = fit(STUDY, summary, method="mcmc_fixeds")["power"]

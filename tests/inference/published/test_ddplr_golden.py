@@ -39,6 +39,7 @@ def with_wrong_noise(statistics):
     return replace(statistics, noise=statistics.noise / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c01_d1_n1e4_J1_e1", "c03_d2_n1e5_J5_e1", "c12_power_J5_e1"])
 def test_fixed_s(name):
     statistics, prior = statistics_of(name), prior_of(name)
@@ -77,6 +78,7 @@ def test_bernstein_and_sheldon_where_the_released_code_is_biased():
     assert 4 / np.sqrt(effective.min()) < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_fast(name):
     expected = CASES[name]["posterior"]["fast"]

@@ -143,6 +143,7 @@ def test_latent_sums_have_their_conditional_mean_and_covariance() -> None:
         assert not near(drawn[:, j], count * prior_mean)
 
 
+@pytest.mark.slow
 def test_regressions_and_features_have_their_conjugate_means() -> None:
     prior = golden.prior()
     sums, count = np.array([[80.0, 10.0, 30.0], [10.0, 20.0, 5.0], [30.0, 5.0, 40.0]]), 80.0
