@@ -129,13 +129,32 @@ def _bounds(asked: "Question | Field", words: Words) -> str:
 
 
 def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each question whose noise hides hardly anything, and one for all of them together."""
+    """A line for each question whose noise hides hardly anything, one for all of them together, and one for
+    each choice that people may mistake for another.
+    """
     lines = []
     for name, mechanism in mechanisms_of(study).items():
         lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
     if len(study.questions) > 1:
         lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
+    for asked in [*study.questions, *study.public]:
+        for label in _mistakable([label for label in asked.choices if isinstance(label, str)]):
+            lines.append(words.say("study.warning_label", name=asked.id, label=visible(label)))
     return lines
+
+
+def _mistakable(labels: "list[str]") -> "list[str]":
+    """Labels with characters that nobody sees, and those that look like one before them."""
+    from unicodedata import normalize
+
+    seen: "set[str]" = set()
+    found = []
+    for label in labels:
+        looks = " ".join(normalize("NFKC", label).split())
+        if not label.isprintable() or looks in seen:
+            found.append(label)
+        seen.add(looks)
+    return found
 
 
 def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":

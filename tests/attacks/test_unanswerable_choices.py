@@ -2,7 +2,8 @@
 
 import pytest
 
-from schemas import Report
+from ldp_client.describing import warnings_of
+from schemas import Report, Study
 from tests import studies
 from tests.portable.conftest import browser, meet, server
 
@@ -28,3 +29,12 @@ def test_every_choice_can_be_answered(meet, more, place):
     person.click("#answers button")
     person.until("report")
     assert Report.from_json(person.body).public == {"region": labels[place]}
+
+
+def test_choices_that_may_be_mistaken_are_told_to_the_author():
+    labels = ["no", "yes", "yes ", "ma\u0301s", "m\u00e1s", "yes,\rsince", "north-east", "never ever"]
+    public = [{"id": "region", "choices": ["west", "west\u00a0"]}]
+    study = Study(studies.document({**studies.ONE_OF, "choices": labels}, public=public))
+    told = [line for line in warnings_of(study) if "people may mistake it" in line]
+    assert [line.split(":")[1].strip() for line in told] == [studies.ONE_OF["id"]] * 3 + ["region"]
+    assert not any("north-east" in line or "never" in line for line in told)
