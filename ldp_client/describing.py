@@ -16,7 +16,7 @@ from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any, Callable
 
     from ldp_client.documents.study import Field, Question, Study
@@ -137,9 +137,11 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
     if len(study.questions) > 1:
         lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
-    for asked in [*study.questions, *study.public]:
-        for label in _mistakable([label for label in asked.choices if isinstance(label, str)]):
-            lines.append(words.say("study.warning_label", name=asked.id, label=visible(label)))
+    choices: "list[tuple[str, Sequence[Any]]]" = [(one.id, one.choices) for one in study.questions]
+    choices += [(field.id, field.choices) for field in study.public]
+    for name, labels in choices:
+        for label in _mistakable([label for label in labels if isinstance(label, str)]):
+            lines.append(words.say("study.warning_label", name=name, label=visible(label)))
     return lines
 
 
