@@ -168,7 +168,7 @@ def test_a_law_too_narrow_for_its_quadrature_is_told(case, told):
     """All answers within a thousandth of the bounds: a closed form needs no word, and no wider law does."""
     question = question_of(case, {**LAPLACE, "epsilon": "16"})
     for sd, narrow in ((0.001, True), (0.3, False)):
-        answers = np.exp(np.log(3.0) + sd * np.random.default_rng(1).normal(size=50_000))
-        model = model_for(question, QuestionSummary(50_000, reduced(question, answers)))
+        answers = np.exp(np.log(3.0) + sd * np.random.default_rng(1).normal(size=1_000_000))
+        model = model_for(question, QuestionSummary(1_000_000, reduced(question, answers)))
         notes = model.remarks(sample(model, seed=1, kept=200).sites)
         assert any("so narrow beside the bounds" in note for note in notes) == (told and narrow)
