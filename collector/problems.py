@@ -102,6 +102,7 @@ REPORT_CONFLICT = Kind(
     "Another report has this id",
     "Drop this report; the id is taken.",
 )
+STUDY_DELETED = Kind("study-deleted", 410, "The study was deleted", "Ask nobody: it takes no reports.")
 STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
 REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", "Drop the report.")
 SUM_FIXED = Kind(

@@ -78,6 +78,7 @@ async function start() {
   on("answers", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage.persist();
+    if (await isClosed(study.id)) throw Object.assign(new Error("closed"), { code: "closed" });
     await device.answer(study, answersIn(find("answers"), study), invitation());
     find("answers").reset();
   });
@@ -130,6 +131,18 @@ async function showReport(study, { version, body }) {
   find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
   const said = its ? inWords(its, body) : [];
   find("in-words").replaceChildren(...said.flatMap(([asked, words]) => [entry("dt", asked), entry("dd", words)]));
+}
+
+/** Whether the collector says that the study was closed, since this page was loaded; not where it says nothing. */
+async function isClosed(id) {
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const { status, headers } = await fetch(`/v1/studies/${id}`, { cache: "no-store", credentials: "omit", signal });
+    return status === 410 || headers.get("LDPKit-Study") === "closed";
+  } catch (error) {
+    console.error(error.code ?? error);
+    return false;
+  }
 }
 
 /** The study of that digest from the collector, or null. */

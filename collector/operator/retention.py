@@ -54,11 +54,12 @@ def count_reports(database: Database, study_id: str, before: date) -> int:
 def delete_study(database: Database, study_id: str) -> int:
     """Close a study for good and delete all its reports and invitations; how many reports. Raises InputError.
 
-    Its document stays, so that its id cannot come to mean something else.
+    Its document stays, so that its id cannot come to mean something else; devices get it by its version only,
+    with which they make sure who deletes their report.
     """
     number = _number(database, study_id)
     with database.write() as session:
-        publishing.close(session, study_id)
+        publishing.close(session, study_id, deleted=True)
         lift_invitations(session, number)
     return delete_reports(database, study_id)
 

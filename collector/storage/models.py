@@ -20,7 +20,8 @@ class Base(DeclarativeBase):
 class StudyRow(Base):
     """A study's state. version: the one devices get now; opens, closes: that version's days.
 
-    invited: whether a report needs an invitation. spending: see invitations.py.
+    deleted: whether its reports were, and devices get it no more. invited: whether a report needs an
+    invitation. spending: see invitations.py.
     """
 
     __tablename__ = "studies"
@@ -31,6 +32,7 @@ class StudyRow(Base):
     opens: Mapped[date | None]
     closes: Mapped[date | None]
     closed: Mapped[bool]
+    deleted: Mapped[bool] = mapped_column(server_default=false())
     invited: Mapped[bool] = mapped_column(server_default=false())
     spending: Mapped[bytes | None] = mapped_column(LargeBinary)
 

@@ -35,6 +35,7 @@ IDS_PER_STATEMENT = 500
 STATE = select(
     STUDIES.c.number,
     STUDIES.c.closed,
+    STUDIES.c.deleted,
     STUDIES.c.opens,
     STUDIES.c.closes,
     STUDIES.c.invited,
@@ -77,6 +78,7 @@ class StudyState(NamedTuple):
 
     number: int
     closed: bool
+    deleted: bool
     opens: date | None
     closes: date | None
     invited: bool

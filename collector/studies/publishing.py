@@ -105,15 +105,16 @@ def publish(session: Session, study: Study) -> bool:
     return True
 
 
-def close(session: Session, study_id: str) -> int:
+def close(session: Session, study_id: str, deleted: bool = False) -> int:
     """End a study for good; closing it again changes nothing. Returns its version.
 
-    Raises ProblemError if it is unknown.
+    deleted: whether its reports go too. Raises ProblemError if it is unknown.
     """
     row = queries.locked_study(session, study_id)
     if row is None:
         raise unknown_study(study_id)
     row.closed = True
+    row.deleted = row.deleted or deleted
     return row.version
 
 

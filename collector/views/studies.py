@@ -6,7 +6,7 @@ from flask import Blueprint, Response, jsonify, make_response, request, url_for
 
 from collector import problems
 from collector.context import current_collector
-from collector.problems import BODY_TOO_LARGE, ProblemError, unknown_study
+from collector.problems import BODY_TOO_LARGE, STUDY_DELETED, ProblemError, unknown_study
 from collector.reports.rules import Rules
 from collector.storage import queries
 from collector.storage.keys import Role
@@ -28,6 +28,7 @@ from collector.views.openapi import (
     reference,
 )
 from collector.views.parameters import whole_parameter
+from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.report import MAX_BYTES as MAX_REPORT_BYTES
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
@@ -93,17 +94,41 @@ def fetch(study_id: str) -> Response:
     """A version's canonical bytes, the current one's unless `version` says otherwise; ETag: its digest."""
     version = whole_parameter("version")
     collector = current_collector()
-    document: Published | DocumentRow | None = collector.current.find(study_id)
-    if document is not None and version not in (None, document.version):
+    current = _find_served(study_id, version)
+    document: Published | DocumentRow | None = current
+    if version not in (None, current.version):
         with collector.database.read() as session:
             document = queries.find_document(session, study_id, version)
     if document is None:
         raise unknown_study(study_id)
-    response = make_response(document.canonical)
-    response.content_type = "application/json"
-    response.headers["Cache-Control"] = CACHE_CONTROL
+    response = _served(document.canonical, current)
     response.set_etag(document.digest)
     response.make_conditional(request)
+    return response
+
+
+def _find_served(study_id: str, version: int | None) -> Published:
+    """What is published under that id. Raises ProblemError where it is not, or not any more.
+
+    A deleted study goes out where its version is named: to devices that have its report deleted.
+    """
+    current = current_collector().current.find(study_id)
+    if current is None:
+        raise unknown_study(study_id)
+    if version is None and current.state.deleted:
+        raise ProblemError(STUDY_DELETED, f"study {study_id} was deleted by its operator")
+    return current
+
+
+def _served(document: bytes | str, current: Published) -> Response:
+    """An answer with a document, that says beside it whether its study still takes reports.
+
+    The document never changes, and who answered a closed study would spend its cost for nothing.
+    """
+    response = make_response(document)
+    response.content_type = "application/json"
+    response.headers["Cache-Control"] = CACHE_CONTROL
+    response.headers[STUDY_STATE] = CLOSED if current.state.closed else "open"
     return response
 
 
@@ -111,11 +136,10 @@ def fetch(study_id: str) -> Response:
 def fetch_signed_study(study_id: str) -> Response:
     """A version with its signatures, for devices that take no other."""
     version = whole_parameter("version")
+    current = _find_served(study_id, version)
     with current_collector().database.read() as session:
         signed = fetch_signed(session, study_id, version)
-    response = make_response(signed)
-    response.content_type = "application/json"
-    response.headers["Cache-Control"] = CACHE_CONTROL
+    response = _served(signed, current)
     response.add_etag()
     response.make_conditional(request)
     return response
@@ -159,7 +183,7 @@ OPERATIONS = (
         "fetchStudy",
         "A version's canonical bytes, the current one's unless `version` says otherwise.",
         {200: ("The document; its digest is the ETag", json_of("Study")), 304: ("Unchanged", {})},
-        (problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID),
+        (problems.STUDY_UNKNOWN, problems.STUDY_DELETED, problems.PARAMETER_INVALID),
         (STUDY_ID, VERSION),
     ),
     Operation(
@@ -168,7 +192,12 @@ OPERATIONS = (
         "fetchSignedStudy",
         "A version with its signatures, the current one unless `version` says otherwise.",
         {200: ("The signed study", json_of("SignedStudy")), 304: ("Unchanged", {})},
-        (problems.STUDY_UNKNOWN, problems.STUDY_UNSIGNED, problems.PARAMETER_INVALID),
+        (
+            problems.STUDY_UNKNOWN,
+            problems.STUDY_DELETED,
+            problems.STUDY_UNSIGNED,
+            problems.PARAMETER_INVALID,
+        ),
         (STUDY_ID, VERSION),
     ),
     Operation(

@@ -32,7 +32,7 @@ from ldp_client.device.outbox import (
 from ldp_client.device.policy import Policy, verify_study
 from ldp_client.device.spending import refuse_others, refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.terms import terms_of
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.words.text import say
 
@@ -111,6 +111,8 @@ class Device:
             raise InputError(say("device.send_window", longest=LONGEST_WINDOW))
         self.send_window = send_window
         self.ledger = Ledger(os.fspath(folder))
+        # Digests of studies of which the collector said so.
+        self._closed: "set[str]" = set()
 
     def fetch(self, study_id: str) -> "Study":
         """Fetch the study as the collector has it now, and accept it by this device's policy.
@@ -119,21 +121,25 @@ class Device:
             study_id: the study's id.
 
         Returns:
-            The study, which `consent` and `answer` take.
+            The study, which `consent` and `answer` take. Where the collector says that it is closed, `answer`
+            of this device refuses it.
 
         Raises:
             TransferError: the collector cannot be reached, or does not have it.
             StudyError: what came is no study.
-            RefusedError: as `accept` does.
+            RefusedError: as `accept` does, and where the collector says that it was deleted.
         """
         from ldp_client.device.fetch import fetch_document, fetch_signed
 
         collector = self._needed_collector()
-        found: "tuple[Study | SignedStudy, str]"
+        found: "tuple[Study | SignedStudy, str, bool]"
         found = (fetch_signed if self.policy.keys else fetch_document)(collector, study_id)
         study = self.accept(found[0])
         with self.ledger.writing() as connection:
             note_publisher(connection, study.digest, collector, found[1])
+        self._closed.discard(study.digest)
+        if found[2]:
+            self._closed.add(study.digest)
         return study
 
     def accept(self, study: "Study | SignedStudy") -> "Study":
@@ -260,6 +266,8 @@ class Device:
         refuse_second_answers(connection, terms, publisher)
         # After that: what was answered in time is then sent, whatever day it is.
         terms.refuse_outside_days(date.today())
+        if terms.study.digest in self._closed:
+            raise RefusedError(say("device.closed_early", study=terms.study.id))
         refuse_full(connection)
         remembering = recall(connection, terms, publisher)
         fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]

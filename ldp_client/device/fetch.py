@@ -4,13 +4,17 @@ import urllib.request
 
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
 from ldp_client.device.terms import read_new
-from ldp_client.device.upload import identity_of
-from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.device.upload import CLOSED, STUDY_STATE, document_of, identity_of, problem_of
+from ldp_client.documents.errors import InputError, RefusedError, TransferError
 from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
 from ldp_client.words.text import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.device.exchange import Answer
 
 STUDIES_PATH = "/v1/studies/"
 
@@ -34,26 +38,33 @@ def fetch_study(url: str) -> "tuple[Study, str]":
     return fetch_document(base, study_id)[0], base
 
 
-def fetch_document(collector: str, study_id: str) -> "tuple[Study, str]":
-    """The study of that id, not signed, and the collector's identity ("" where it says none).
+def fetch_document(collector: str, study_id: str) -> "tuple[Study, str, bool]":
+    """The study of that id, not signed, the collector's identity ("" where it says none), and whether it says
+    that the study is closed.
 
     Raises as fetch_study does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}"
-    body, identity = _get(url, MAX_BYTES)
-    return _same(url, study_id, read_new(Study.from_json, body)), identity
+    answer = _get(url, MAX_BYTES)
+    study = _same(url, study_id, read_new(Study.from_json, answer.body))
+    return study, identity_of(answer), _is_closed(answer)
 
 
-def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str]":
-    """The study of that id with its signatures, not verified yet, and the collector's identity.
+def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str, bool]":
+    """The study of that id with its signatures, not verified yet, and the rest as of `fetch_document`.
 
     Raises as fetch_study does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}/signed"
-    body, identity = _get(url, MAX_SIGNED_BYTES, "device.http_absent_signed")
-    signed = read_new(SignedStudy.from_json, body)
+    answer = _get(url, MAX_SIGNED_BYTES, "device.http_absent_signed")
+    signed = read_new(SignedStudy.from_json, answer.body)
     _same(url, study_id, signed.study)
-    return signed, identity
+    return signed, identity_of(answer), _is_closed(answer)
+
+
+def _is_closed(answer: "Answer") -> bool:
+    said: str = answer.headers.get(STUDY_STATE, "")
+    return said == CLOSED
 
 
 def _same(url: str, study_id: str, study: Study) -> Study:
@@ -62,14 +73,16 @@ def _same(url: str, study_id: str, study: Study) -> Study:
     return study
 
 
-def _get(url: str, most: int, absent: str = "device.http_absent") -> "tuple[bytes, str]":
+def _get(url: str, most: int, absent: str = "device.http_absent") -> "Answer":
     try:
         answer = exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
     except (TransferError, ValueError) as error:
         raise TransferError(
             say("device.unreachable", url=url, reason=printable(error, MOST_CHARACTERS))
         ) from None
+    if problem_of(answer, document_of(answer)) == "study-deleted":
+        raise RefusedError(say("device.deleted", url=url))
     if answer.status != 200:
         key = absent if answer.status == 404 else "device.http_status"
         raise TransferError(say(key, url=url, status=answer.status))
-    return answer.body, identity_of(answer)
+    return answer

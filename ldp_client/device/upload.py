@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # Client errors that time can heal: request timeout, too early, too many requests.
 TEMPORARY = (408, 425, 429)
 IDENTITY = "LDPKit-Collector"
+# Beside a study that is served: whether reports to it are taken.
+STUDY_STATE = "LDPKit-Study"
+CLOSED = "closed"
 PROBLEM_PREFIX = "urn:ldpkit:problem:"
 # The problems that can be the last word about a report; see `judged` for when they are.
 FINAL = ("report-invalid", "report-conflict", "report-withdrawn", "study-closed")
@@ -96,11 +99,11 @@ def _ask(request: urllib.request.Request, results: "tuple[str, ...]") -> Outcome
         answer = exchange(request)
     except TransferError as error:
         return Outcome("waiting", say("device.no_answer", reason=error))
-    document = _document(answer)
+    document = document_of(answer)
     identity = identity_of(answer)
     if _is_receipt(answer, document, request.full_url.rsplit("/", 1)[1], results):
         return Outcome("sent", identity=identity)
-    problem = _problem(answer, document)
+    problem = problem_of(answer, document)
     if problem is None:
         return Outcome(_pause(answer.status), _strange(answer))
     reason = say(
@@ -132,7 +135,7 @@ def _media_type(answer: "Answer") -> str:
     return printable(answer.headers.get("Content-Type", "").partition(";")[0].strip().lower())
 
 
-def _document(answer: "Answer") -> "dict[str, Any]":
+def document_of(answer: "Answer") -> "dict[str, Any]":
     """The JSON object that came, {} for anything else."""
     import json
 
@@ -152,7 +155,7 @@ def _is_receipt(
     return answer.status in (200, 201) and _media_type(answer) == "application/json" and named
 
 
-def _problem(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
+def problem_of(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
     """The name of the collector's own problem."""
     kind = document.get("type")
     own = isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX) and answer.status >= 400

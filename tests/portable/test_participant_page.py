@@ -134,6 +134,14 @@ def test_a_study_that_is_over_asks_nothing_and_lets_people_withdraw(meet):
     assert not any(field.is_displayed() for field in person.browser.find_elements(By.TAG_NAME, "input"))
 
 
+def test_a_study_that_was_closed_since_the_page_was_opened_takes_no_noise(meet):
+    person = meet()
+    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
+    person.answer(**ANSWERS)
+    person.until_says("This study is not open today. Nothing was sent.")
+    assert person.ledger() == ([], [])
+
+
 def test_a_study_beyond_the_budget_is_not_answered(meet):
     costly = studies.with_epsilon(studies.NUMBER, "10.001")
     person = meet(studies.document(costly))

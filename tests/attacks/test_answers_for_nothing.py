@@ -1,0 +1,79 @@
+"""A study is closed or deleted before its last day: a late device pays for a report that nobody will take."""
+
+import json
+import time
+
+import pytest
+
+from collector.operator.retention import delete_study
+from collector.studies.publishing import LIFETIME
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
+from ldp_client.files.signing import new_key, sign_study
+from tests.collector.answered import problem
+from tests.collector.conftest import ANSWERS
+
+ADDRESS = "/v1/studies/habits"
+
+
+@pytest.fixture
+def served(start_server, study):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    return server
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_late_device_keeps_its_budget(start_server, study, tmp_path, signed):
+    server = start_server()
+    private, public = new_key()
+    document = json.loads(sign_study(study, private.encode()).to_json()) if signed else study.document
+    server.request("POST", "/v1/studies", document)
+    keys = [public] if signed else []
+    early, late = (Device(tmp_path / name, "8", server.url, signing_keys=keys) for name in ("early", "late"))
+    for device in (early, late):
+        device.consent(device.fetch(study.id))
+    early.answer(study, ANSWERS)
+    server.request("POST", f"{ADDRESS}/close")
+    with pytest.raises(RefusedError, match="closed"):
+        late.answer(late.fetch(study.id), ANSWERS)
+    assert late.epsilon_left == 8
+    # What was answered in time goes on to wait: the study may have been closed by mistake.
+    early.fetch(study.id)
+    with pytest.raises(AlreadyAnsweredError):
+        early.answer(study, ANSWERS)
+    assert early.flush(attempts=1).waiting == 1
+
+
+def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(served, study, tmp_path, capsys):
+    device = Device(tmp_path / "early", "8", served.url)
+    device.consent(device.fetch(study.id))
+    device.answer(study, ANSWERS)
+    assert device.flush(attempts=1).sent == 1
+    database = f"sqlite:///{served.database}"
+    assert main(["admin", "delete-study", study.id, "--yes", "--database", database]) == 0
+    late = ["answer", f"{served.url}{ADDRESS}", "--folder", str(tmp_path / "late"), "--yes"]
+    time.sleep(2 * LIFETIME)  # The server did not delete it itself.
+    assert main([*late, "--set", "hours=1"]) == 2
+    assert "was deleted, and takes no more reports" in capsys.readouterr().err
+    device.withdraw(study.id)
+    assert device.flush(attempts=1).deleted == 1
+
+
+def test_the_document_stays_as_it_was_and_its_state_is_said_beside(habits, study):
+    def asked(path="", **query):
+        answer = habits.client.get(ADDRESS + path, query_string=query)
+        return answer.status_code, answer.headers.get("LDPKit-Study")
+
+    assert asked() == (200, "open")
+    habits.close()
+    assert asked() == (200, "closed")
+    assert habits.client.get(ADDRESS).data == study.canonical()
+    unchanged = habits.client.get(ADDRESS, headers={"If-None-Match": f'"{study.digest}"'})
+    assert (unchanged.status_code, unchanged.headers["LDPKit-Study"]) == (304, "closed")
+    delete_study(habits.collector.database, study.id)
+    habits.collector.current.forget(study.id)
+    assert problem(habits.client.get(ADDRESS)) == (410, "study-deleted")
+    assert problem(habits.client.get(f"{ADDRESS}/signed")) == (410, "study-deleted")
+    assert asked(version=1) == (200, "closed")
