@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inference.analyses.reports import analyse
+    from inference.analyses.waves import analyse_waves
     from inference.fitting import fit
     from inference.results.posterior import Posterior
     from summaries import Summary, summarize
 
-__all__ = ["Posterior", "Summary", "analyse", "fit", "summarize"]
+__all__ = ["Posterior", "Summary", "analyse", "analyse_waves", "fit", "summarize"]
 
 _HOMES = {
     "analyse": "inference.analyses.reports",
+    "analyse_waves": "inference.analyses.waves",
     "fit": "inference.fitting",
     "Posterior": "inference.results.posterior",
     "Summary": "summaries",

@@ -1,4 +1,4 @@
-"""`ldpkit fit` with a formula: of device reports, or of a survey's table with its design."""
+"""`ldpkit fit` with a formula: of device reports, of a survey's table with its design, or of waves."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from inference.samplers import SAMPLERS
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
 
 MOST_PRINTED = 40
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = (
-    "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights"
+    "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights",
+    "wave",
 )  # fmt: skip
 
 
@@ -28,6 +28,12 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--table", metavar="TABLE.csv", help="of a survey, instead of a study's reports")
     own.add_argument("--design", metavar="DESIGN.json", help="what the table's private columns mean")
+    own.add_argument(
+        "--wave",
+        action="append",
+        metavar="NAME=FILES",
+        help="STUDY.json,REPORTS, or TABLE.csv with --design, of one wave; repeat it: `wave` is a column",
+    )
     own.add_argument("--family", metavar="NAME", help="of the outcome, where not the usual one is wanted")
     own.add_argument(
         "--prior",
@@ -50,8 +56,32 @@ def wants_analysis(arguments: argparse.Namespace) -> bool:
 
 def run_analysis(arguments: argparse.Namespace, tell: Any) -> Any:
     """Fit a formula, or cross columns, and write the folder. Returns the posterior. Raises InputError."""
+    from inference.analyses.analysing import analyse_table
+    from inference.analyses.crossing import cross_table
+    from inference.analyses.page import check_file_name, save_analysis
+    from inference.analyses.sources import source_of
+    from inference.results.folder import whole_folder
+
     _check(arguments)
-    return (_of_reports if arguments.table is None else _of_table)(arguments, tell)
+    names, by = _crossed(arguments)
+    for name in names:
+        check_file_name(name)
+    also = [*names, *by]
+    if arguments.formula is not None:
+        check_file_name(arguments.formula.split("~")[0].strip().strip("`"))
+        also = _population(arguments).columns()
+    source = source_of(arguments, also)
+    for line in source.words:
+        print(line)
+    with whole_folder(Path(arguments.out), study=source) as folder:
+        table = source.table()
+        if arguments.cross is not None:
+            found = cross_table(table, names, arguments.by, progress=tell, **_common(arguments))
+        else:
+            options = _options(arguments, source.priors)
+            found = analyse_table(table, arguments.formula, progress=tell, **options)
+        save_analysis(found, folder, source.title)
+    return found
 
 
 def print_quantities(found: Any) -> None:
@@ -74,6 +104,11 @@ def _check(arguments: argparse.Namespace) -> None:
         _refuse(
             arguments, ("family", "prior", "poststratify", "weights"), "is for a --formula, not for --cross"
         )
+    (_check_waves if arguments.wave is not None else _check_one)(arguments)
+
+
+def _check_one(arguments: argparse.Namespace) -> None:
+    """The same of one table, or one study's reports."""
     if arguments.table is None:
         if arguments.study is None or arguments.reports is None:
             raise InputError("an analysis needs STUDY.json and REPORTS, or --table and --design")
@@ -85,59 +120,17 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InputError("a table needs --design DESIGN.json, which says what its private columns mean")
 
 
+def _check_waves(arguments: argparse.Namespace) -> None:
+    """The same of waves."""
+    _refuse(arguments, ("table",), "is one table: a wave of a survey is --wave NAME=TABLE.csv")
+    if arguments.study is not None:
+        raise InputError(f"{arguments.study}: give each wave's study and reports with --wave")
+
+
 def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
     for name in names:
         if getattr(arguments, name) is not None:
             raise InputError(f"--{name} {why}")
-
-
-def _of_reports(arguments: argparse.Namespace, tell: Any) -> Any:
-    from inference.analyses.crossing import cross_table
-    from inference.analyses.page import save_analysis
-    from inference.analyses.reports import analyse, table_of_reports
-    from inference.results.folder import whole_folder
-    from summaries.reading import load_evidence
-
-    study = load_study(arguments.study)
-    with whole_folder(Path(arguments.out), study=study) as folder:
-        reports: Any = load_evidence(study, arguments.reports)
-        if arguments.cross is not None:
-            names, by = _crossed(arguments)
-            table = table_of_reports(study, reports, [*names, *by])
-            found = cross_table(table, names, arguments.by, progress=tell, **_common(arguments))
-        else:
-            options = _options(arguments, None)
-            found = analyse(study, reports, arguments.formula, progress=tell, **options)
-        save_analysis(found, folder, study.title)
-    return found
-
-
-def _of_table(arguments: argparse.Namespace, tell: Any) -> Any:
-    from inference.analyses.analysing import analyse_table
-    from inference.analyses.crossing import cross_table
-    from inference.analyses.page import check_file_name, save_analysis
-    from inference.analyses.survey import load_survey
-    from inference.results.folder import whole_folder
-
-    names, by = _crossed(arguments)
-    also = [*names, *by]
-    for name in names:
-        check_file_name(name)
-    if arguments.formula is not None:
-        check_file_name(arguments.formula.split("~")[0].strip().strip("`"))
-        also = _population(arguments).columns()
-    blanks = arguments.blanks or "refuse"
-    table, design = load_survey(arguments.table, arguments.design, arguments.formula, blanks, also)
-    for line in design.in_words():
-        print(line)
-    with whole_folder(Path(arguments.out), study=table) as folder:
-        if arguments.cross is not None:
-            found = cross_table(table, names, arguments.by, progress=tell, **_common(arguments))
-        else:
-            options = _options(arguments, design.priors)
-            found = analyse_table(table, arguments.formula, progress=tell, **options)
-        save_analysis(found, folder, str(design.document.get("title", "")))
-    return found
 
 
 def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,10 @@ from inference.analyses.result import Draws, Quantity
 from inference.analyses.varying import level_text
 from inference.models.base import Draws as Sites
 
+Level = TypeVar("Level")
 # A column with more levels is not set to each of them.
 MOST_LEVELS = 60
+MOST_CONTRASTS = 60
 # Cells × answers: at more, setting every column to every level takes longer than the fit.
 MOST_SET = 200_000
 
@@ -83,16 +87,22 @@ def _by_levels(
     if not 2 <= len(levels) <= MOST_LEVELS:
         return []
     averages = {level: predicted.average(_set(frame, column, level), sizes) for level in levels}
-    first, *others = levels
     found = []
     for level, draws in averages.items():
         at = f"{column} = {level_text(level)}"
         found += shown(analysis, at, draws, f"{{}} with everybody at {safe(at)}")
-    for level in others:
-        moved = averages[level] - averages[first]
-        what = f"{column}: {level_text(level)} − {level_text(first)}"
-        found += shown(analysis, what, moved, f"average difference of {{}}, {safe(what)}")
+    for one, other in pairs_of(list(averages)):
+        moved = averages[other] - averages[one]
+        what = f"{column}: {level_text(other)} − {level_text(one)}"
+        found += shown(analysis, what, moved, f"average difference of {{}}, {safe(what)}", contrast=True)
     return found
+
+
+def pairs_of(levels: Sequence[Level]) -> list[tuple[Level, Level]]:
+    """Each two of the levels; where these are too many, each against the first."""
+    if len(levels) * (len(levels) - 1) // 2 > MOST_CONTRASTS:
+        return [(levels[0], other) for other in levels[1:]]
+    return list(combinations(levels, 2))
 
 
 def _is_factor(analysis: Assembled, column: str) -> bool:
@@ -117,21 +127,25 @@ def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
     return frame.assign(**{column: pd.Series([level] * len(frame), dtype=values.dtype)})
 
 
-def shown(analysis: Assembled, what: str, draws: Draws, words: str) -> list[Quantity]:
+def shown(
+    analysis: Assembled, what: str, draws: Draws, words: str, *, contrast: bool = False
+) -> list[Quantity]:
     """Quantities of averages (chains, draws, answers): the event of two answers, or all of more.
 
-    what: of whom, in their names. words: a sentence's beginning, with {} for the share or mean.
+    what: of whom, in their names. words: a sentence's beginning, with {} for the share or mean. contrast:
+    whether they are differences.
     """
     of, answers = analysis.formula.outcome, analysis.outcome.answers
     end = f", {what}" if what else ""
     if not answers:
-        return [Quantity(f"mean {of}{end}", words.format(f"the mean of {of}"), draws[..., 0])]
+        return [Quantity(f"mean {of}{end}", words.format(f"the mean of {of}"), draws[..., 0], contrast)]
     places = [1] if len(answers) == 2 else range(len(answers))
     return [
         Quantity(
             f"share {of} = {answers[place]}{end}",
             words.format(f"the share of {of} = {answers[place]}"),
             draws[..., place],
+            contrast,
         )
         for place in places
     ]

@@ -63,7 +63,8 @@ def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -
         reasons=verdict.reasons,
         parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
         notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
-        sentences=[sentence(one) for one in posterior.quantities[:MOST_SENTENCES]],
+        sentences=_sentences([one for one in posterior.quantities if not one.contrast]),
+        contrasts=_sentences([one for one in posterior.quantities if one.contrast]),
         shares=to_svg(interval_plot(quoted)) if quoted else "",
         what="Coefficients" if posterior.spreads else "Shares",
         forest=to_svg(forest),
@@ -82,15 +83,32 @@ def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 
+def _sentences(quantities: Sequence[Quantity]) -> list[str]:
+    found = [sentence(one) for one in quantities[:MOST_SENTENCES]]
+    more = len(quantities) - len(found)
+    return [*found, f"… and {more} more in posterior.json."] if more else found
+
+
 def sentence(quantity: Quantity) -> str:
     """What a quantity says, with its 90 % interval: a share in per cent, a difference in points."""
     low, middle, high = np.quantile(quantity.draws, [0.05, 0.5, 0.95])
     begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
-    if not quantity.name.startswith("share"):
-        return f"{begin}: {middle:.3g} (90 % interval {low:.3g} to {high:.3g}).".replace("-", "−")
-    unit = "points" if " − " in quantity.name else "%"
-    numbers = f"{100 * middle:.1f} {unit} (90 % interval {100 * low:.1f} to {100 * high:.1f})"
-    return f"{begin}: {numbers.replace('-', '−')}."
+    if quantity.name.startswith("share"):
+        unit = "points" if quantity.contrast else "%"
+        numbers = f"{100 * middle:.1f} {unit} (90 % interval {100 * low:.1f} to {100 * high:.1f})"
+    else:
+        numbers = f"{middle:.3g} (90 % interval {low:.3g} to {high:.3g})"
+    return f"{begin}: {numbers.replace('-', '−')}{_direction(quantity)}."
+
+
+def _direction(quantity: Quantity) -> str:
+    """Of a difference, on which side of zero it is, and how surely."""
+    if not quantity.contrast:
+        return ""
+    above = quantity.above
+    side, sure = ("above", above) if above >= 0.5 else ("below", float(np.mean(quantity.draws < 0)))
+    how = f"{sure:.2f}" if sure < 0.995 else "more than 0.99"
+    return f"; {side} 0 with probability {how}"
 
 
 def forest_plot(posterior: AnalysisPosterior) -> Figure:

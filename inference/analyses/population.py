@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, islice
 
 import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.effects import safe, shown
+from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
@@ -23,7 +22,7 @@ from ldp_client.documents.errors import InputError
 
 COUNT = "count"
 People = tuple[pd.DataFrame, Values]
-MOST_LEVELS, MOST_CONTRASTS = 200, 60
+MOST_LEVELS = 200
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def _by(
         if population.census is not None:
             own = weights[codes == levels.index(level)]
             yield from _totals(analysis, f"{by} = {level}, {how}", draws, own)
-    for one, other in islice(combinations(averages, 2), MOST_CONTRASTS):
+    for one, other in pairs_of(list(averages)):
         moved = averages[other] - averages[one]
         what = f"{by}: {other} − {one}, {how}"
-        yield from shown(analysis, what, moved, f"difference of {{}}, {safe(what)}")
+        yield from shown(analysis, what, moved, f"difference of {{}}, {safe(what)}", contrast=True)

@@ -20,21 +20,34 @@ Draws = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quantity:
-    """What follows from coefficients and is quoted: words say what the draws (chains, draws) are."""
+    """What follows from coefficients and is quoted: words say what the draws (chains, draws) are.
+
+    contrast: whether it is a difference between two groups, which may be on either side of zero.
+    """
 
     name: str
     words: str
     draws: Draws
+    contrast: bool = False
+
+    @property
+    def above(self) -> float:
+        """The probability that it is above zero."""
+        return float(np.mean(self.draws > 0))
 
     def to_document(self) -> dict[str, Any]:
         """Its entry in posterior.json."""
         quantiles = {label: float(np.quantile(self.draws, level)) for label, level in QUANTILES.items()}
-        return {
+        found: dict[str, Any] = {
             "words": self.words,
             "mean": float(self.draws.mean()),
             "sd": float(self.draws.std()),
             **quantiles,
         }
+        if self.contrast:
+            found["direction"] = "above 0" if self.above >= 0.5 else "below 0"
+            found["probability_of_direction"] = max(self.above, float(np.mean(self.draws < 0)))
+        return found
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
+from inference.analyses.joining import POOLED, WAVE
 from inference.analyses.matrices import columns_of
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError
@@ -44,6 +46,50 @@ def load_survey(
         known_column(name, known)
     digest = hashlib.sha256(design_text + b"\0" + _bytes_of(path)).hexdigest()
     return survey_of(frame, design, used, blanks, digest), design
+
+
+def load_waves(
+    waves: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[str]
+) -> tuple[Table, Design]:
+    """Tables of several waves under one design, {name: path}, one below the other; `wave` is a column.
+
+    The design may have matrices by wave, `"rows": {"wave": NAME}`. The rest is as for `load_survey`.
+    """
+    if len(waves) < 2:
+        raise InputError("waves are compared with one another: give two or more")
+    design_text = _bytes_of(design_path)
+    design = read_design(design_text)
+    frames = {}
+    for name, path in waves.items():
+        frame = read_frame(path)
+        if WAVE in frame.columns:
+            raise InputError(f"wave {name}: {path} has a column wave of its own: give it another name")
+        frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
+    known = list(dict.fromkeys(str(column) for frame in frames.values() for column in frame.columns))
+    used = [*(columns_of(formula, known) if formula is not None else []), *also]
+    for name, frame in frames.items():
+        for column in (*used, *(one.name for one in design.columns if one.name in used)):
+            known_column(column, list(frame.columns), f"wave {name}: ")
+        try:
+            survey_of(frame, design, used, blanks)
+        except InputError as error:
+            raise InputError(f"wave {name}: {error}") from None
+    _refuse_unlike(frames, used)
+    common = [column for column in known if all(column in frame.columns for frame in frames.values())]
+    whole = pd.concat([frame[common] for frame in frames.values()], ignore_index=True)
+    parts = [f"{name}\0".encode() + _bytes_of(path) for name, path in waves.items()]
+    digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
+    own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
+    table = survey_of(whole, own, used, blanks, digest)
+    return (table if WAVE in used else replace(table, notes=(*table.notes, POOLED))), design
+
+
+def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str]) -> None:
+    """Raises InputError for a column that holds numbers in one wave and words in another."""
+    for column in used:
+        kinds = {name: pd.api.types.is_numeric_dtype(frame[column]) for name, frame in frames.items()}
+        if len(set(kinds.values())) > 1:
+            raise InputError(f"{column} holds numbers in one wave and words in another: make them alike")
 
 
 def survey_of(

@@ -1,0 +1,168 @@
+"""Tables joined to one: waves of a survey, or its arms, told apart by a public column of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.table import Looks, Private, Table, Values, with_missing
+from ldp_client.documents.errors import InputError
+
+WAVE = "wave"
+POOLED = "the waves are taken together, as if nothing had changed: the formula does not name wave"
+MOST_NAMED = 5
+
+
+def joined(tables: Mapping[str, Table], column: str) -> Table:
+    """One table of several, whose rows `column` tells apart by the tables' names, the first one leading.
+
+    Private columns keep the channels of their own table. Raises InputError for a private column that one
+    table lacks, or whose answers differ, which are named, and for a public one that differs in kind.
+    """
+    for name, table in tables.items():
+        if column in table.names:
+            raise InputError(f"{column} {name} has a column {column} of its own: give it another name")
+    first = next(iter(tables.values()))
+    private = {name: _private(name, tables, column) for name in first.private}
+    rows = {name: len(table.counts) for name, table in tables.items()}
+    whole = pd.Categorical(np.repeat(list(rows), list(rows.values())), categories=list(rows))
+    public: dict[str, pd.Series] = {column: pd.Series(whole)}
+    notes = [note for table in tables.values() for note in table.notes]
+    for name in first.public.columns:
+        public[str(name)], said = _public(str(name), tables, column)
+        notes += said
+    counts = np.concatenate([table.counts for table in tables.values()])
+    noise = [f"{column} {name}: {line}" for name, table in tables.items() for line in table.noise]
+    digests = {name: table.digest for name, table in tables.items()}
+    return Table(
+        pd.DataFrame(public), private, counts, tuple(dict.fromkeys(notes)), digest_of(digests), tuple(noise)
+    )
+
+
+def digest_of(digests: Mapping[str, str]) -> str:
+    """The digest of what has these parts, in their order."""
+    text = "\n".join(f"{name}\0{digest}" for name, digest in digests.items())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
+    """A private column of all tables: their vectors one below the other."""
+    parts = {}
+    for place, table in tables.items():
+        if name not in table.private:
+            raise InputError(f"{column} {place} has no private column {name}")
+        parts[place] = table.private[name]
+    (leader, first), *_ = parts.items()
+    for place, one in parts.items():
+        if set(one.answers) != set(first.answers):
+            raise InputError(_other_answers(name, first, one, f"{column} {leader}", f"{column} {place}"))
+        if one.ordered != first.ordered or (one.ordered and one.answers != first.answers):
+            raise InputError(
+                f"{name} is ordered in another way in {column} {place} than in {column} {leader}"
+            )
+    alike = [_said(_in_order(one, first.answers)) for one in parts.values()]
+    starts = np.cumsum([0, *(len(one.vectors) for one in alike)])
+    codes = [
+        np.where(one.codes < 0, -1, one.codes + start) for one, start in zip(alike, starts, strict=False)
+    ]
+    shares = dict.fromkeys(share for one in alike for share in one.unknown)
+    looks = [one.looks for one in alike if one.looks is not None]
+    whole = Private(
+        name,
+        first.answers,
+        np.concatenate(codes),
+        np.vstack([one.vectors for one in alike]),
+        {share: np.vstack([_or_zeros(one.unknown, share, one.vectors) for one in alike]) for share in shares},
+        first.ordered,
+        all(one.exact for one in alike),
+        looks=_looks(looks) if len(looks) == len(alike) else None,
+    )
+    return with_missing(whole)
+
+
+def _said(one: Private) -> Private:
+    """The column with the code −1 for missing reports, and without their vector, which is the last."""
+    if not one.missing:
+        return one
+    last = len(one.vectors) - 1
+    unknown = {share: slopes[:last] for share, slopes in one.unknown.items()}
+    codes = np.where(one.codes == last, -1, one.codes)
+    return replace(one, codes=codes, vectors=one.vectors[:last], unknown=unknown, missing=0)
+
+
+def _other_answers(name: str, first: Private, one: Private, leader: str, place: str) -> str:
+    said = []
+    for own, other, where in ((first, one, leader), (one, first, place)):
+        alone = [answer for answer in own.answers if answer not in other.answers]
+        if alone:
+            more = f" and {len(alone) - MOST_NAMED} more" if len(alone) > MOST_NAMED else ""
+            said.append(f"{', '.join(alone[:MOST_NAMED])}{more} in {where} alone")
+    return f"{name} has other choices in {place} than in {leader} ({'; '.join(said)}): they cannot be joined"
+
+
+def _in_order(one: Private, answers: Sequence[str]) -> Private:
+    """The column with its answers in this order."""
+    order = [one.answers.index(answer) for answer in answers]
+    if order == list(range(len(order))):
+        return one
+    unknown = {share: slopes[:, order] for share, slopes in one.unknown.items()}
+    looks = one.looks
+    if looks is not None:
+        moved = {share: slopes[:, order] for share, slopes in looks.unknown.items()}
+        looks = replace(looks, chances=looks.chances[:, order], unknown=moved)
+    vectors = one.vectors[:, order]
+    return replace(one, answers=tuple(answers), vectors=vectors, unknown=unknown, looks=looks)
+
+
+def _or_zeros(found: Mapping[str, Values], name: str, alike: Values) -> Values:
+    return found[name] if name in found else np.zeros_like(alike)
+
+
+def _looks(looks: Sequence[Looks]) -> Looks | None:
+    """The features of all reports; None where some have one feature each and others several."""
+    if len({one.exclusive for one in looks}) > 1:
+        return None
+    width = max(one.shows.shape[1] for one in looks)
+    shares = dict.fromkeys(share for one in looks for share in one.unknown)
+    parts = np.cumsum([0, *(len(one.chances) for one in looks)])
+    return Looks(
+        np.vstack([np.pad(one.shows, ((0, 0), (0, width - one.shows.shape[1]))) for one in looks]),
+        np.concatenate([one.part + start for one, start in zip(looks, parts, strict=False)]),
+        np.concatenate([_wide(one.chances, width) for one in looks]),
+        {
+            share: np.concatenate([_wide(_or_zeros(one.unknown, share, one.chances), width) for one in looks])
+            for share in shares
+        },
+        looks[0].exclusive,
+    )
+
+
+def _wide(chances: Values, width: int) -> Values:
+    return np.pad(chances, ((0, 0), (0, 0), (0, width - chances.shape[2])))
+
+
+def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Series, list[str]]:
+    """A public column of all tables, and what must be said of its levels."""
+    parts = {}
+    for place, table in tables.items():
+        if name not in table.public.columns:
+            raise InputError(f"{column} {place} has no public column {name}")
+        parts[place] = table.public[name]
+    kinds = {pd.api.types.is_numeric_dtype(part) for part in parts.values()}
+    if len(kinds) > 1:
+        raise InputError(f"{name} holds numbers in one {column} and words in another: make them alike")
+    levels = [list(part.cat.categories) for part in parts.values() if hasattr(part, "cat")]
+    if len(levels) < len(parts):
+        return pd.concat(parts.values(), ignore_index=True), []
+    union = list(dict.fromkeys(level for some in levels for level in some))
+    said = []
+    for place, own in zip(parts, levels, strict=True):
+        lacking = [level for level in union if level not in own]
+        if lacking:
+            said.append(f"{name} has no {', '.join(map(str, lacking[:MOST_NAMED]))} in {column} {place}")
+    codes = np.concatenate([part.to_numpy(object) for part in parts.values()])
+    return pd.Series(pd.Categorical(codes, categories=union)), said

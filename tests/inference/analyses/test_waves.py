@@ -1,0 +1,241 @@
+"""Waves: versions of a study, or tables, in one analysis; what cannot be joined is refused and named."""
+
+from __future__ import annotations
+
+import csv
+import json
+from argparse import Namespace
+
+import numpy as np
+import pytest
+
+from inference import analyse_waves
+from inference.analyses.assembling import assemble
+from inference.analyses.likelihood import with_unknown
+from inference.analyses.page import sentence
+from inference.analyses.reports import table_of_reports
+from inference.analyses.result import Quantity
+from inference.analyses.sources import source_of
+from inference.analyses.survey import load_waves
+from inference.analyses.waves import table_of_waves
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from schemas import Report, Study
+from tests import studies
+
+REGION = {"id": "region", "choices": ["south", "north"]}
+EVER = {
+    **studies.YES_NO,
+    "text": "Have you ever?",
+    "mechanism": {"name": "randomized_response", "epsilon": "2"},
+}
+JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3"}}
+
+
+def study_of(version: int, *questions, regions=("south", "north"), **more) -> Study:
+    field = {"id": "region", "choices": list(regions)}
+    return Study({**studies.document(*questions), "version": version, "public": [field], **more})
+
+
+def reports_of(study: Study, share: float, n: int, seed: int) -> list:
+    random, mechanisms = np.random.default_rng(seed), mechanisms_of(study)
+    regions = study.public[0].choices
+    found = []
+    for person in range(n):
+        answers = {"region": regions[person % len(regions)]}
+        for question in study.questions:
+            if question.choices != ("no", "yes"):
+                answers[question.id] = question.choices[int(random.integers(len(question.choices)))]
+            else:
+                answers[question.id] = bool(random.random() < share)
+        found.append(perturb_answers(study, mechanisms, answers))
+    return found
+
+
+@pytest.fixture(scope="module")
+def waves():
+    """0.3 said yes in version 1, 0.6 in version 2, where the noise is another."""
+    other = {**EVER, "mechanism": {"name": "randomized_response", "epsilon": "1"}}
+    first, second = study_of(1, EVER, JOB), study_of(2, other, JOB)
+    return {
+        "2024": (first, reports_of(first, 0.3, 700, 1)),
+        "2025": (second, reports_of(second, 0.6, 900, 2)),
+    }
+
+
+def test_each_waves_rows_keep_their_own_channel(waves):
+    """Row by row, P(report | answer) is what the wave's own table says."""
+    whole = table_of_waves(waves, ["ever", "job", "region", "wave"])
+    start = 0
+    for name, (study, reports) in waves.items():
+        own = table_of_reports(study, reports, ["ever", "job", "region"])
+        rows = slice(start, start + len(own.counts))
+        start += len(own.counts)
+        assert set(whole.public["wave"][rows]) == {name}
+        assert list(whole.counts[rows]) == list(own.counts)
+        assert list(whole.public["region"][rows]) == list(own.public["region"])
+        for question in ("ever", "job"):
+            mine, theirs = whole.private[question], own.private[question]
+            assert np.array_equal(mine.vectors[mine.codes[rows]], theirs.vectors[theirs.codes])
+    assert start == len(whole.counts)
+    assert whole.n == 1600
+
+
+@pytest.mark.slow
+def test_the_difference_between_waves_is_found_and_said(waves, tmp_path, monkeypatch):
+    """0.3 and 0.6 of the people: with its interval and the probability that it is above 0."""
+    monkeypatch.chdir(tmp_path)
+    arguments = ["fit", "--formula", "ever ~ wave + region", "--out", "out", "--method", "laplace"]
+    for name, (study, reports) in waves.items():
+        (tmp_path / f"{name}.json").write_text(study.to_json())
+        (tmp_path / f"{name}.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
+        arguments += ["--wave", f"{name}={name}.json,{name}.ndjson"]
+    assert main(arguments) in (0, 4)
+    entry = json.loads((tmp_path / "out" / "posterior.json").read_text())["questions"]["ever"]
+    assert set(entry["parameters"]) == {"Intercept", "wave[2025]", "region[north]"}
+    found = entry["quantities"]["share ever = yes, wave: 2025 − 2024"]
+    assert abs(found["mean"] - 0.3) < 5 * found["sd"] < 0.5
+    assert found["direction"] == "above 0"
+    assert found["probability_of_direction"] > 0.99
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "above 0 with probability more than 0.99" in page
+
+
+def test_without_names_waves_are_called_by_their_versions(waves, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = []
+    for name, (study, reports) in waves.items():
+        (tmp_path / f"{name}.json").write_text(study.to_json())
+        (tmp_path / f"{name}.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
+        given.append(f"{name}.json,{name}.ndjson")
+    source = source_of(Namespace(wave=given, design=None, formula="ever ~ wave"), [])
+    assert list(source.table().public["wave"].cat.categories) == ["1", "2"]
+    assert source.digest == source.table().digest
+
+
+def test_a_contrast_is_said_with_its_direction():
+    draws = np.asarray([[-0.1, 0.2, 0.3, 0.4]])
+    quantity = Quantity("share q = yes, wave: b − a", "difference of the share", draws, contrast=True)
+    assert quantity.to_document()["probability_of_direction"] == 0.75
+    assert sentence(quantity).endswith("above 0 with probability 0.75.")
+    below = Quantity("share q = yes, wave: b − a", "difference of the share", -draws, contrast=True)
+    assert below.to_document()["direction"] == "below 0"
+    assert "probability" not in sentence(Quantity("share q = yes", "share", draws))
+
+
+OTHER_JOB = {**JOB, "choices": ["student", "worker", "nurse", "other"]}
+BAD = {
+    "job has other choices in wave b than in wave a (teacher in wave a alone; nurse, other in wave b": (
+        (2, OTHER_JOB),
+        ["job"],
+    ),
+    "wave b: there is no column 'ever'": ((2, JOB), ["ever"]),
+    "wave b: its study has a wave of its own": ((2, EVER, {**JOB, "id": "wave"}), ["ever", "wave"]),
+    "stands in another wave": (None, ["ever"]),
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_waves_that_cannot_be_joined_are_refused(said):
+    first = study_of(1, EVER, JOB)
+    reports = reports_of(first, 0.5, 20, 3)
+    given, names = BAD[said]
+    if given is None:
+        second, others = first, reports[5:6]
+    else:
+        second = study_of(*given)
+        others = reports_of(second, 0.5, 20, 4)
+    with pytest.raises(InputError) as error:
+        table_of_waves({"a": (first, reports), "b": (second, others)}, names)
+    assert said in str(error.value)
+
+
+def kept_reports(study: Study) -> list:
+    """One of each value of a memoized yes/no."""
+    (mechanism,) = mechanisms_of(study).values()
+    payloads = {mechanism.perturb(place % 2 == 0) for place in range(60)}
+    region = {"region": study.public[0].choices[0]}
+    return [
+        Report(f"{place:032x}", study.id, study.version, study.digest, {"habit": payload}, public=region)
+        for place, payload in enumerate(sorted(payloads))
+    ]
+
+
+def test_what_a_reader_must_know_of_waves_is_noted():
+    """Other words, other regions, kept answers, and waves that the formula does not name."""
+    first, second = (
+        study_of(1, studies.MEMOIZED),
+        study_of(2, {**studies.MEMOIZED, "text": "Do you still?"}, regions=("south", "north", "sea")),
+    )
+    waves = {"a": (first, kept_reports(first)), "b": (second, kept_reports(second))}
+    table = table_of_waves(waves, ["habit", "region"])
+    for said in ("other words", "one kept answer", "no sea in wave a", "taken together"):
+        assert any(said in note for note in table.notes), said
+    assert list(table.public["region"].cat.categories) == ["south", "north", "sea"]
+
+
+def test_choices_in_another_order_are_the_same_choices():
+    """Of version 2 the vectors stand in version 1's order."""
+    first, second = study_of(1, JOB), study_of(2, {**JOB, "choices": JOB["choices"][::-1]})
+    reports = reports_of(second, 0.5, 40, 7)
+    table = table_of_waves({"a": (first, reports_of(first, 0.5, 9, 8)), "b": (second, reports)}, ["job"])
+    own = table_of_reports(second, reports, ["job"])
+    mine, theirs = table.private["job"], own.private["job"]
+    assert mine.answers == tuple(JOB["choices"])
+    assert np.array_equal(mine.vectors[mine.codes[-len(own.counts) :]], theirs.vectors[theirs.codes][:, ::-1])
+
+
+def test_one_wave_is_none(waves):
+    with pytest.raises(InputError, match="two or more"):
+        analyse_waves({"2024": waves["2024"]}, "ever ~ wave")
+
+
+def write(path, header, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    """Other dice in each wave: p is 0.9, then 0.7."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(9)
+    write(tmp_path / "a.csv", ["q", "age"], random.integers(0, 2, (300, 2)).tolist())
+    write(tmp_path / "b.csv", ["age", "q", "extra"], random.integers(0, 2, (200, 3)).tolist())
+    parts = [{"rows": {"wave": name}, "design": "warner", "p": p} for name, p in (("a", "0.9"), ("b", "0.7"))]
+    column = {"matrices": parts}
+    (tmp_path / "d.json").write_text(json.dumps({"format": "ldpkit.design/1", "columns": {"q": column}}))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("tables")
+def test_waves_of_tables_may_have_their_own_dice():
+    table, _ = load_waves({"a": "a.csv", "b": "b.csv"}, "d.json", "q ~ wave + age", "refuse", [])
+    cells = assemble(table, "q ~ wave + age").cells
+    vectors = with_unknown(table.private["q"].vectors, {}, {})[cells.reports["q"]]
+    wave = np.asarray(cells.frame["wave"])[cells.cell]
+    assert set(np.round(vectors[wave == "a"].max(axis=1), 12)) == {0.9}
+    assert set(np.round(vectors[wave == "b"].max(axis=1), 12)) == {0.7}
+    assert table.n == 500
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--wave", "a=a.csv"], "two or more"),
+        (["--wave", "a=a.csv", "--wave", "a=b.csv"], "called a"),
+        (["--wave", "a.csv", "--wave", "b=b.csv"], "NAME=TABLE.csv"),
+        (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], "all"),
+        (["--wave", "a=a.csv", "--wave", "b=b.csv", "--table", "a.csv"], "--table"),
+        (["--wave", "a=a.csv", "--wave", "b=bad.csv"], "wave b: q, row 2"),
+        (["--wave", "a=a.csv", "--wave", "b=short.csv"], "wave b: there is no column 'age'"),
+    ],
+)
+def test_a_command_for_waves_that_cannot_be_is_refused(given, said, tables, capsys):
+    write(tables / "bad.csv", ["q", "age"], [[0, 1], [7, 1]])
+    write(tables / "short.csv", ["q"], [[0], [1]])
+    assert main(["fit", *given, "--design", "d.json", "--formula", "q ~ wave + age", "--out", "out"]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tables / "out").exists()
