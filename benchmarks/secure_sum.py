@@ -31,11 +31,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from collector.secure_sum.node import Node, at_once
-from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.summing import Opener, add_seeds, add_shares, share_ids
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import make
+from collector.storage.node_keys import NodeKeys
 from collector.storage.packing import PackedReport
 from ldp_client import mechanism_for
 from ldp_client.secure_sum.messages import context, seal, share_messages

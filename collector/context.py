@@ -20,12 +20,12 @@ from collector.reports.rules import RuleBook, Rules
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Work, Writer
 from collector.secure_sum.node import Node
-from collector.secure_sum.node_keys import NodeKeys
 from collector.settings import TOKEN_VARIABLE, Settings
 from collector.storage import queries
 from collector.storage.database import Bounds, Database
 from collector.storage.keys import hash_key, role_of, was_removed
 from collector.storage.migrating import check
+from collector.storage.node_keys import NodeKeys
 from collector.storage.queries import StudyOverview
 from collector.storage.upkeep import Upkeep
 from collector.studies.publishing import CurrentStudies, load_keys

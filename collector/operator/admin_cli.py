@@ -130,6 +130,7 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
     text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
     action.add_argument("--file", metavar="LIST", help=text)
+    invite.add_argument("--node-key", metavar="FILE", help="with --file: the node's keys, else node_key's")
     _add_command(
         subparsers, "studies", "list the studies, with how many reports each has", "studies", run_studies
     )
@@ -261,7 +262,9 @@ def run_invite(arguments: argparse.Namespace) -> int:
     from collector.operator.inviting import invite, lift, take_list
 
     text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
-    secret = settings_with().invitation_secret
+    settings = settings_with(node_key=arguments.node_key)
+    secret = settings.invitation_secret
+    keys = _node_keys(settings) if arguments.file else ""
     public = _public_values(arguments)
     invitations: list[str] = []
     with _opened(arguments) as database, database.write() as session:
@@ -270,12 +273,21 @@ def run_invite(arguments: argparse.Namespace) -> int:
         if arguments.lift:
             lift(session, arguments.study)
         elif arguments.file:
-            invitations = [take_list(session, arguments.study, text, secret)]
+            invitations = [take_list(session, arguments.study, text, secret, keys)]
         else:
             invitations = invite(session, arguments.study, arguments.count, secret, public)
     for invitation in invitations:
         print(invitation)
     return 0
+
+
+def _node_keys(settings: Settings) -> str:
+    """This node's public keys, as a study names them; "" where no key file is named. Raises InputError."""
+    if settings.node_key is None:
+        return ""
+    from collector.storage.node_keys import NodeKeys
+
+    return NodeKeys.load(settings.node_key).fragment
 
 
 def _public_values(arguments: argparse.Namespace) -> dict[str, str]:

@@ -74,11 +74,11 @@ def list_text(study_id: str, node: str, hashes: Iterable[bytes]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def take_list(session: Session, study_id: str, text: str, secret: bytes) -> str:
+def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: str = "") -> str:
     """Let in who has the invitations of a node's list; how many, and at which node, in words.
 
-    secret: as `invite` takes it. Raises InputError for another study's list, and for one that was taken in
-    before, whole or in part.
+    secret: as `invite` takes it. keys: this node's, as a study names them. Raises InputError for another
+    study's list or another node's, and for one that was taken in before, whole or in part.
     """
     # Line ends as any editor or mail program leaves them.
     text = "\n".join(text.removeprefix("\ufeff").splitlines()) + "\n"
@@ -91,9 +91,28 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes) -> str:
         raise InputError("--file: must be what `ldpkit secure-sum invite` wrote for this node")
     if whose["study"] != study_id:
         raise InputError(f"--file: has the invitations to study {whose['study'][:64]}, not {study_id}")
+    _refuse_other_node(session, study_id, whose["node"], keys)
     if not add_list(session, _number(session, study_id), hashes, secret):
         raise InputError("--file: was taken in before, and nothing was changed: used invitations stay used")
     return f"{counted(len(hashes), 'invitation')} taken, of node {printable(whose['node'], MOST_CHARACTERS)}"
+
+
+def _refuse_other_node(session: Session, study_id: str, named: str, keys: str) -> None:
+    """Raises InputError unless the list is this node's: at another one nobody's invitation would be good."""
+    study = _current(session, study_id)
+    if study is None or study.route is None:
+        return
+    if not keys:
+        raise InputError(
+            "--file: is one node's list: name this node's key file with --node-key, or the setting node_key"
+        )
+    for node in study.route.nodes:
+        if (node.sealing_key + node.signing_key).hex() == keys and node.url == named:
+            return
+    raise InputError(
+        f"--file: is the list of node {printable(named, MOST_CHARACTERS)}, which has other keys than "
+        "--node-key or the setting node_key: nothing was changed"
+    )
 
 
 def lift(session: Session, study_id: str) -> None:

@@ -49,7 +49,7 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
 
 def run_keygen(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum keygen --out FILE"""
-    from collector.secure_sum.node_keys import NodeKeys
+    from collector.storage.node_keys import NodeKeys
 
     keys = NodeKeys.generate()
     keys.save(arguments.out)
@@ -66,7 +66,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     places = write_invitations(study, arguments.count, arguments.out)
     print(f"{arguments.count} invitations in {arguments.out}/invitations.txt, one for each person")
     for node, path in places:
-        print(f"for the operator of {node}: ldpkit admin invite {study.id} --file {path}")
+        print(f"for the operator of {node}: ldpkit admin invite {study.id} --file {path} --node-key FILE")
     return 0
 
 

@@ -26,13 +26,13 @@ from collector.secure_sum.drawing import (
     check_commitments,
     digest_of,
 )
-from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener, add_shares
 from collector.settings import Settings
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.invitations import demand_invitations
+from collector.storage.node_keys import NodeKeys
 from collector.storage.packing import PackedReport
 from collector.studies import publishing
 from ldp_client.documents.canonical import canonical_json, parse_json

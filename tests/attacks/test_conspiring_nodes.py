@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.secure_sum.node_keys import NodeKeys
+from collector.storage.node_keys import NodeKeys
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.describing import describe, odds_of

@@ -68,13 +68,13 @@ def test_nobody_opens_a_secure_sum_to_everybody(network):
 
 def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
     """Nor once the day's upkeep has forgotten which of its invitations were used."""
-    network.publish("ever")
+    url = network.publish("ever").route.nodes[0].url
     node = network.nodes[0]
-    database = node.app.extensions["ldpkit"].database
+    database, keys = node.app.extensions["ldpkit"].database, node.keys.fragment
     words = [f"word-{person}" for person in range(FEWEST_TOGETHER)]
-    text = list_text("summed", "https://a", node_hashes(words, 0))
+    text = list_text("summed", url, node_hashes(words, 0))
     with database.write() as session:
-        assert take_list(session, "summed", text, b"") == "10 invitations taken, of node https://a"
+        assert take_list(session, "summed", text, b"", keys) == f"10 invitations taken, of node {url}"
     for word in words:
         message = network.messages()[0]
         message.invitation = node_invitation(word, 0)
@@ -83,10 +83,34 @@ def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
         if settled:
             Upkeep(database, utc_today, b"").run(utc_today(), even_if_done=True)
         with pytest.raises(InputError, match="was taken in before"), database.write() as session:
-            take_list(session, "summed", text, b"")
+            take_list(session, "summed", text, b"", keys)
     again = network.messages()[0]
     again.invitation = node_invitation(words[0], 0)
     assert kind(node.put(again)) == (403, "invitation-needed")
+
+
+def test_a_node_takes_no_list_of_another(network, tmp_path, capsys, monkeypatch):
+    """With the other's words nobody would get in here, and whoever has this node's own would be kept out."""
+    study = network.publish("ever")
+    listed = tmp_path / "node-2.txt"
+    listed.write_text(list_text("summed", study.route.nodes[1].url, node_hashes(["word"], 1)))
+    node, other = network.nodes[:2]
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "the key of this place")
+
+    def take(*options):
+        command = ["admin", "invite", "summed", "--file", str(listed), *options]
+        code = main([*command, "--database", f"sqlite:///{node.database}"])
+        return code, capsys.readouterr().err
+
+    code, error = take("--node-key", str(node.key_file))
+    assert (code, f"of node {study.route.nodes[1].url}" in error) == (2, True)
+    code, error = take()
+    assert (code, "--node-key" in error) == (2, True)
+    text = list_text("summed", study.route.nodes[0].url, node_hashes(["word"], 0))
+    listed.write_text(text)
+    assert "other keys" in take("--node-key", str(other.key_file))[1]
+    with node.app.extensions["ldpkit"].database.write() as session:
+        assert take_list(session, "summed", text, b"", node.keys.fragment).startswith("1 invitation taken")
 
 
 def test_a_device_sends_nothing_without_an_invitation(tmp_path):
@@ -201,7 +225,7 @@ def test_invitations_reach_people_and_nodes(network, tmp_path, capsys):
     for place, node in enumerate(network.nodes):
         with node.app.extensions["ldpkit"].database.write() as session:
             text = (out / f"node-{place + 1}.txt").read_text()
-            said = take_list(session, "summed", text, b"")
+            said = take_list(session, "summed", text, b"", node.keys.fragment)
             assert said == f"20 invitations taken, of node {study.route.nodes[place].url}"
     _, messages = shares_of(study, {"ever": True}, word)
     assert [node.put(message).status_code for node, message in zip(network.nodes, messages)] == [201] * 3

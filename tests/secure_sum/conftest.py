@@ -15,11 +15,11 @@ from collector import create_app
 from collector.operator.inviting import node_hashes
 from collector.secure_sum.aggregator import collect
 from collector.secure_sum.drawing import Drawing
-from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, split_ids
 from collector.secure_sum.transcript import Transcript
 from collector.storage import queries
 from collector.storage.invitations import add_invitations
+from collector.storage.node_keys import NodeKeys
 from ldp_client import mechanism_for
 from ldp_client.secure_sum.messages import Message, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes

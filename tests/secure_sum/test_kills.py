@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from collector.operator.inviting import list_text, node_hashes
-from collector.secure_sum.node_keys import NodeKeys
+from collector.storage.node_keys import NodeKeys
 from ldp_client.cli import main
 from ldp_client.device.upload import put_share
 from ldp_client.documents.errors import TransferError
@@ -53,7 +53,7 @@ class Process:
     def invite(self, hashes):
         """As its operator does, on the database."""
         listed = self.folder / "invited.txt"
-        listed.write_text(list_text("summed", self.server.url, hashes))
+        listed.write_text(list_text("summed", self.address.partition("#")[0], hashes))
         assert (
             main(
                 [
@@ -62,6 +62,8 @@ class Process:
                     "summed",
                     "--file",
                     str(listed),
+                    "--node-key",
+                    str(self.folder / "node.key"),
                     "--database",
                     f"sqlite:///{self.server.database}",
                 ]

@@ -14,9 +14,9 @@ import pytest
 from collector import create_app
 from collector.problems import ProblemError
 from collector.reports.running_summary import read_summary
-from collector.secure_sum.node_keys import NodeKeys
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
+from collector.storage.node_keys import NodeKeys
 from collector.views.health import NODE_OPERATIONS
 from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
