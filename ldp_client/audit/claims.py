@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
 
 OUTWARDS = 1e-9
-
-
-STEPS = 60
-
-
+# Halvings of [0, 1]: 2⁻⁶⁰ is far below any share that samples can bound.
+HALVINGS = 60
 SMALLEST = 1e-300
 
 
@@ -39,7 +36,7 @@ def upper_share(successes: int, trials: int, false_alarm: float) -> float:
 def _root(rising: "Callable[[float], float]", target: float) -> float:
     """Where a function that rises on [0, 1] reaches the target, from below."""
     low, high = 0.0, 1.0
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         if rising(middle) < target:
             low = middle
