@@ -229,9 +229,9 @@ def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
     from pyarrow.parquet import ParquetFile
 
     try:
-        for batch in ParquetFile(path).iter_batches():
+        for batch in ParquetFile(path, page_checksum_verification=True).iter_batches():
             yield batch.to_pylist()
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
         # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
         if isinstance(error, OSError) and error.errno is not None:
             raise

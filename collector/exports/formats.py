@@ -85,7 +85,7 @@ def parquet(export: Export) -> Iterator[bytes]:
 
     schema = schema_of(export.questions, export.public)
     sink = _Sink()
-    with ParquetWriter(sink, schema) as writer:
+    with ParquetWriter(sink, schema, write_page_checksum=True) as writer:
         for page in export.pages:
             writer.write_batch(packed_batch(schema, export.study, export.rules, page))
             yield sink.take()

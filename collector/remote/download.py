@@ -174,7 +174,7 @@ def _write_parquet(names: Names, reports: Iterator[Report], file: IO[str]) -> No
     from collector.exports.columns import rows_batch, schema_of
 
     schema = schema_of(*names)
-    with ParquetWriter(file.buffer, schema) as writer:  # type: ignore[attr-defined]
+    with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
         while group := list(islice(reports, ROWS_PER_GROUP)):
             writer.write_batch(rows_batch(schema, group))
 
