@@ -173,6 +173,8 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     from ldp_client.files.batch import perturb_file
 
     study = load_study(arguments.study)
+    if study.public:
+        _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))
     count = perturb_file(study, arguments.answers, arguments.out, _tell_progress, _tell)
     print(say("cli.reports_in", count=count, file=arguments.out))
     print(say("cli.perturbed_once"), file=sys.stderr)

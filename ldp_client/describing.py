@@ -130,19 +130,27 @@ def _bounds(asked: "Question | Field", words: Words) -> str:
 
 def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line for each question whose noise hides hardly anything, one for all of them together, and one for
-    each choice that people may mistake for another.
+    each choice that people may mistake for another. One for each text asked behind noise and in clear.
     """
     lines = []
     for name, mechanism in mechanisms_of(study).items():
         lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
     if len(study.questions) > 1:
         lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
+    for question in study.questions:
+        for field in study.public:
+            if field.text and _letters(field.text) == _letters(question.text):
+                lines.append(words.say("study.warning_both", question=question.id, field=field.id))
     choices: "list[tuple[str, Sequence[Any]]]" = [(one.id, one.choices) for one in study.questions]
     choices += [(field.id, field.choices) for field in study.public]
     for name, labels in choices:
         for label in _mistakable([label for label in labels if isinstance(label, str)]):
             lines.append(words.say("study.warning_label", name=name, label=visible(label)))
     return lines
+
+
+def _letters(text: str) -> str:
+    return "".join([one for one in text.casefold() if one.isalnum()])
 
 
 def _mistakable(labels: "list[str]") -> "list[str]":

@@ -29,6 +29,9 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         dest="answers",
         help=say("cli.help.set"),
     )
+    answer.add_argument(
+        "--public", action="append", default=[], metavar="FIELD=VALUE", help=say("cli.help.public")
+    )
     answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
     answer.add_argument("--max-epsilon", default="8", help=say("cli.help.max_epsilon"))
     answer.add_argument(
@@ -102,11 +105,22 @@ def run_answer(arguments: argparse.Namespace) -> int:
         print(say("cli.answered", study=study.id, report=report_id, left=float(device.epsilon_left)))
     except AlreadyAnsweredError:
         # What an earlier call could not send is sent now.
+        _tell_waiting(device, study_id)
         if arguments.invitation:
             device.invite(study_id, arguments.invitation)
         _flush(device)
         raise
     return _flush(device)
+
+
+def _tell_waiting(device: "Device", study_id: str) -> None:
+    """What waits to be sent says what it said when it was made, whatever is given now."""
+    from ldp_client.documents.report import Report
+
+    for queued in device.ledger.queued():
+        if queued.study == study_id and queued.collector == device.collector and queued.body[:1] == "{":
+            print(say("cli.waits_as_made", report=queued.report_id), file=sys.stderr)
+            _tell_public(Report.from_json(queued.body).public, "public.waiting")
 
 
 def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
@@ -117,10 +131,27 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     if study.unit != "holder":
         if arguments.table:
             raise InputError(say("cli.for_people", study=study.id))
-        return answers_from_text(study, split_settings(study, arguments.answers))
-    if arguments.answers or not arguments.table:
+        texts = split_settings(study, [*arguments.answers, *arguments.public])
+        _refuse_unmeant(study, arguments)
+        return answers_from_text(study, texts)
+    if arguments.answers or arguments.public or not arguments.table:
         raise InputError(say("cli.for_holders", study=study.id))
     return {**table_answers(study, arguments.table)}
+
+
+def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:
+    """Raises InputError where --public names a question; or --set a public field, and nobody is asked.
+
+    A command that runs again would send in clear what a newer version no longer protects.
+    """
+    fields = [field.id for field in study.public]
+    for setting in arguments.public:
+        if setting.partition("=")[0] not in fields:
+            raise InputError(say("cli.not_public", known=", ".join(fields) or "–"))
+    for setting in arguments.answers if arguments.yes else []:
+        name = setting.partition("=")[0]
+        if name in fields:
+            raise InputError(say("cli.unmeant", field=name))
 
 
 def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
@@ -130,12 +161,15 @@ def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
     """
     from ldp_client.answering import public_values, quantise_answers
     from ldp_client.device.terms import terms_of
-    from ldp_client.words.text import ENGLISH
 
     quantise_answers(study, terms_of(study).mechanisms, answers)
-    for name, value in public_values(study, answers).items():
-        print(ENGLISH.say("public.value", field=name, value=visible(value)), file=sys.stderr)
+    _tell_public(public_values(study, answers), "public.value")
     _warn_of_clipping(study, answers)
+
+
+def _tell_public(values: "dict[str, str]", sentence: str) -> None:
+    for name, value in values.items():
+        print(say(sentence, field=name, value=visible(value)), file=sys.stderr)
 
 
 def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:

@@ -5,6 +5,7 @@ from datetime import date
 from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
+from ldp_client.device.in_clear import refuse_asked_behind_noise, with_public
 from ldp_client.device.known_studies import (
     ANYBODY,
     Publisher,
@@ -181,7 +182,14 @@ class Device:
             publisher = self._publisher_of(connection, study)
             note_consent(connection, study, publisher, date.today())
 
-    def answer(self, study: "Study", answers: "dict[str, Any]", invitation: str = "") -> str:
+    def answer(
+        self,
+        study: "Study",
+        answers: "dict[str, Any]",
+        invitation: str = "",
+        *,
+        public: "Optional[dict[str, Any]]" = None,
+    ) -> str:
         """Perturb every answer once, write spend and report durably, and queue the report.
 
         The true answers are not kept.
@@ -191,6 +199,8 @@ class Device:
             answers: {question id: answer}, one for each question of the study.
             invitation: what the operator of an invited study handed out; it travels beside the report, not in
                 it. A secure sum needs one.
+            public: {public field id: value}, which leaves in clear. Where the device requires consent, they
+                may stand among the answers.
 
         Returns:
             The report's id.
@@ -199,7 +209,8 @@ class Device:
             AnswerError: an answer does not fit; no noise was drawn.
             AlreadyAnsweredError: the device has answered a question before.
             BudgetError: the answers would exceed the budget.
-            RefusedError: the policy, the study's days or a missing consent forbid it.
+            RefusedError: the policy, the study's days or a missing consent forbid it; or what was behind
+                noise before, or is not given as public, would leave in clear.
             InputError: the invitation is no text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
@@ -208,7 +219,8 @@ class Device:
         with self.ledger.writing() as connection:
             publisher = self._publisher_of(connection, study)
             self._refuse(connection, study, publisher)
-            return self._record(connection, terms, publisher, answers, invitation)
+            told = with_public(study, answers, public, self.require_consent)
+            return self._record(connection, terms, publisher, told, invitation)
 
     def invite(self, study_id: str, invitation: str) -> None:
         """Give what waits to be sent to a study another invitation: the first one was not taken.
@@ -264,6 +276,7 @@ class Device:
     ) -> str:
         """Everything that an answer changes, in the ledger's one transaction."""
         refuse_second_answers(connection, terms, publisher)
+        refuse_asked_behind_noise(connection, terms.study)
         # After that: what was answered in time is then sent, whatever day it is.
         terms.refuse_outside_days(date.today())
         if terms.study.digest in self._closed:

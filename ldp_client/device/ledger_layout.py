@@ -32,7 +32,7 @@ CREATE TABLE publishers (
   PRIMARY KEY (document, collector)) WITHOUT ROWID;
 """
 
-# words: of each text that the question was asked in, a digest; "" for any.
+# words: of each text that the question was asked in, a digest; "" for any. With =, as in_clear.py marks it.
 _ANSWERS = """
 CREATE TABLE spent (
   study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,

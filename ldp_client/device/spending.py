@@ -3,6 +3,7 @@
 import sqlite3
 from fractions import Fraction
 
+from ldp_client.device.in_clear import marks_of
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.memory import has_permanent, words_of
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
@@ -114,7 +115,8 @@ def write_spends(
     """
     study = terms.study
     query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
-    for question in terms.mechanisms:
+    for asked_now in study.questions:
+        question = asked_now.id
         key = (study.id, publisher.name, question)
         words, epsilon, delta = connection.execute(query, key).fetchone() or ("", "0", "0")
         if question in fresh and question in answered:
@@ -122,6 +124,6 @@ def write_spends(
             drawn_once = [name for name in fresh if name not in terms.memoized]
             paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
             epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
-        asked = " ".join(sorted({*words.split(), words_of(study, question)}))
+        asked = " ".join(sorted({*words.split(), words_of(study, question), *marks_of(asked_now)}))
         row = (*key, study.version, asked, epsilon, delta)
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -29,6 +29,9 @@ MOST_VALUES = 1_000_000
 MOST_PLACES = 9
 LARGEST = 10**12
 INVITATION = "invitation"
+# Of a step: what is taken for the error of a float.
+_TOLERANCE = Rational(1, 1000)
+_EXACT = Rational(0)
 
 _OPTIONAL: "dict[str, Any]" = {"text": Text(1000), "source": Constant(INVITATION)}
 _CHOICE = Record({"id": Identifier(), "choices": ListOf(Text(200), 2, MOST_CHOICES)}, _OPTIONAL)
@@ -160,7 +163,8 @@ class PublicField:
         """Take a person's answer as the value that is sent.
 
         Args:
-            answer: a label of a choice; a number, or a decimal in a string.
+            answer: a label of a choice; a number, or a decimal in a string. A float that is
+                no whole number stands for the value that it is within a thousandth of a step of.
 
         Returns:
             The value, as `value` spells it.
@@ -172,15 +176,24 @@ class PublicField:
             if isinstance(answer, str) and answer in self._places:
                 return self.choices[self._places[answer]]
             raise AnswerError(self.id, say("core.public_choice"))
-        found = self._nearest(str(answer))
+        found = self._place_of(answer)
         if found is None:
             assert self.bounds is not None
             facts = {"low": self.bounds[0], "high": self.bounds[1], "step": self.step}
             raise AnswerError(self.id, say("core.public_number", **facts))
         return self.value(found)
 
-    def _nearest(self, text: str) -> "Optional[int]":
-        """The place of the number that a text spells, in whatever way."""
+    def _place_of(self, answer: "Any") -> "Optional[int]":
+        try:
+            # Some boards spell 8.2 as 8.199999999999999, and hardly a float is on a grid of decimals.
+            is_inexact = isinstance(answer, float) and answer % 1 != 0
+            return self._nearest(str(answer), _TOLERANCE if is_inexact else _EXACT)
+        except ValueError:
+            # Of more digits than Python spells.
+            return None
+
+    def _nearest(self, text: str, tolerance: Rational = _EXACT) -> "Optional[int]":
+        """The place of the number that a text spells, in whatever way, up to such a part of a step."""
         assert self.bounds is not None
         assert self.step is not None
         try:
@@ -188,8 +201,10 @@ class PublicField:
         except ValueError:
             return None
         steps = _quotient(number - self.bounds[0], self.step)
-        on_grid = steps.denominator == 1 and 0 <= steps.numerator < self.size
-        return steps.numerator if on_grid else None
+        place = (2 * steps.numerator + steps.denominator) // (2 * steps.denominator)
+        error = abs(steps.numerator - place * steps.denominator)
+        on_grid = error * tolerance.denominator <= tolerance.numerator * steps.denominator
+        return place if on_grid and 0 <= place < self.size else None
 
 
 def _is_short(number: Rational) -> bool:

@@ -43,22 +43,25 @@ export async function openDevice({
       const recalled = recall(study, memory);
       refuseSpending(study, recalled, memory.spent, budget);
       const mechanisms = recalled.map(({ mechanism }) => mechanism);
-      const drawn = drawPayloads(study, answers, random, mechanisms);
-      const { id, secret, body, answered } = reportOf(study, drawn, identity);
+      const { id, secret, body, answered } = reportOf(
+        study,
+        drawPayloads(study, answers, random, mechanisms),
+        identity,
+      );
       const origin = { study: study.id, version: study.version, digest: study.digest };
       const once = recalled.filter(({ asked }) => asked.mechanism.name !== "memoized");
       recalled.forEach((one) => {
         let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
-        Object.assign(spend, origin);
+        Object.assign(spend, origin, { text: asked.text });
         if (!one.isFresh || !answered.includes(asked.id)) return;
         // Each version may draw another memoized question, and a study states their sum.
         const paid = study.ask_one && once.includes(one) ? once : [one];
         // Once more where a memoized question came to ask another thing.
         for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
       });
-      const kept = { closes: study.closes, collector, id, secret, body, state: "held", invitation, publisher: "" };
-      const report = { ...origin, ...kept };
+      const { closes } = study;
+      const report = { ...origin, closes, collector, id, secret, body, state: "held", invitation, publisher: "" };
       memory.reports.push(report);
       return report;
     });

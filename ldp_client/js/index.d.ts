@@ -207,7 +207,8 @@ export interface Device {
    * Perturb every answer once and write spend, permanent answers and report durably, in one transaction; the
    * report is held. invitation: what the operator of an invited study handed out.
    * Rejects with LdpkitError "input", "answer", "closed", "answered" or "budget"; then nothing is written. "answered"
-   * is also what comes of a version below one that was answered, and of another document of that version.
+   * is also what comes of a version below one that was answered, of another document of that version, and of one
+   * that sends in clear what this device was asked behind noise.
    */
   answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;
   /**

@@ -2,19 +2,15 @@
 
 import { fail } from "./errors.js";
 import { parseDecimal } from "./rational.js";
-import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record, text } from "./shapes.js";
+import { bounds, check, decimal, hasOwn, identifier, isObject, isText, listOf, oneOf, record, text } from "./shapes.js";
 import { utf8 } from "./study.js";
 
-const MOST_FIELDS = 16;
-const MOST_CHOICES = 1000;
-const MOST_VALUES = 1_000_000n;
-const LARGEST = 10n ** 12n;
 const PLACES = 9;
 // All numbers are multiples of one billionth.
 const UNIT = 10n ** BigInt(PLACES);
 
 const OPTIONAL = { text: text(1000), source: oneOf("invitation") };
-const CHOICE = record({ id: identifier, choices: listOf(text(200), 2, MOST_CHOICES) }, OPTIONAL);
+const CHOICE = record({ id: identifier, choices: listOf(text(200), 2, 1000) }, OPTIONAL);
 const NUMBER = record({ id: identifier, bounds, step: decimal(([n]) => n > 0n) }, OPTIONAL);
 
 /** A choice of labels, or a number on the grid low, low + step, …, high. */
@@ -23,7 +19,8 @@ function field(value, path) {
   const found = NUMBER(value, path);
   const [low, high] = found.bounds.map((bound, index) => billionths(bound, `${path}.bounds[${index}]`));
   const step = billionths(found.step, `${path}.step`);
-  check((high - low) % step === 0n && (high - low) / step < MOST_VALUES, `${path}.step`);
+  const mostValues = 1_000_000n;
+  check((high - low) % step === 0n && (high - low) / step < mostValues, `${path}.step`);
   return number(found, low, high, step);
 }
 
@@ -36,31 +33,37 @@ function choice(found) {
 
 function number(found, low, high, step) {
   function toSend(answer) {
-    const given = parseDecimal(String(answer));
-    const place = given && (given[0] * UNIT) % given[1] === 0n ? (given[0] * UNIT) / given[1] : low - 1n;
-    const isOnGrid = place >= low && place <= high && (place - low) % step === 0n;
-    return isOnGrid ? spelled(place) : fail("answer", "grid", found.id);
+    const [numerator, denominator] = parseDecimal(String(answer)) ?? [low - step, UNIT];
+    const above = numerator * UNIT - low * denominator;
+    const width = step * denominator;
+    const nearest = low + ((above + width / 2n) / width) * step;
+    // A float is hardly ever on a grid of decimals: so small a part of a step is its error.
+    const tolerance = answer % 1 && !isText(answer) ? width / 1000n : 0n;
+    const isOnGrid = size(numerator * UNIT - nearest * denominator) <= tolerance;
+    return isOnGrid && nearest >= low && nearest <= high ? spelled(nearest) : fail("answer", "grid", found.id);
   }
   // Of a number all its parts at their longest, whether or not one value has them all.
-  const sizes = [low, high, step].map((one) => spelled(one).replace("-", "").split("."));
-  const whole = Math.max(sizes[0][0].length, sizes[1][0].length);
-  const decimals = Math.max(...[sizes[0], sizes[2]].map(([, digits]) => (digits ? digits.length + 1 : 0)));
+  const [ofLow, ofHigh, ofStep] = [low, high, step].map((one) => spelled(size(one)).split("."));
+  const whole = Math.max(ofLow[0].length, ofHigh[0].length);
+  const decimals = Math.max(...[ofLow, ofStep].map(([, digits]) => (digits ? digits.length + 1 : 0)));
   return { ...found, toSend, longest: 2 + (low < 0n) + whole + decimals };
 }
 
 function billionths([numerator, denominator], path) {
+  const largest = 10n ** 12n;
   const scaled = numerator * UNIT;
-  const size = numerator < 0n ? -numerator : numerator;
-  check(scaled % denominator === 0n && size <= LARGEST * denominator, path);
+  check(scaled % denominator === 0n && size(numerator) <= largest * denominator, path);
   return scaled / denominator;
 }
 
 /** The only spelling that reports have: no exponent, no needless zeros. */
 function spelled(units) {
-  const digits = String(units < 0n ? -units : units).padStart(PLACES + 1, "0");
+  const digits = String(size(units)).padStart(PLACES + 1, "0");
   const text = `${digits.slice(0, -PLACES)}.${digits.slice(-PLACES)}`.replace(/\.?0+$/, "");
   return (units < 0n ? "-" : "") + text;
 }
+
+const size = (number) => (number < 0n ? -number : number);
 
 /** Bytes of a value in a report. */
 const length = (value) => utf8(JSON.stringify(value)).length;
@@ -70,13 +73,17 @@ const length = (value) => utf8(JSON.stringify(value)).length;
  * has the name of what is protected.
  */
 export function read(study) {
-  study.public = listOf(field, 1, MOST_FIELDS, "id")(study.public, "public");
+  const mostFields = 16;
+  study.public = listOf(field, 1, mostFields, "id")(study.public, "public");
   const names = study.questions.flatMap(({ id, features, response }) => [
     id,
     ...[...(features ?? []), response ?? {}].map((part) => `${id}.${part.id}`),
   ]);
   study.public.forEach(({ id }, index) => check(!names.includes(id), `public[${index}].id`));
   study.split = (answers) => splitAnswers(study.public, answers);
+  // Whether the ledger's rows have a field's id or text: it was behind noise before.
+  study.wasAsked = (rows) =>
+    study.public.some(({ id, text = id }) => rows.some((row) => row.question === id || row.text === text));
 }
 
 /**
@@ -84,15 +91,17 @@ export function read(study) {
  * may be left out. Throws LdpkitError "answer" for a value that is missing or not the field's.
  */
 function splitAnswers(fields, answers) {
-  if (!isObject(answers)) return [answers, {}, 0];
+  if (!isObject(answers)) return [answers];
   const rest = { ...answers };
   const clear = {};
   let hidden = 0;
   for (const { id, source, toSend, longest } of fields) {
-    if (!hasOwn(rest, id) && source) continue;
-    if (!hasOwn(rest, id)) fail("answer", "missing", id);
+    if (!hasOwn(rest, id)) {
+      if (source) continue;
+      fail("answer", "missing", id);
+    }
     const value = toSend(rest[id]);
-    clear.public = { ...clear.public, [id]: value };
+    (clear.public ??= {})[id] = value;
     hidden += longest - length(value);
     delete rest[id];
   }

@@ -13,12 +13,13 @@ export const ZERO = [0n, 1n];
 export function recall(study, memory) {
   const rows = memory.spent.filter((row) => row.study === study.id);
   const isPast = rows.some(({ version, digest }) => version >= study.version && digest !== study.digest);
-  const past = isPast && { problem: "is not newer" };
+  // What was behind noise would leave in clear.
+  const past = (isPast || study.wasAsked?.(rows)) && { problem: "is not newer" };
   return study.questions.map((asked) => {
     const mechanism = mechanismFor(asked);
     const spend = rows.find((row) => row.question === asked.id);
-    const once = { problem: spend && "was answered before", isFresh: true, mechanism };
-    return { asked, spend, ...once, ...mechanism.recall?.(study, memory, spend), ...past };
+    const problem = spend && "was answered before";
+    return { asked, spend, problem, isFresh: true, mechanism, ...mechanism.recall?.(study, memory, spend), ...past };
   });
 }
 

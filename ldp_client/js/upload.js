@@ -19,15 +19,15 @@ export const findPublisher = (url, { version, digest }) =>
 
 /** Send a report: {changes, again}, as above. */
 export function put(url, report) {
-  const { body, invitation, digest, closes } = report;
+  const { body, invitation } = report;
   const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }) };
   return request(url, { method: "PUT", body, headers }, report, ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
     if (problem === "invitation-needed") return { state: "uninvited", reason };
     const isLast =
-      said.digest === digest &&
+      said.digest === report.digest &&
       (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
-        (problem === "study-closed" && isOver(closes, date)));
+        (problem === "study-closed" && isOver(report.closes, date)));
     return { state: isLast ? "refused" : "queued", reason };
   });
 }
@@ -36,8 +36,7 @@ export function put(url, report) {
 export function remove(url, report) {
   // A report of an older ledger has none.
   if (!report.secret) return { changes: { reason: "operator" } };
-  const headers = { "LDPKit-Withdrawal": report.secret };
-  return request(url, { method: "DELETE", headers }, report, ({ result, reason }) =>
+  return request(url, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret } }, report, ({ result, reason }) =>
     result === "withdrawn" ? { state: null } : { reason },
   );
 }

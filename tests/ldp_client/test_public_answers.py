@@ -29,13 +29,24 @@ ANSWERS = {"ever": True, "hours": 3, "region": "north", "age": 42}
 CSV = "region,ever,age,hours,stratum\nnorth,yes,42,3,town\nnone,no, 99.0 ,4,country\n"
 
 
+def split(answers):
+    """Answers, and what leaves in clear: apart, as a device wants them that records no consent."""
+    private = {name: answers[name] for name in answers if name in ("ever", "hours", "habit", "height")}
+    return private, {name: answers[name] for name in answers if name not in private}
+
+
+def answer(device, study, answers):
+    private, public = split(answers)
+    return device.answer(study, private, public=public)
+
+
 def queued(device):
     return [Report.from_json(item.body) for item in device.ledger.queued()]
 
 
 def test_a_report_carries_the_values_beside_the_noise(tmp_path):
     device = consenting(tmp_path, "2")
-    device.answer(STUDY, ANSWERS)
+    answer(device, STUDY, ANSWERS)
     (report,) = queued(device)
     assert report.public == {"region": "north", "age": "42"}
     assert set(report.payloads) == {"ever", "hours"}
@@ -43,7 +54,7 @@ def test_a_report_carries_the_values_beside_the_noise(tmp_path):
 
 def test_a_value_that_the_invitation_carries_may_be_stated_too(tmp_path):
     device = consenting(tmp_path, "2")
-    device.answer(STUDY, {**ANSWERS, "stratum": "town"})
+    answer(device, STUDY, {**ANSWERS, "stratum": "town"})
     assert queued(device)[0].public["stratum"] == "town"
 
 
@@ -63,7 +74,7 @@ def test_a_bad_value_is_refused_before_anything_is_spent(tmp_path, monkeypatch, 
     monkeypatch.setattr(answering, "uniform_below", None)
     monkeypatch.setattr(answering, "read", None)
     with pytest.raises(AnswerError) as caught:
-        device.answer(STUDY, {**ANSWERS, **change})
+        answer(device, STUDY, {**ANSWERS, **change})
     assert caught.value.field == field
     assert device.epsilon_left == 2
     assert not device.ledger.queued()
@@ -74,7 +85,7 @@ def test_a_bad_value_is_refused_before_anything_is_spent(tmp_path, monkeypatch, 
 def test_a_value_that_nobody_gave_is_refused(tmp_path, field):
     device = consenting(tmp_path, "2")
     with pytest.raises(AnswerError, match="has no answer") as caught:
-        device.answer(STUDY, {name: value for name, value in ANSWERS.items() if name != field})
+        answer(device, STUDY, {name: value for name, value in ANSWERS.items() if name != field})
     assert caught.value.field == field
     assert device.epsilon_left == 2
 
@@ -84,7 +95,7 @@ def test_what_is_queued_keeps_its_bytes_at_every_attempt(tmp_path):
         device = consenting(tmp_path, "2", server.url)
         server.content = STUDY.canonical()
         study = device.fetch("survey")
-        device.answer(study, ANSWERS)
+        answer(device, study, ANSWERS)
         body = device.ledger.queued()[0].body.encode()
         server.statuses = [503, 503]
         assert device.flush(attempts=3).sent == 1
@@ -95,7 +106,7 @@ def test_rounds_repeat_the_noisy_answer_beside_the_values_of_the_day(tmp_path):
     device = consenting(tmp_path, "2")
     for version, region in ((1, "north"), (2, "none")):
         study = Study(studies.document(studies.MEMOIZED, public=PUBLIC[:1], version=version))
-        device.answer(study, {"habit": "yes", "region": region})
+        answer(device, study, {"habit": "yes", "region": region})
     sent = {report.version: report.public["region"] for report in queued(device)}
     assert sent == {1: "north", 2: "none"}
     assert device.epsilon_left == 0
@@ -137,10 +148,10 @@ def test_the_person_is_told_of_each_value_before_it_leaves(tmp_path, capsys):
     with Server(STUDY.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
         common = ["answer", url, "--folder", str(tmp_path), "--yes", "--set", "ever=yes", "--set", "hours=3"]
-        assert main([*common, "--set", "region=north", "--set", "age=x"]) == 2
+        assert main([*common, "--public", "region=north", "--public", "age=x"]) == 2
         assert not [verb for verb, *_ in server.requests if verb == "PUT"]
         assert "\nldpkit: answer: age: must be a number" in "\n" + capsys.readouterr().err
-        assert main([*common, "--set", "region=north", "--set", "age=42"]) == 0
+        assert main([*common, "--public", "region=north", "--public", "age=42"]) == 0
     assert capsys.readouterr().err.splitlines()[-2:] == [
         "region: north is sent as it is, in clear",
         "age: 42 is sent as it is, in clear",

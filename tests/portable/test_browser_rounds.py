@@ -142,3 +142,21 @@ def test_two_versions_race_for_one_permanent_answer(page):
     }));
     """
     assert run(page, script, rounds(1, 2), {"brand": "worker"}) == [2] * 10
+
+
+@pytest.mark.parametrize("field", [{"id": "ever"}, {"id": "other", "text": "Have you ever?"}])
+def test_what_was_behind_noise_never_leaves_in_clear(page, field):
+    """A later version asks as a public field what an earlier one protected: by its id, or by its text."""
+    kept = {**studies.ONE_OF, "mechanism": studies.KEPT}
+    first = studies.document(kept, {**studies.YES_NO, "text": "Have you ever?"})
+    public = [{"choices": ["no", "yes"], **field}]
+    answers = {"colour": "teacher", "ever": "yes"}
+    ((report, _, _),) = run(page, ROUNDS, [first], answers)
+    assert set(report["payloads"]) == {"colour", "ever"}
+    later = {"colour": "teacher", field["id"]: "yes"}
+    turned = {**studies.document(kept, public=public), "version": 2}
+    ((refused, is_answered, left),) = run(page, ROUNDS, [turned], later)
+    assert (refused, is_answered, left) == ("answered", True, 1)
+    region = {**turned, "public": [{"id": "region", "choices": ["yes", "n"]}]}
+    ((sent, _, _),) = run(page, ROUNDS, [region], {"colour": "teacher", "region": "yes"})
+    assert sent["public"] == {"region": "yes"}

@@ -32,6 +32,24 @@ CHANGED: dict[str, Any] = {
     "nothing": {"age": None},
     "no-stratum": {"stratum": "c"},
 }
+# A value in tenths, and thousandths; whole numbers on a grid of ten thousands.
+GRIDS = [
+    {"id": "tenth", "bounds": ["-5", "100"], "step": "0.1"},
+    {"id": "small", "bounds": ["0", "99.999"], "step": "0.001"},
+    {"id": "large", "bounds": ["0", "1000000"], "step": "10000"},
+]
+ON_GRIDS = {"tenth": 8.2, "small": 12.345, "large": 50000}
+FLOATS: dict[str, Any] = {
+    "a-float": {},
+    "a-sum-of-floats": {"tenth": 30 + 3 * 0.1, "small": 0.1 + 0.2},
+    "a-negative-float": {"tenth": -4.9, "small": 99.999},
+    "almost-nothing": {"tenth": 0.3 - 3 * 0.1},
+    "a-float-beside-the-grid": {"tenth": 8.2003},
+    "a-text-beside-the-grid": {"tenth": "8.199999999999999"},
+    "a-whole-number-beside-the-grid": {"large": 50001},
+    "a-float-above": {"small": 100.0005},
+    "huge": {"large": 1e30},
+}
 BAD: dict[str, list[Any]] = {
     "none": [],
     "seventeen": [{**REGION, "id": f"f{number}"} for number in range(17)],
@@ -78,6 +96,9 @@ def public_reports() -> Iterator[dict[str, Any]]:
         ("nothing-but-the-invitations", invited, {name: GOOD[name] for name in ("ever", "occupation")})
     )
     cases.append(("one-drawn", {**WHOLE, "ask_one": True}, GOOD))
+    gridded = {**WHOLE, "public": GRIDS}
+    private = {name: GOOD[name] for name in ("ever", "occupation")}
+    cases += [(name, gridded, {**private, **ON_GRIDS, **some}) for name, some in FLOATS.items()]
     for name, document, answers in cases:
         entry = {"study": document, "answers": answers, "seed": name}
         yield {**entry, **public_outcome(entry)}

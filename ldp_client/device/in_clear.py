@@ -1,0 +1,71 @@
+"""What a device sends in clear: nothing that it was asked behind noise before, nor what nobody means to send.
+
+A public field of a newer version, or of another publisher's study, may have the id or the text of a question
+that the ledger charged for. The answer would leave as it is, and cost nothing.
+"""
+
+import hashlib
+import sqlite3
+from unicodedata import normalize
+
+from ldp_client.documents.errors import AnswerError, RefusedError
+from ldp_client.words.text import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from ldp_client.documents.study import Question, Study
+
+# Tells a mark from the digest of a question's words, beside which the ledger keeps it.
+MARK = "="
+
+
+def marks_of(question: "Question") -> "list[str]":
+    """What a public field may be recognised by: the question's text, and the ids of a record's fields."""
+    parts = (*question.features, question.response) if question.response is not None else ()
+    return [mark(name) for name in (question.text, *[part.id for part in parts]) if name]
+
+
+def mark(name: str) -> str:
+    """A digest of a text or id, whatever its case, blanks and punctuation."""
+    letters = "".join([one for one in normalize("NFKC", name).casefold() if one.isalnum()])
+    return MARK + hashlib.sha256((letters or name).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") -> None:
+    """Raises RefusedError where a public field was a question of this study's id, whoever published that."""
+    if not study.public:
+        return
+    rows = connection.execute("SELECT question, words FROM spent WHERE study = ?", (study.id,)).fetchall()
+    asked = {question for question, _ in rows}.union(*[words.split() for _, words in rows])
+    for field in study.public:
+        names = {field.id, mark(field.id), *([mark(field.text)] if field.text else [])}
+        if names & asked:
+            raise RefusedError(say("device.asked_behind_noise", study=study.id, field=field.id))
+
+
+def with_public(
+    study: "Study", answers: "dict[str, Any]", public: "Optional[dict[str, Any]]", is_watched: bool
+) -> "dict[str, Any]":
+    """Answers and public values together.
+
+    is_watched: whether somebody agreed to this very study, and so to which fields leave in clear. Otherwise
+    they have to be given apart: of the answers alone nobody can tell that one of them is no longer private.
+
+    Raises RefusedError where they are not, AnswerError for what is no public field or is given twice.
+    """
+    fields = [field.id for field in study.public]
+    if public is not None and not isinstance(public, dict):
+        raise AnswerError("public", say("core.answers"))
+    if not isinstance(answers, dict):
+        return answers  # which `quantise_answers` refuses
+    for name in public or {}:
+        if name not in fields:
+            raise AnswerError(str(name)[:64], say("core.not_public"))
+        if name in answers:
+            raise AnswerError(name, say("device.given_twice"))
+    unnamed = [name for name in fields if name in answers]
+    if unnamed and not is_watched:
+        raise RefusedError(say("device.clear_unnamed", study=study.id, fields=", ".join(unnamed)))
+    return {**answers, **(public or {})}

@@ -1,0 +1,116 @@
+"""Have what a device was asked behind noise sent in clear: as a public field of what comes later."""
+
+import json
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.describing import warnings_of
+from ldp_client.documents.errors import AnswerError, RefusedError
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server
+
+EVER = {**studies.YES_NO, "text": "Have you ever had an affair?"}
+TEA = {**studies.YES_NO, "id": "tea", "text": "Do you like tea?"}
+RECORD = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "delta": "1e-7"}}
+NO_OR_YES = {"choices": ["no", "yes"]}
+ANSWERS = {"habit": "yes", "ever": "yes", "rating": {"age": 30, "years": 4, "rate": 4}}
+FIRST = Study(studies.document(studies.MEMOIZED, EVER, RECORD))
+TURNED = {
+    "its id": {"id": "ever", **NO_OR_YES},
+    "its text": {"id": "other", "text": "have you ever  had an AFFAIR", **NO_OR_YES},
+    "the id of a record's field": {"id": "age", "bounds": ["18", "99"], "step": "1"},
+}
+
+
+def in_clear(device):
+    return [json.loads(item.body).get("public") for item in device.ledger.queued()]
+
+
+def turned(field, version=2):
+    return Study(studies.document(studies.MEMOIZED, public=[field], version=version))
+
+
+@pytest.mark.parametrize("how", TURNED)
+def test_a_later_version_gets_nothing_in_clear(tmp_path, how):
+    """Also where it is given as public: the owner may not know what an earlier version protected."""
+    device = Device(tmp_path, max_epsilon="8", max_delta="1e-5", require_consent=False)
+    device.answer(FIRST, ANSWERS)
+    field = TURNED[how]
+    value = 30 if "bounds" in field else "yes"
+    left = device.epsilon_left
+    with pytest.raises(RefusedError, match="behind noise before"):
+        device.answer(turned(field), {"habit": "yes"}, public={field["id"]: value})
+    assert in_clear(device) == [None]
+    assert device.epsilon_left == left
+
+
+@pytest.mark.parametrize("how", ["its id", "its text"])
+def test_nor_does_another_publisher_of_the_id(tmp_path, how):
+    mine = Device(tmp_path, "1.001", "https://a.example")
+    study = Study(studies.document(EVER))
+    mine.consent(study)
+    mine.answer(study, {"ever": "yes"})
+    cheap = {**TEA, "mechanism": {"name": "randomized_response", "epsilon": "0.001"}}
+    squatted = Study(studies.document(cheap, public=[TURNED[how]]))
+    other = Device(tmp_path, "1.001", "https://b.example")
+    other.consent(squatted)
+    with pytest.raises(RefusedError, match="behind noise before"):
+        other.answer(squatted, {"tea": "yes", TURNED[how]["id"]: "yes"})
+    assert in_clear(other) == [None]
+
+
+def test_a_device_that_nobody_watches_sends_nothing_in_clear_that_is_not_meant(tmp_path):
+    """A gateway's dict of answers stays the same when a study is replaced."""
+    gateway = Device(tmp_path / "gateway", max_epsilon="2", require_consent=False)
+    study = turned(TURNED["its id"], version=1)
+    with pytest.raises(RefusedError, match="ever would leave in clear"):
+        gateway.answer(study, {"habit": "yes", "ever": "yes"})
+    assert not gateway.ledger.spent()
+    for wrong in ({"habit": "yes"}, "yes"):
+        with pytest.raises(AnswerError, match="public"):
+            gateway.answer(study, {"habit": "yes"}, public=wrong)
+    with pytest.raises(AnswerError, match="twice"):
+        gateway.answer(study, {"habit": "yes", "ever": "yes"}, public={"ever": "yes"})
+    gateway.answer(study, {"habit": "yes"}, public={"ever": "yes"})
+    assert in_clear(gateway) == [{"ever": "yes"}]
+
+
+def test_a_public_field_may_stay_one(tmp_path):
+    device = Device(tmp_path, max_epsilon="2", require_consent=False)
+    for version in (1, 2):
+        study = turned({"id": "region", "text": "Where?", "choices": ["n", "s"]}, version)
+        device.answer(study, {"habit": "yes"}, public={"region": "n"})
+    assert in_clear(device) == [{"region": "n"}] * 2
+
+
+def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp_path, capsys):
+    study = turned(TURNED["its id"])
+    with Server(study.canonical()) as server:
+        command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
+        assert main([*command, "--set", "habit=yes", "--set", "ever=yes"]) == 2
+        assert "say --public ever=VALUE if that is meant" in capsys.readouterr().err
+        assert main([*command, "--set", "ever=yes", "--public", "habit=yes"]) == 2
+        assert not [verb for verb, *_ in server.requests if verb == "PUT"]
+        assert main([*command, "--set", "habit=yes", "--public", "ever=yes"]) == 0
+        (sent,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
+    assert json.loads(sent)["public"] == {"ever": "yes"}
+
+
+def test_files_say_what_leaves_in_clear(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(Study(studies.document(TEA, public=[TURNED["its id"]])).to_json())
+    (tmp_path / "answers.csv").write_text("tea,ever\nyes,no\n")
+    arguments = [str(tmp_path / name) for name in ("study.json", "answers.csv", "reports")]
+    assert main(["perturb", *arguments[:2], "--out", arguments[2]]) == 0
+    assert "SENT AS IT IS, without noise: ever\n" in capsys.readouterr().err
+
+
+def test_the_same_text_asked_both_ways_is_said():
+    """Whoever answers both gives away what the noise of one of them hides."""
+    both = Study(studies.document(EVER, public=[TURNED["its text"]]))
+    (line,) = warnings_of(both)
+    assert "other" in line
+    assert "ever" in line
+    assert not warnings_of(Study(studies.document(EVER, public=[{"id": "region", **NO_OR_YES}])))
