@@ -18,6 +18,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
 from summaries import cli as summaries_cli
+from summaries.influence import FALSE_SHARE
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
@@ -56,6 +57,14 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="N",
         help="draws that each of four chains keeps, a multiple of 100 up to 20000 (default 1000)",
     )
+    fit.add_argument(
+        "--false-reports",
+        type=float,
+        default=FALSE_SHARE,
+        metavar="SHARE",
+        help="of reports that may have come from anything at all: what every quantity may be then (default "
+        f"{FALSE_SHARE:g}; 0 leaves it out)",
+    )
     add_analysis(fit)
     fit.set_defaults(run=run_fit)
 
@@ -71,8 +80,10 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 
 
 def run_fit(arguments: argparse.Namespace) -> int:
-    """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N]"""
+    """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N] …"""
     if wants_analysis(arguments):
+        if arguments.false_reports != FALSE_SHARE:
+            raise InputError("--false-reports is for a study's own models, not yet for analyses")
         found = run_analysis(arguments, tell)
         code = _told(arguments, {found.question: found})
         print_quantities(found)
@@ -87,7 +98,13 @@ def run_fit(arguments: argparse.Namespace) -> int:
     with whole_folder(Path(arguments.out), study=study) as folder:
         evidence = load_evidence(study, arguments.reports)
         posteriors = fit(
-            study, evidence, arguments.seed, tell, method=arguments.method, draws=arguments.draws
+            study,
+            evidence,
+            arguments.seed,
+            tell,
+            method=arguments.method,
+            draws=arguments.draws,
+            false_reports=arguments.false_reports,
         )
         save_report(study, posteriors, folder)
     return _told(arguments, posteriors)
@@ -113,6 +130,15 @@ def exit_code(posteriors: Mapping[str, Posterior]) -> int:
     return 0 if all(found.diagnostics.ok for found in posteriors.values()) else EXIT_NOT_TRUSTED
 
 
+def if_false(posterior: Posterior, name: str) -> str:
+    """What a parameter may be if some reports were false, behind its interval."""
+    found = posterior.identified
+    if found is None or name not in found.sets:
+        return ""
+    low, high = found.sets[name]
+    return f"; if {100 * found.share:g} % were false {low:.4g} to {high:.4g}"
+
+
 def print_verdicts(posteriors: Mapping[str, Posterior]) -> None:
     """Of each question its verdict, the worst part first, then a line a parameter, then notes."""
     for name, posterior in posteriors.items():
@@ -127,6 +153,6 @@ def print_verdicts(posteriors: Mapping[str, Posterior]) -> None:
         width = max(map(len, rows))
         for row_name, row in rows.items():
             numbers = f"{row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}"
-            print(f"  {visible(row_name):{width}} {numbers}")
+            print(f"  {visible(row_name):{width}} {numbers}{if_false(posterior, row_name)}")
         for line in posterior.diagnostics.notes:
             print(f"  {visible(line)}")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from inference.compiling import use_compile_cache
+from inference.false_reports.far_out import false_report_notes, false_report_reasons
+from inference.false_reports.sets import Parameters, identified_sets
 from inference.judging import Drawing, judged, seed_of
 from inference.limits import check_draws, check_seed
 from inference.models import model_for, priors_of
-from inference.models.base import Model
-from inference.models.false_reports import false_report_notes, false_report_reasons
+from inference.models.base import Draws, Model
 from inference.models.from_reports import SmallSamples, holder_statistics
 from inference.models.holder_regression import holder_regression
 from inference.models.unlike_holders import holders_differ
@@ -21,6 +23,7 @@ from inference.predicting import predict
 from inference.priors import with_priors
 from inference.published import NAMES
 from inference.published.posteriors import draw_published
+from inference.results.identified import IdentifiedSets, check_share
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PriorDraws
@@ -31,9 +34,11 @@ from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, check_study
+from summaries.influence import FALSE_SHARE
 from summaries.reducing import CheckedReports, good_reports, reduce_reports
 
 Progress = Callable[[str], None]
+Doubt = Callable[[Model, Parameters, Draws], IdentifiedSets | None]
 
 
 def fit(
@@ -45,6 +50,7 @@ def fit(
     method: str = "nuts",
     priors: Mapping[str, Mapping[str, Any]] | None = None,
     draws: int = KEPT,
+    false_reports: float = FALSE_SHARE,
 ) -> dict[str, Posterior]:
     """Fit every question of a study and judge each posterior.
 
@@ -60,6 +66,8 @@ def fit(
         priors: {question id: {parameter: distribution}}, in the shape of a study, in place of stated ones.
         draws: that each of four chains keeps, a multiple of 100 from 100 to 20,000; NUTS goes on, up to
             four times as many, while they do not mix.
+        false_reports: the share of reports that may have come from anything at all: each posterior says what
+            its quantities may be then. 0 leaves that out.
 
     Returns:
         {question id: Posterior}, in the order of the study.
@@ -75,11 +83,12 @@ def fit(
     check_seed(seed)
     check_method(method, study)
     check_draws(draws, method)
+    false_share = check_share(false_reports)
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few = SmallSamples(study)
     summary = _summary_of(study, reports, few)
-    posteriors = dict(_fit_each(study, questions, summary, few, seed, method, draws, progress))
+    posteriors = dict(_fit_each(study, questions, summary, few, seed, method, draws, progress, false_share))
     if isinstance(reports, CheckedReports):
         return {name: found.noted(reports.notes()) for name, found in posteriors.items()}
     return posteriors
@@ -104,6 +113,7 @@ def _fit_each(
     method: str,
     draws: int,
     progress: Progress | None,
+    false_share: float,
 ) -> Iterator[tuple[str, Posterior]]:
     mechanisms = mechanisms_of(study)
     models = {
@@ -120,8 +130,10 @@ def _fit_each(
         if question.ask == "table":
             yield question.id, fit_table(study, question, part, seed, method, draws)
             continue
-        found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws)
-        yield question.id, _held_against_noise(found, mechanisms[question.id], part)
+        mechanism = mechanisms[question.id]
+        doubt = partial(identified_sets, question, mechanism, part, false_share)
+        found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws, doubt)
+        yield question.id, _held_against_noise(found, mechanism, part)
 
 
 def _held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:
@@ -187,8 +199,12 @@ def draw_posterior(
     seed: int,
     method: str = "nuts",
     draws: int = KEPT,
+    doubt: Doubt | None = None,
 ) -> Posterior:
-    """Draw from one model's posterior and judge the draws."""
+    """Draw from one model's posterior and judge the draws.
+
+    doubt: from the model, its parameters' draws and its sites', what false reports leave possible.
+    """
     own_seed = seed_of(question, seed)
     prior = PriorDraws(model, own_seed)
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
@@ -201,6 +217,8 @@ def draw_posterior(
         (*model.notes, *model.remarks(drawn.sites)),
     )
     found = judged(study, question, drawing, n, seed, method)
+    if doubt is not None:
+        found = replace(found, identified=doubt(model, drawing.parameters, drawn.sites))
     if model.density is not None:
         found = replace(found, law=model.density(drawn.sites))
     predictive = predict(model, prior_sites, drawn.sites, own_seed)

@@ -122,7 +122,7 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
     variance = _VARIANCE[mechanism.name] * noise_scale**2
     start = place.start(law, _moments(summary, edges, noise_scale, variance))
     data = {"n": summary.n, "counts": summary.values}
-    channel = partial(_channel, mechanism, edges, noise_scale)
+    channel = partial(channel_of, mechanism, edges, noise_scale)
     plain = plain_mean(question, mechanism, summary)
     model = Model(
         program,
@@ -133,7 +133,7 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
         channel=channel,
     )
     error = math.sqrt(variance / max(summary.n, 1))
-    end = bound_met(_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
+    end = bound_met(cell_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
     if end is None:
         return model
     straight = ridge_coordinates(question, law.ridge, place.bounds[end], place.stretch * error)
@@ -265,7 +265,7 @@ def plain_mean(question: Question, mechanism: Mechanism, summary: QuestionSummar
         return None
     low, width = number_units(question)
     edges, scale = cell_edges(mechanism)
-    weight, middles = summary.values / n, _middles(edges, scale)
+    weight, middles = summary.values / n, cell_middles(edges, scale)
     mean = float(weight @ middles)
     variance = max(float(weight @ middles**2) - mean**2, _VARIANCE[mechanism.name] * scale**2)
     return PlainMean(low + width * mean, width * math.sqrt(variance / n))
@@ -278,7 +278,7 @@ def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
     return edges / number.levels, number.scale / number.levels
 
 
-def _channel(mechanism: Mechanism, edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def channel_of(mechanism: Mechanism, edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Probabilities (answers, cells) of reports in the cells, given answers from bound to bound."""
     answers = np.linspace(0, 1, ANSWERS)[:, None]
     below = _LAWS[mechanism.name].cdf(edges, answers, scale)
@@ -286,7 +286,7 @@ def _channel(mechanism: Mechanism, edges: NDArray[np.float64], scale: float) -> 
     return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
 
 
-def _middles(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def cell_middles(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Of all cells: reports beyond the outer edges lie one noise scale outside on average."""
     return np.concatenate([[edges[0] - scale], (edges[1:] + edges[:-1]) / 2, [edges[-1] + scale]])
 
@@ -295,7 +295,7 @@ def _moments(
     summary: QuestionSummary, edges: NDArray[np.float64], scale: float, noise_variance: float
 ) -> tuple[float, float]:
     """Rough mean and variance of the clipped answers, kept inside their possible range."""
-    middles = _middles(edges, scale)
+    middles = cell_middles(edges, scale)
     squares = middles**2
     squares[[0, -1]] += scale**2
     weight = summary.values / max(summary.n, 1)

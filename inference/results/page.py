@@ -74,6 +74,8 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         "reasons": posterior.verdict.reasons,
         "notes": posterior.diagnostics.notes,
         "rows": rows_of(posterior, raw),
+        "false_share": _percent(posterior),
+        "false_words": posterior.identified.on_page() if posterior.identified else "",
         "noise": mechanism.in_words(),
         "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
         "intervals": pictures.intervals,
@@ -108,6 +110,7 @@ def rows_of(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
             "prior_sd": _short(posterior.prior_sd[name]),
             "r_hat": f"{found['r_hat']:.3f}",
         }
+        row["if_false"] = _set(posterior, name)
         row |= {key: _short(found[key]) for key in ("mean", "sd")}
         row |= {key: f"{found[key]:.0f}" for key in ("ess_bulk", "ess_tail")}
         if raw is not None:
@@ -115,6 +118,20 @@ def rows_of(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
             row |= {"raw_median": _short(middle), "raw_interval": f"{_short(low)} to {_short(high)}"}
         rows.append(row)
     return rows
+
+
+def _percent(posterior: Posterior) -> str:
+    """Of reports that may be false, in whose column no set stands where there is none."""
+    found = posterior.identified
+    return f"{100 * found.share:g} %" if found is not None and found.sets else ""
+
+
+def _set(posterior: Posterior, name: str) -> str:
+    found = posterior.identified
+    if found is None or name not in found.sets:
+        return "–"
+    low, high = found.sets[name]
+    return f"{_short(low)} to {_short(high)}"
 
 
 def _short(value: float) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from inference.results.answer_law import AnswerLaw
+from inference.results.identified import IdentifiedSets
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 
@@ -48,6 +49,7 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     if posterior.model == "multinomial":
         _share_scale([axis for axis, name in zip(axes, names, strict=True) if name.startswith("p[")])
     for axis, name in zip(axes, names, strict=True):
+        _identified(axis, posterior.identified, name, 0.5 if raw is None else 0.65)
         _interval(axis, posterior.draws[name], 0.5 if raw is None else 0.65, PRIVATE, "from noisy reports")
         if raw is not None:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
@@ -57,7 +59,7 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
         axis.spines[["left", "right", "top"]].set_visible(False)
         axis.tick_params(labelsize=6)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=7)
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=7)
     return figure
 
 
@@ -86,6 +88,13 @@ def _interval(
     low, high = np.quantile(draws, INTERVAL)
     axis.plot([low, high], [height, height], color=colour, linewidth=3, solid_capstyle="butt", label=label)
     axis.plot([np.median(draws)], [height], "o", color=colour, markersize=5)
+
+
+def _identified(axis: Axes, found: IdentifiedSets | None, name: str, height: float) -> None:
+    """What false reports leave possible, as a thin line behind the interval."""
+    if found is not None and name in found.sets:
+        label = f"if {100 * found.share:g} % were false"
+        axis.plot(found.sets[name], [height, height], color=PRIVATE, linewidth=1, alpha=0.6, label=label)
 
 
 def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:

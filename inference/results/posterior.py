@@ -17,6 +17,7 @@ from xarray import DataTree
 
 from inference.results.answer_law import AnswerLaw
 from inference.results.diagnostics import Diagnostics, is_fixed
+from inference.results.identified import IdentifiedSets
 from inference.results.predictive import Predictive
 from inference.results.verdict import Verdict
 from ldp_client.documents.errors import InputError
@@ -56,6 +57,7 @@ class Posterior:
         predictive: simulated reports beside the observed ones; None where none were simulated.
         holders: how many, None where people answered.
         law: the distribution of the answers, where the model is no law.
+        identified: what false reports leave possible; None where that was not asked.
     """
 
     question: str
@@ -72,6 +74,7 @@ class Posterior:
     predictive: Predictive | None = None
     holders: int | None = None
     law: AnswerLaw | None = None
+    identified: IdentifiedSets | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -173,6 +176,7 @@ class Posterior:
             "notes": list(found.notes),
             "parameters": self.summary(),
             **({} if self.law is None else {"law": self.law.to_document()}),
+            **({} if self.identified is None else {"false_reports": self.identified.to_document()}),
         }
 
     def save(self, folder: str | Path) -> None:

@@ -14,7 +14,7 @@ from collector.storage.database import Database
 from collector.storage.migrating import downgrade, make, migrate
 from collector.storage.queries import insert_reports
 from collector.storage.sums import add_sums
-from inference.models.false_reports import false_report_notes, false_report_reasons
+from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.report import report_id_of

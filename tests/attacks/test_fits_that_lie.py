@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inference import fit, summarize
-from inference.models.false_reports import false_report_reasons
+from inference.false_reports.far_out import false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main

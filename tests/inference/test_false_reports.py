@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.models.false_reports import false_report_notes, false_report_reasons, tails_p
+from inference.false_reports.far_out import false_report_notes, false_report_reasons, tails_p
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import SummaryError

@@ -1,0 +1,97 @@
+"""Shares of choices if some reports were false: exact, from how often reports support each choice.
+
+The number of a report is (1 − q)/(p − q) for a choice that it supports and −q/(p − q) for another. The
+false report that moves a share most supports that choice alone, or all others (the maximal gain attack of
+Cao, Jia & Gong 2021). Two people with different answers differ by 1/(p − q) at least in any such number, so
+that no other one gives narrower bounds; the posterior itself may be moved further, as it uses more of what
+honest reports would say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from inference.false_reports.functionals import NINETY, TAILS, Functional, around
+from inference.likelihoods.choices.multinomial import walsh_hadamard
+from inference.results.identified import Bounds
+from ldp_client import Mechanism
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.hadamard import Hadamard
+from schemas import Question
+from summaries import QuestionSummary
+from summaries.reductions import REDUCTIONS, sets_of
+from summaries.reductions.choice import column_sums, keeps_patterns, pattern_bits
+
+Counts = NDArray[np.float64]
+SHARE = (0.0, 1.0)
+
+
+def share_sets(
+    question: Question,
+    mechanism: Mechanism,
+    summary: QuestionSummary,
+    intervals: Mapping[str, tuple[float, float]],
+    share: float,
+) -> tuple[dict[str, Bounds], dict[str, str]]:
+    """The set of each share of a question's choices, and what it is in words; none of unlike supports."""
+    found = shares_of_reports(cast(ChoiceMechanism, mechanism), summary)
+    if found is None:
+        return {}, {}
+    low, high = found.bounds(share)
+    places = _parameters(question)
+    kept = {name: place for name, place in places.items() if name in intervals}
+    sets = {name: around(low[place], high[place], intervals[name], SHARE) for name, place in kept.items()}
+    labels = [str(label) for label in question.choices]
+    return sets, {name: f"the share of {labels[place]}" for name, place in kept.items()}
+
+
+def _parameters(question: Question) -> dict[str, int]:
+    """{parameter: place of its choice}."""
+    if question.ask == "yes_no":
+        return {"p": 1}
+    return {f"p[{label}]": place for place, label in enumerate(question.choices)}
+
+
+def shares_of_reports(mechanism: ChoiceMechanism, summary: QuestionSummary) -> Functional | None:
+    """The shares (k,) as reports alone tell them; None where supports have a law of their own."""
+    if isinstance(mechanism, Hadamard):
+        return _of_columns(mechanism, summary)
+    if type(mechanism).support_probability is not ChoiceMechanism.support_probability:
+        return None
+    p, q, n = float(mechanism.p), float(mechanism.q), summary.n
+    counts = supports_of(mechanism, summary)
+    ends = [stats.beta.ppf(tail, counts + 0.5, n - counts + 0.5) for tail in TAILS]
+    least, largest = np.full(len(counts), -q / (p - q)), np.full(len(counts), (1 - q) / (p - q))
+    return Functional((ends[0] - q) / (p - q), (ends[1] - q) / (p - q), least, largest)
+
+
+def supports_of(mechanism: ChoiceMechanism, summary: QuestionSummary) -> Counts:
+    """How many reports support each choice, (k,)."""
+    if summary.reports is not None:
+        return column_sums(sets_of(mechanism, summary.reports), mechanism.choices).astype(np.float64)
+    counted = REDUCTIONS[mechanism.name].counts(mechanism)
+    if counted != "choices" and keeps_patterns(mechanism.choices):
+        return np.asarray(summary.values @ pattern_bits(mechanism.choices), np.float64)
+    return summary.values.astype(np.float64)
+
+
+def _of_columns(mechanism: Hadamard, summary: QuestionSummary) -> Functional:
+    """Of Hadamard response: 1, −1, or 0 in another block, over p less what another half has."""
+    p = float(mechanism.p)
+    gain = p - (1 - p) / (2 * mechanism.blocks - 1)
+    columns = summary.values.reshape(mechanism.blocks, mechanism.width) / max(summary.n, 1)
+    with jax.enable_x64(True):
+        transformed = np.asarray(walsh_hadamard(jnp.asarray(columns)), np.float64)
+    rows = transformed[:, 1:].reshape(-1)[: mechanism.choices]
+    in_block = np.repeat(columns.sum(axis=1), mechanism.width - 1)[: mechanism.choices]
+    mean = rows / gain
+    error = np.sqrt(np.maximum(in_block / gain**2 - mean**2, 0.0) / max(summary.n, 1))
+    most = np.full(mechanism.choices, 1 / gain)
+    return Functional(mean - NINETY * error, mean + NINETY * error, -most, most)

@@ -1,0 +1,176 @@
+"""What false reports leave possible: exact at the channel's extreme points, said where results are read."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import jax
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from benchmarks.false_reports import set_law
+from inference.false_reports.choices import shares_of_reports
+from inference.false_reports.influence import Cells, law_sets
+from inference.false_reports.numbers import Histogram
+from inference.fitting import fit
+from inference.models import model_for
+from inference.results.folder import save_report
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas import Study
+from summaries import QuestionSummary, Summary
+from tests import studies
+
+# So many that chance is nothing beside a share of false reports.
+MANY = 10**14
+SHARE = 0.02
+
+
+def asked(template, **changes):
+    (question,) = Study(studies.document({**template, **changes})).questions
+    return question, mechanism_for(question)
+
+
+def with_false(honest, report):
+    """Counts of MANY reports: the honest law's (cells,), but for a share of one report."""
+    found = (1 - SHARE) * honest
+    found[report] += SHARE
+    counts = np.rint(found * MANY).astype(np.int64)
+    counts[np.argmax(counts)] += MANY - counts.sum()
+    return QuestionSummary(MANY, counts)
+
+
+CHOICES = [
+    *[{**studies.CHOICE, "mechanism": {"name": name, "epsilon": "1"}} for name in ("oue", "sue", "olh")],
+    {**studies.CHOICE, "choices": list("abcde"), "mechanism": {"name": "subset_selection", "epsilon": "1"}},
+    studies.ONE_OF,
+]
+
+
+@pytest.mark.parametrize("template", CHOICES, ids=lambda one: one["mechanism"]["name"])
+def test_a_share_of_any_one_report_leaves_the_truth_inside_and_the_worst_leaves_it_at_the_end(template):
+    _, mechanism = asked(template)
+    mechanism = cast(ChoiceMechanism, mechanism)
+    law, _ = set_law(mechanism)
+    truth = np.arange(1.0, 1 + len(law))
+    truth /= truth.sum()
+    reports = np.flatnonzero(law.max(axis=0) > 0)
+    ends = [shares_of_reports(mechanism, with_false(truth @ law, one)).bounds(SHARE) for one in reports]
+    low, high = np.asarray(ends).transpose(1, 0, 2)
+    assert (low <= truth + 1e-6).all()
+    assert (high >= truth - 1e-6).all()
+    assert np.abs(low - truth).min(axis=0).max() < 1e-5
+    assert np.abs(high - truth).min(axis=0).max() < 1e-5
+
+
+@pytest.mark.parametrize("epsilon", ["1", "4"])
+def test_hadamard_reports_leave_the_truth_inside(epsilon):
+    """In blocks, at the larger epsilon; its columns' law by enumeration of supports."""
+    name = {"name": "hadamard", "epsilon": epsilon}
+    _, mechanism = asked({**studies.CHOICE, "choices": {"count": 11}, "mechanism": name})
+    payloads = [number.to_bytes(mechanism.payload_size, "big") for number in range(mechanism.columns)]
+    supports = np.asarray([[mechanism.supported(one, j) for one in payloads] for j in range(11)])
+    often, seldom = mechanism.odds
+    law = np.where(supports, often / seldom, 1.0)
+    law /= law.sum(axis=1, keepdims=True)
+    truth = np.arange(1, 12) / 66
+    for report in range(mechanism.columns):
+        low, high = shares_of_reports(mechanism, with_false(truth @ law, report)).bounds(SHARE)
+        assert (low <= truth + 1e-6).all()
+        assert (high >= truth - 1e-6).all()
+
+
+@pytest.mark.parametrize("template", [studies.AGE, studies.NORMAL], ids=["laplace", "gaussian"])
+def test_the_mean_and_the_sd_of_any_answers_lie_inside(template):
+    _, mechanism = asked(template)
+    none = QuestionSummary.of(mechanism, np.zeros((0, 4), np.uint8))
+    channel = Histogram.of(mechanism, none).channel
+    places = np.linspace(0, 1, len(channel))
+    for shares in (places**2, places == 0, np.exp(-((places - 0.4) ** 2) / 0.02)):
+        law = shares / shares.sum()
+        mean = law @ places
+        truth = {"mean": mean, "sd": np.sqrt(law @ places**2 - mean**2)}
+        for report in (0, 1, channel.shape[1] // 2, channel.shape[1] - 1):
+            found = Histogram.of(mechanism, with_false(law @ channel, report))
+            for name, (low, high) in {"mean": found.mean_set(SHARE), "sd": found.sd_set(SHARE)}.items():
+                assert low - 1e-3 <= truth[name] <= high + 1e-3, name
+
+
+@pytest.mark.parametrize("model", [pytest.param("normal", marks=pytest.mark.slow), "exponential"])
+def test_a_laws_parameters_lie_inside_and_the_worst_report_leaves_them_near_the_end(model):
+    """Against the peak of the likelihood, found anew with a share of each of many reports in it."""
+    precise = studies.with_epsilon(studies.AGE, "4")
+    template = {**precise, "bounds": ["0", "10"], "model": {"name": model}}
+    question, mechanism = asked(template)
+    none = model_for(question, QuestionSummary.of(mechanism, np.zeros((0, 4), np.uint8)))
+    honest_at = {"normal": np.asarray([0.4, np.log(0.2)]), "exponential": np.asarray([np.log(4.0)])}[model]
+    with jax.enable_x64(True):
+        draws = {name: np.ones((1, 1)) for name in (("mean", "sd") if model == "normal" else ("rate",))}
+        cells = Cells.of(none, draws)
+        assert cells is not None
+        honest = cells.law(honest_at)[0]
+        nearest = [np.inf] * len(honest_at) * 2
+        for report in np.linspace(0, len(honest) - 1, 8).astype(int):
+            counts = with_false(honest.copy(), report).values / MANY
+            miss = lambda at, counts=counts: -counts @ np.log(cells.law(at)[0])  # noqa: E731
+            slope = lambda at, counts=counts: -(counts / cells.law(at)[0]) @ cells.law(at)[1]  # noqa: E731
+            peak = minimize(miss, honest_at, jac=slope, method="BFGS", options={"gtol": 1e-9}).x
+            for place, true in enumerate(honest_at):
+                low, high = (cells.path(peak, place, side, SHARE) for side in (-1, 1))
+                slack = 0.03 * (high - low)
+                assert peak[place] + low - slack <= true <= peak[place] + high + slack
+                for end, way in enumerate((low, high)):
+                    gap = abs(peak[place] + way - true) / (high - low)
+                    nearest[2 * place + end] = min(nearest[2 * place + end], gap)
+        assert max(nearest) < 0.05
+
+
+def summary_of(template, answers, seed=1):
+    study = Study(studies.document(template))
+    (question,) = study.questions
+    mechanism = mechanism_for(question)
+    source = NotForRealAnswers(np.random.default_rng(seed).bytes)
+    payloads = np.asarray(mechanism.perturb_many(answers, source), np.uint8)
+    part = QuestionSummary.of(mechanism, payloads)
+    return study, Summary(study.id, study.version, study.digest, {question.id: part})
+
+
+def test_it_is_said_wherever_a_result_is_read(tmp_path):
+    study, summary = summary_of(studies.YES_NO, np.arange(2000) % 4 == 0)
+    found = fit(study, summary, draws=200, method="laplace")
+    low, high = found["ever"].identified.sets["p"]
+    row = found["ever"].summary()["p"]
+    assert 0 <= low < row["q05"] < row["q95"] < high <= 1
+    save_report(study, found, tmp_path)
+    said = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]["false_reports"]
+    assert said["share"] == 0.01
+    assert said["sets"]["p"]["words"].startswith("if at most 1 % of the reports were false, the share of yes")
+    page = (tmp_path / "report.html").read_text()
+    assert "If at most 1 % of the reports were false, the share of yes lies between" in page
+    assert "if 1 % were false" in page
+    wider = fit(study, summary, method="laplace", false_reports=0.05)["ever"].identified.sets["p"]
+    assert wider[0] < low
+    assert high < wider[1]
+    assert fit(study, summary, method="laplace", false_reports=0)["ever"].identified is None
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.5, 1, float("nan"), "0.01", True, None])
+def test_a_share_that_cannot_be_is_refused(share):
+    study, summary = summary_of(studies.YES_NO, [True] * 50)
+    with pytest.raises(InputError, match="share of false reports must be a number from 0"):
+        fit(study, summary, false_reports=share)
+
+
+@pytest.mark.slow
+def test_laws_of_which_nothing_is_known_get_no_bound():
+    """So much noise that a share of false reports could have made any law of it."""
+    _, summary = summary_of(studies.NORMAL, np.full(100, 30.0))
+    question, _ = asked(studies.NORMAL)
+    model = model_for(question, summary.questions["weight"])
+    random = np.random.default_rng(1)
+    draws = {"mean": random.normal(2, 3, (4, 100)), "sd": np.exp(random.normal(1, 1, (4, 100)))}
+    assert law_sets(model, draws, 0.01) == {}
