@@ -10,6 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from inference.compiling import use_compile_cache
+from inference.false_reports.conformance import not_conforming
+from inference.false_reports.details import Details
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from inference.false_reports.sets import Parameters, identified_sets
 from inference.judging import Drawing, judged, seed_of
@@ -86,20 +88,27 @@ def fit(
     false_share = check_share(false_reports)
     questions = stated_questions(study, priors or {})
     use_compile_cache()
-    few = SmallSamples(study)
-    summary = _summary_of(study, reports, few)
-    posteriors = dict(_fit_each(study, questions, summary, few, seed, method, draws, progress, false_share))
+    few, details = SmallSamples(study), Details(study)
+    summary = _summary_of(study, reports, few, details)
+    wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
+    each = _fit_each(study, questions, summary, few, seed, method, draws, progress, false_share)
+    posteriors = {name: found.doubted(wrong.get(name, ())) for name, found in each}
     if isinstance(reports, CheckedReports):
         return {name: found.noted(reports.notes()) for name, found in posteriors.items()}
     return posteriors
 
 
-def _summary_of(study: Study, reports: Iterable[Report] | Summary, few: SmallSamples) -> Summary:
-    """What is fitted; `few` keeps reports that are few enough to be taken one by one."""
+def _summary_of(
+    study: Study, reports: Iterable[Report] | Summary, few: SmallSamples, details: Details
+) -> Summary:
+    """What is fitted; `few` keeps reports that are few enough to be taken one by one.
+
+    details: collects what single reports show.
+    """
     if isinstance(reports, Summary):
         summary = reports
     else:
-        summary = reduce_reports(study, few.watch(good_reports(study, reports)))
+        summary = reduce_reports(study, details.watch(few.watch(good_reports(study, reports))))
     check_evidence(study, summary)
     return summary
 

@@ -121,6 +121,17 @@ class Posterior:
             )
         return needed
 
+    def doubted(self, reasons: tuple[str, ...]) -> Posterior:
+        """Call the model bad for reasons.
+
+        Args:
+            reasons: why the reports do not fit it.
+
+        Returns:
+            The same posterior; unchanged where there are no reasons.
+        """
+        return replace(self, diagnostics=self.diagnostics.with_model(reasons))
+
     def noted(self, notes: tuple[str, ...]) -> Posterior:
         """Add notes to the diagnostics.
 

@@ -1,0 +1,175 @@
+"""Whether reports look as their mechanism sends them, whatever people answered.
+
+Each test is of something whose law, or a bound of it, follows from the mechanism alone: how many ones a
+report of unary bits has, how often a choice is supported at least and at most, whether hash seeds and the
+last bits of numbers are uniform, whether one seed or number comes again and again, whether a histogram under
+smooth noise has a spike. Tests are exact or bounds, and all of one fit share one rate of false alarms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import erfc, exp, lgamma, log, sqrt
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from inference.false_reports.choices import supports_of
+from inference.false_reports.details import BINS, Detail, has_ones
+from inference.models.number import cell_edges
+from ldp_client import Mechanism
+from ldp_client.core.noise_levels import NOISE_BITS
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.olh import Olh
+from summaries import QuestionSummary
+from summaries.reductions.choice import keeps_patterns, pattern_bits
+
+Vector = NDArray[np.float64]
+
+# Of fits whose reports are all honest so many at most are called otherwise, whatever people answered.
+FALSE_ALARM = 1e-3
+# Sds beyond a bound: how many reports under Gaussian noise lie there at most.
+SDS = (0.0, 2.0, 3.0, 4.0, 5.0)
+# No value of a number is likelier than this, in units of the noise's scale.
+PEAK = {"laplace": 0.5, "gaussian": 1 / sqrt(2 * np.pi)}
+
+
+class Finding(NamedTuple):
+    """p: of honest reports at most this part shows as much, whatever people answered; words: what."""
+
+    p: float
+    words: str
+
+
+def not_conforming(
+    mechanisms: Mapping[str, Mechanism],
+    parts: Mapping[str, QuestionSummary],
+    details: Callable[[str], Detail | None],
+) -> dict[str, tuple[str, ...]]:
+    """{question: why its reports cannot all be its mechanism's}, of those where that shows.
+
+    details: of a question, where its reports were read.
+    """
+    found = {
+        name: list(findings(one, parts[name], details(name)))
+        for name, one in mechanisms.items()
+        if parts[name].n
+    }
+    level = FALSE_ALARM / max(sum(map(len, found.values())), 1)
+    return {
+        name: tuple(_reason(name, one.words) for one in some if one.p < level)
+        for name, some in found.items()
+        if any(one.p < level for one in some)
+    }
+
+
+def _reason(question: str, words: str) -> str:
+    return (
+        f"{question}: {words}, whatever people answer: some reports are false, or of another device; find "
+        "out who sent them before any number is used"
+    )
+
+
+def findings(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Finding]:
+    """All tests that a question's summary allows, and those of its details."""
+    if isinstance(mechanism, ChoiceMechanism):
+        if type(mechanism).support_probability is ChoiceMechanism.support_probability:
+            yield _supports(mechanism, part)
+        yield from _ones(mechanism, part, detail)
+    elif isinstance(mechanism, NumberMechanism):
+        yield _beyond(mechanism, part)
+        yield _spikes(mechanism, part)
+    if detail is not None and detail.bins is not None:
+        yield _uniform(detail)
+        yield _again(mechanism, *detail.most_alike())
+
+
+def _supports(mechanism: ChoiceMechanism, part: QuestionSummary) -> Finding:
+    """Every choice is supported with probability q at least and p at most."""
+    counts, n = supports_of(mechanism, part), part.n
+    few = stats.binom.cdf(counts, n, float(mechanism.q)).min()
+    many = stats.binom.sf(counts - 1, n, float(mechanism.p)).min()
+    words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` lets report it"
+    return Finding(min(1.0, 2 * len(counts) * float(min(few, many))), words)
+
+
+def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Finding]:
+    """How many choices a report supports: of independent bits by their number, else by the total."""
+    k, p, q = mechanism.choices, float(mechanism.p), float(mechanism.q)
+    if not has_ones(mechanism) and not isinstance(mechanism, Olh):
+        return
+    words = f"`{mechanism.name}` does not send as many reports that support so many, or so few, choices"
+    ones = None if detail is None or detail.ones is None else detail.ones[: k + 1]
+    if has_ones(mechanism) and keeps_patterns(k):
+        sizes = pattern_bits(k).sum(axis=1).astype(int)
+        ones = np.bincount(sizes, part.values, k + 1).astype(np.int64)
+    if ones is not None:
+        others = stats.binom.pmf(np.arange(k + 1), k - 1, q)
+        law = (1 - p) * others + p * np.concatenate([[0.0], others[:-1]])
+        yield Finding(_two_sided(ones, int(ones.sum()), law), words)
+        return
+    # Of independent bits one deviates by 1 at most; of a hash all choices do together.
+    largest = 1 if has_ones(mechanism) else k
+    away = abs(float(supports_of(mechanism, part).sum()) - part.n * (p + (k - 1) * q))
+    variance = part.n * (p * (1 - p) + (k - 1) * q * (1 - q))
+    # Bernstein's inequality.
+    yield Finding(min(1.0, 2 * exp(-(away**2) / (2 * (variance + largest * away / 3)))), words)
+
+
+def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
+    """The smallest of exact binomial tests of each count, for all of them."""
+    below, above = stats.binom.cdf(counts, n, law), stats.binom.sf(counts - 1, n, law)
+    return min(1.0, 2 * counts.size * float(np.minimum(below, above).min()))
+
+
+def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
+    """How many reports lie beyond a bound: of an answer at the bound itself half do, fewer further out."""
+    edges, scale = cell_edges(mechanism)
+    found = []
+    for sds in SDS if mechanism.name == "gaussian" else SDS[:1]:
+        first = int(np.searchsorted(edges, 1 + sds * scale))
+        chance = erfc((edges[first] - 1) / scale / sqrt(2)) / 2 if mechanism.name == "gaussian" else 0.5
+        far = int(part.values[first + 1 :].sum()), int(part.values[: len(edges) - first].sum())
+        found += [float(stats.binom.sf(count - 1, part.n, chance)) for count in far]
+    words = f"more reports lie beyond a bound than `{mechanism.name}` noise puts there"
+    return Finding(min(1.0, len(found) * min(found)), words)
+
+
+def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
+    """A cell's probability is at most so many times the mean of its neighbours', for every answer.
+
+    Of Laplace noise e^w for cells of w scales, at the noise's peak, and of Gaussian noise e^(w²/2).
+    """
+    edges, scale = cell_edges(mechanism)
+    widths = np.diff(edges)
+    width = float(widths.max()) / scale
+    curve = exp(width if mechanism.name == "laplace" else width**2 / 2)
+    most = curve * widths[1:-1] / (widths[:-2] + widths[2:])
+    inside = part.values[1:-1]
+    around = inside[:-2] + inside[1:-1] + inside[2:]
+    p = stats.binom.sf(inside[1:-1] - 1, around, most / (1 + most))
+    words = f"more reports lie at one place than beside it, which `{mechanism.name}` noise would smooth out"
+    return Finding(min(1.0, len(p) * float(p.min())), words)
+
+
+def _uniform(detail: Detail) -> Finding:
+    """The highest bits of hash seeds, or the lowest ones of numbers."""
+    assert detail.bins is not None
+    what = "hash seeds" if isinstance(detail.mechanism, Olh) else "the last bits of the numbers"
+    words = f"{what} are not uniform, as `{detail.mechanism.name}` draws them"
+    return Finding(_two_sided(detail.bins, detail.n, np.full(BINS, 1 / BINS)), words)
+
+
+def _again(mechanism: Mechanism, most: int, n: int) -> Finding:
+    """At most C(n, m) peak^(m − 1) is the chance that m of n draws are equal, no value being likelier."""
+    seeds = isinstance(mechanism, Olh)
+    # Of seeds, 64 bits are kept.
+    peak = 2.0**-63 if seeds else PEAK[cast(NumberMechanism, mechanism).name] / (1 << NOISE_BITS)
+    words = f"the same {'hash seed' if seeds else 'number'} came more often than `{mechanism.name}` draws it"
+    if most < 2:
+        return Finding(1.0, words)
+    ways = lgamma(n + 1) - lgamma(most + 1) - lgamma(n - most + 1)
+    return Finding(exp(min(0.0, ways + (most - 1) * log(peak))), words)

@@ -1,0 +1,120 @@
+"""What single reports show and a summary no longer has: ones, hash seeds, last bits, and what came again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp_client import Mechanism, mechanisms_of
+from ldp_client.mechanisms.memoized import MemoizedSue
+from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
+from ldp_client.mechanisms.unary import Oue, Sue
+from schemas import Report, Study
+from summaries.reductions.base import Payloads, signed
+
+Counts = NDArray[np.int64]
+
+CHUNK = 8192
+BINS = 256
+# Of so many reports, the first ones, is kept whether they came again: 8 MB.
+MOST_KEPT = 1 << 20
+# Odd numbers that mix a seed's parts into one word.
+MIXING = np.asarray([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+
+
+def has_ones(mechanism: Mechanism) -> bool:
+    """Whether its reports are one noisy bit for each choice, independent given the answer."""
+    return isinstance(mechanism, Oue | Sue | MemoizedSue)
+
+
+@dataclass
+class Detail:
+    """Of one question's reports, added up.
+
+    ones (choices + 1,): reports with so many ones. bins (rows, 256): of hash seeds the highest bits of each
+    coefficient, of numbers the lowest ones. words: of each of the first reports its seed or number.
+    """
+
+    mechanism: Mechanism
+    n: int = 0
+    ones: Counts | None = None
+    bins: Counts | None = None
+    _words: list[NDArray[np.uint64]] = field(default_factory=list)
+    _kept: int = 0
+
+    def add(self, payloads: Payloads) -> None:
+        """Add payloads (n, bytes)."""
+        self.n += len(payloads)
+        if has_ones(self.mechanism):
+            choices = 8 * payloads.shape[1]
+            ones = np.bincount(np.bitwise_count(payloads).sum(axis=1, dtype=np.int64), minlength=choices + 1)
+            self.ones = ones if self.ones is None else self.ones + ones
+            return
+        if isinstance(self.mechanism, Olh):
+            seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4").astype(np.uint64)
+            self._count(seeds * np.uint64(BINS) // np.uint64(PRIME), (seeds * MIXING).sum(axis=1))
+        else:
+            values = signed(payloads)[:, 0].view(np.uint32).astype(np.uint64)
+            self._count(values[:, None] % np.uint64(BINS), values)
+
+    def _count(self, places: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
+        bins = np.stack([np.bincount(column.astype(np.int64), minlength=BINS) for column in places.T])
+        self.bins = bins if self.bins is None else self.bins + bins
+        self._words.append(words[: MOST_KEPT - self._kept])
+        self._kept += len(self._words[-1])
+
+    def most_alike(self) -> tuple[int, int]:
+        """How often the commonest seed or number came, and among how many reports."""
+        words = np.concatenate(self._words) if self._words else np.zeros(0, np.uint64)
+        return (int(np.unique(words, return_counts=True)[1].max()) if len(words) else 0), len(words)
+
+
+class Details:
+    """The details of each question that has any, collected while its reports are read."""
+
+    def __init__(self, study: Study) -> None:
+        self._found = {
+            name: Detail(one)
+            for name, one in mechanisms_of(study).items()
+            if study.route is None and (has_ones(one) or isinstance(one, Olh | NumberMechanism))
+        }
+        self._waiting: dict[str, list[bytes]] = {name: [] for name in self._found}
+
+    def watch(self, reports: Iterable[Report]) -> Iterator[Report]:
+        """The same reports."""
+        for report in reports:
+            for name, waiting in self._waiting.items():
+                payload = report.payloads.get(name)
+                if payload is not None:
+                    waiting.append(payload)
+                    if len(waiting) == CHUNK:
+                        self._add(name)
+            yield report
+
+    def _add(self, name: str) -> None:
+        waiting = self._waiting[name]
+        if waiting:
+            joined = np.frombuffer(b"".join(waiting), np.uint8)
+            self._found[name].add(joined.reshape(len(waiting), -1))
+            waiting.clear()
+
+    def of(self, name: str) -> Detail | None:
+        """Of a question; None where there is nothing that a summary has not, or nobody watched."""
+        if name not in self._found:
+            return None
+        self._add(name)
+        found = self._found[name]
+        return found if found.n else None
+
+
+def detail_of(mechanism: Mechanism, payloads: Payloads) -> Detail | None:
+    """The details of payloads (n, bytes), where there are any."""
+    if not len(payloads) or not (has_ones(mechanism) or isinstance(mechanism, Olh | NumberMechanism)):
+        return None
+    found = Detail(mechanism)
+    found.add(payloads)
+    return found

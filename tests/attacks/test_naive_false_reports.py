@@ -1,0 +1,92 @@
+"""Send 1 % of false reports that take no pains to look like a device's: all ones, one seed, round numbers."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from inference.false_reports.conformance import not_conforming
+from inference.false_reports.details import Details
+from inference.fitting import fit
+from ldp_client import mechanisms_of
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.report import report_id_of
+from schemas import Report, Study
+from summaries import summarize
+from summaries.reducing import reduce_reports
+from tests import studies
+
+PEOPLE, FALSE = 20_000, 200
+
+
+def choice(name, count):
+    return {**studies.CHOICE, "choices": {"count": count}, "mechanism": {"name": name, "epsilon": "1"}}
+
+
+def all_ones(mechanism, _random):
+    return ((1 << mechanism.choices) - 1).to_bytes(mechanism.payload_size, "little")
+
+
+def one_seed(mechanism, random):
+    """Honest otherwise: whatever is reported is a hash of a choice."""
+    return bytes(range(1, 13)) + int(random.integers(mechanism.hashes)).to_bytes(1, "big")
+
+
+def round_numbers(mechanism, random):
+    """A whole year without noise."""
+    return (int(random.integers(0, 31)) * mechanism.levels // 30).to_bytes(4, "big")
+
+
+NAIVE = {
+    "oue": (choice("oue", 12), 3, all_ones),
+    "oue of many": (choice("oue", 64), 3, all_ones),
+    "sue": (choice("sue", 10), 3, all_ones),
+    "olh": (choice("olh", 64), 3, one_seed),
+    "laplace": (studies.AGE, 30.0, round_numbers),
+    "gaussian": (studies.NORMAL, 30.0, round_numbers),
+}
+
+
+def attacked(name):
+    template, answer, fake = NAIVE[name]
+    study = Study(studies.document(template))
+    (question,) = study.questions
+    mechanism = mechanisms_of(study)[question.id]
+    random = np.random.default_rng(7)
+    honest = mechanism.perturb_many([answer] * PEOPLE, NotForRealAnswers(random.bytes))
+    payloads = [bytes(one) for one in honest]
+    payloads[:FALSE] = [fake(mechanism, random) for _ in range(FALSE)]
+    secrets = [os.urandom(16) for _ in payloads]
+    head = (study.id, study.version, study.digest)
+    return study, [
+        Report(report_id_of(secret), *head, {question.id: payload}, secret)
+        for secret, payload in zip(secrets, payloads)
+    ]
+
+
+@pytest.mark.parametrize("name", NAIVE)
+def test_they_are_found_where_reports_are_read(name):
+    study, reports = attacked(name)
+    (question,) = study.questions
+    for some, found in ((reports, True), (reports[FALSE:], False)):
+        details = Details(study)
+        summary = reduce_reports(study, details.watch(some))
+        wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
+        assert (question.id in wrong) == found
+
+
+@pytest.mark.parametrize("name", ["oue", "oue of many", "sue"])
+def test_a_summary_alone_finds_those_that_support_every_choice(name):
+    study, reports = attacked(name)
+    parts = summarize(study, reports).questions
+    assert not_conforming(mechanisms_of(study), parts, lambda _name: None)
+
+
+@pytest.mark.slow
+def test_the_verdict_says_so():
+    study, reports = attacked("olh")
+    found = fit(study, reports, method="laplace")["occupation"]
+    assert found.verdict.model.state == "bad"
+    assert any("occupation: the same hash seed came more often" in one for one in found.verdict.reasons)

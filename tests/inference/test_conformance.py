@@ -1,0 +1,114 @@
+"""What reports show whatever people answer: honest ones seldom fail a test, and each test finds its fault."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference.false_reports.conformance import findings, not_conforming
+from inference.false_reports.details import detail_of
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Study
+from summaries import QuestionSummary
+from tests import studies
+
+GROUPS, EACH = 150, 400
+
+
+def choice(name, count, epsilon="1"):
+    return {**studies.CHOICE, "choices": {"count": count}, "mechanism": {"name": name, "epsilon": epsilon}}
+
+
+# With the answers that leave least room: all at a bound, or all of one choice.
+HONEST = {
+    "laplace": (studies.AGE, 45.0),
+    "laplace inside": (studies.with_epsilon(studies.AGE, "4"), 30.0),
+    "gaussian": (studies.NORMAL, 15.0),
+    "randomized_response": (choice("randomized_response", 5), 1),
+    "oue": (choice("oue", 6), 2),
+    "oue of many": (choice("oue", 40), 2),
+    "sue": (choice("sue", 3, "4"), 0),
+    "subset_selection": (choice("subset_selection", 8), 7),
+    "olh": (choice("olh", 40, "2"), 3),
+    "hadamard": (choice("hadamard", 9), 3),
+}
+
+
+def sent(template, answer, n, seed):
+    (question,) = Study(studies.document(template)).questions
+    mechanism = mechanism_for(question)
+    source = NotForRealAnswers(np.random.default_rng(seed).bytes)
+    return mechanism, np.asarray(mechanism.perturb_many([answer] * n, source), np.uint8)
+
+
+def p_values(mechanism, payloads):
+    part = QuestionSummary.of(mechanism, payloads)
+    return {one.words: one.p for one in findings(mechanism, part, detail_of(mechanism, payloads))}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_reports_fail_no_more_often_than_stated(name):
+    mechanism, payloads = sent(*HONEST[name], GROUPS * EACH, seed=1)
+    found = [p_values(mechanism, part) for part in np.split(payloads, GROUPS)]
+    for words in found[0]:
+        ps = np.asarray([one[words] for one in found])
+        for level in (0.1, 0.01):
+            assert stats.binom.sf(np.sum(ps < level) - 1, GROUPS, level) > 1e-4, words
+    assert min(p_values(mechanism, payloads).values(), default=1) > 1e-5
+
+
+def test_one_rate_of_false_alarms_is_that_of_all_tests_together():
+    """A p-value that alone would be an alarm is none among many tests."""
+    mechanism, payloads = sent(*HONEST["oue"], 2000, seed=2)
+    payloads[:4] = 0b111111
+    part = QuestionSummary.of(mechanism, payloads)
+    worst = min(one.p for one in findings(mechanism, part, None))
+    many = round(2e-3 / worst) if worst > 1e-9 else 0
+    alone = not_conforming({"a": mechanism}, {"a": part}, lambda _name: None)
+    names = [f"q{place}" for place in range(max(many, 2))]
+    whole = not_conforming(dict.fromkeys(names, mechanism), dict.fromkeys(names, part), lambda _name: None)
+    assert bool(alone) == (worst < 1e-3 / 2)
+    assert bool(whole) == (worst < 1e-3 / (2 * len(names)))
+
+
+def test_a_reason_names_the_question_and_what_shows():
+    mechanism, payloads = sent(*HONEST["oue"], 2000, seed=2)
+    payloads[:40] = 0b111111
+    part = QuestionSummary.of(mechanism, payloads)
+    (reason,) = not_conforming({"brand": mechanism}, {"brand": part}, lambda _name: None)["brand"]
+    assert reason.startswith("brand: `oue` does not send as many reports that support so many")
+
+
+def changed(name, n, share, change):
+    mechanism, payloads = sent(*HONEST[name], n, seed=3)
+    change(mechanism, payloads[: round(share * n)])
+    return p_values(mechanism, payloads)
+
+
+def _to(payload):
+    def change(_mechanism, some):
+        some[:] = np.frombuffer(payload, np.uint8)
+
+    return change
+
+
+FAULTS = {
+    "as if all held a choice": ("randomized_response", 0.9, _to(b"\x01"), "some choice is reported"),
+    "no ones": ("oue of many", 0.02, _to(bytes(5)), "support so many"),
+    "one seed": ("olh", 0.01, _to(bytes(12) + b"\x01"), "hash seed came more often"),
+    "small seeds": ("olh", 0.05, lambda _m, some: some[:, :2].fill(0), "hash seeds are not uniform"),
+    "whole bytes": ("laplace", 0.05, lambda _m, some: some[:, 3].fill(0), "last bits of the numbers"),
+    "one number": ("gaussian", 0.01, _to((1 << 20).to_bytes(4, "big")), "number came more often"),
+    "a spike": ("laplace inside", 0.05, _to((1 << 21).to_bytes(4, "big")), "more reports lie at one place"),
+    "far out": ("gaussian", 0.02, _to((12 << 20).to_bytes(4, "big")), "lie beyond a bound"),
+    "always out": ("laplace", 0.2, _to((6 << 20).to_bytes(4, "big")), "lie beyond a bound"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_test_finds_its_fault(fault):
+    name, share, change, words = FAULTS[fault]
+    found = changed(name, 20_000, share, change)
+    assert [p < 1e-6 for said, p in found.items() if words in said] == [True]
