@@ -152,19 +152,24 @@ def _node(settings: Settings, database: Database) -> Node | None:
 
 
 def _check_studies(database: Database, node: Node | None, body_limit: int) -> None:
-    """Raises InputError unless this server can take what devices send for every open study.
+    """Raises InputError unless this server can take what devices send for every open study, and can sum those
+    that are closed.
 
     It would refuse that for good, and devices drop what is refused for good.
     """
     with database.read() as session:
-        studies = [Study.from_json(document) for document in queries.open_documents(session)]
+        unfinished = queries.unfinished_documents(session)
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()
-    for study in studies:
+    studies = [(Study.from_json(document), is_open) for document, is_open in unfinished]
+    for study in [study for study, is_open in studies if is_open or study.route is not None]:
         if node is not None:
             _check_node(node, study)
         elif study.route is not None:
-            needed = "start a node, with --role node and --node-key FILE, or name another database"
+            needed = (
+                "start a node, with --role node and --node-key FILE, or name another database; "
+                "`ldpkit admin delete-study` ends one that nobody will sum"
+            )
             raise InputError(f"setting node_key: study {study.id} is a secure sum: {needed}")
         elif (size := Rules.of(study).form.size) > body_limit:
             problem = f"study {study.id} of this database makes reports of {size} bytes: raise it"

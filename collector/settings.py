@@ -99,7 +99,7 @@ class Settings:
         An SQLite file that it names by a relative path is found from the folder that it is in. Its token
         stays, whatever LDPKIT_TOKEN is: clients send that, and it may be anybody's key.
         """
-        file = environment.get(PREFIX + "CONFIG") or (FILE_NAME if os.path.exists(FILE_NAME) else None)
+        file = _file_named(environment)
         values: dict[str, object] = {} if file is None else _read_file(Path(file))
         for field in fields(cls):
             found = environment.get(PREFIX + field.name.upper())
@@ -122,6 +122,40 @@ def settings_with(**changes: Any) -> Settings:
     return replace(Settings.from_environment(), **{k: v for k, v in changes.items() if v is not None})
 
 
+def settings_to_invite(**changes: Any) -> Settings:
+    """`settings_with`, for what binds a database to an invitation_key, for good.
+
+    Raises InputError where that key stands in a file beside the name of another database.
+    """
+    settings = settings_with(**changes)
+    file = _file_named(os.environ)
+    if file is None or PREFIX + "INVITATION_KEY" in os.environ:
+        return settings
+    values = _read_file(Path(file))
+    own = str(values.get("database", settings.database))
+    if "invitation_key" in values and _whole_name(own) != _whole_name(settings.database):
+        raise InputError(
+            f"the invitation_key of {file} is for the database that it names, and --database names another: "
+            f"start in that one's folder, or set {PREFIX}INVITATION_KEY to what its servers have"
+        )
+    return settings
+
+
+def _whole_name(database: str) -> object:
+    """What two URLs of one database have in common."""
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(database)
+    except ArgumentError:
+        return database
+    file = url.database or ""
+    if not url.drivername.startswith("sqlite") or not file or file.startswith((":memory:", "file:")):
+        return url
+    return os.path.realpath(file)
+
+
 def server_settings(**changes: Any) -> Settings:
     """`settings_with`, for a server: refuses a LDPKIT_TOKEN that is not its own token. Raises InputError."""
     settings = settings_with(**changes)
@@ -132,6 +166,10 @@ def server_settings(**changes: Any) -> Settings:
             "send it as well, so unset it here, or take the token out of the file"
         )
     return settings
+
+
+def _file_named(environment: Mapping[str, str]) -> str | None:
+    return environment.get(PREFIX + "CONFIG") or (FILE_NAME if os.path.exists(FILE_NAME) else None)
 
 
 def _read_file(path: Path) -> dict[str, object]:

@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.settings import FILE_NAME, Settings, settings_with, sqlite_url
+from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with, sqlite_url
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import read_bytes, write_new
@@ -262,7 +262,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
     from collector.operator.inviting import invite, lift, take_list
 
     text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
-    settings = settings_with(node_key=arguments.node_key)
+    chosen = settings_with if arguments.lift else settings_to_invite
+    settings = chosen(database=arguments.database, node_key=arguments.node_key)
     secret = settings.invitation_secret
     keys = _node_keys(settings) if arguments.file else ""
     public = _public_values(arguments)
@@ -346,7 +347,7 @@ def run_upkeep(arguments: argparse.Namespace) -> int:
     from collector.storage.upkeep import Upkeep, utc_today
 
     with _opened(arguments) as database:
-        secret = settings_with().invitation_secret
+        secret = settings_to_invite(database=arguments.database).invitation_secret
         Upkeep(database, utc_today, secret).run(utc_today(), even_if_done=True)
     return 0
 

@@ -23,7 +23,15 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from collector.storage.models import REVISION, CollectorRow, DocumentRow, ReportRow, SignatureRow, StudyRow
+from collector.storage.models import (
+    REVISION,
+    CollectorRow,
+    DocumentRow,
+    ReportRow,
+    SecureSumRow,
+    SignatureRow,
+    StudyRow,
+)
 from collector.storage.packing import PackedReport
 from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 
@@ -161,11 +169,14 @@ def find_document(session: Session, study_id: str, version: int | None = None) -
     return session.scalar(select(DocumentRow).join(StudyRow, joined).where(StudyRow.id == study_id))
 
 
-def open_documents(session: Session) -> list[bytes]:
-    """The current version of every study that is not closed."""
+def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
+    """The current version of every study that is open, or neither summed nor deleted; whether it is open."""
     joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)
-    statement = select(DocumentRow.canonical).join(StudyRow, joined)
-    return list(session.scalars(statement.where(StudyRow.closed.is_(False))))
+    summed = select(SecureSumRow.study).where(SecureSumRow.total.is_not(None))
+    left = StudyRow.deleted.is_(False) & StudyRow.number.not_in(summed)
+    statement = select(DocumentRow.canonical, StudyRow.closed).join(StudyRow, joined)
+    rows = session.execute(statement.where(StudyRow.closed.is_(False) | left))
+    return [(canonical, not closed) for canonical, closed in rows]
 
 
 def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:

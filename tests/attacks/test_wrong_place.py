@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 import tomllib
 from sqlalchemy import text
 
 from collector import create_app
+from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import REVISION, downgrade
+from collector.studies import publishing
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import ensure_database
@@ -158,6 +161,36 @@ def test_init_leaves_nothing_where_the_database_cannot_be_made(elsewhere, capsys
     assert main(["init", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 2
     assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
     capsys.readouterr()
+
+
+def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkeypatch, study):
+    """Its own servers could then use none of its invitations, nor make others."""
+    monkeypatch.delenv("LDPKIT_INVITATION_KEY", raising=False)
+    for place in ("a", "b"):
+        assert main(["init", place]) == 0
+    other = f"sqlite:///{elsewhere}/b/ldpkit.sqlite3"
+    database = Database(other, 1)
+    with database.write() as session:
+        publishing.publish(session, study)
+    monkeypatch.chdir(elsewhere / "a")
+    capsys.readouterr()
+    invite = ["admin", "invite", study.id, "--count", "1"]
+    for command in ([*invite, "--database", other], ["admin", "upkeep", "--database", other]):
+        assert main(command) == 2
+        assert (
+            "the invitation_key of ldpkit.toml is for the database that it names" in capsys.readouterr().err
+        )
+    with database.read() as session:
+        assert queries.study_state(session, study.id).spending is None
+    assert main([*invite[:3], "--lift", "--database", other]) == 0
+    monkeypatch.chdir(elsewhere / "b")
+    assert main([*invite, "--database", "sqlite:///../b/ldpkit.sqlite3"]) == 0
+    monkeypatch.chdir(elsewhere / "a")
+    monkeypatch.setenv(
+        "LDPKIT_INVITATION_KEY", tomllib.loads(Path("../b/ldpkit.toml").read_text())["invitation_key"]
+    )
+    assert main([*invite, "--database", other]) == 0
+    database.engine.dispose()
 
 
 def test_revisions_are_read_from_the_files():

@@ -18,12 +18,13 @@ from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
 from collector.storage.node_keys import NodeKeys
 from collector.views.health import NODE_OPERATIONS
+from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
 from tests.collector.conftest import build_study as ordinary_study
 from tests.collector.conftest import ensure_database
 from tests.collector.contract import run_cases
-from tests.secure_sum.conftest import build_study
+from tests.secure_sum.conftest import TOKEN, build_study, close_study
 
 NO_DRAWING: dict[str, object] = {}
 CASES_EACH = 20
@@ -155,7 +156,24 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
     node.start()
     node.post("/close")
     node.stop()
-    create_app({**settings, "node_key": str(other)}).extensions["ldpkit"].close()
+    # Closed and not summed yet: it still needs a node, with the keys that the shares were sealed to.
+    with pytest.raises(InputError, match="name the key file"):
+        create_app({**settings, "node_key": str(other)})
+    with pytest.raises(InputError, match="study summed is a secure sum: start a node"):
+        create_app(settings)
+    assert main(["admin", "delete-study", "summed", "--yes", "--database", settings["database"]]) == 0
+    for ended in (settings, {**settings, "node_key": str(other)}):
+        create_app(ended).extensions["ldpkit"].close()
+
+
+def test_a_study_that_was_summed_keeps_no_other_server_from_starting(network):
+    study = network.publish("ever")
+    network.answer(20)
+    close_study(study, [TOKEN])
+    node = network.nodes[0]
+    node.stop()
+    settings = {"database": f"sqlite:///{node.database}", "token": "token-for-the-tests"}
+    create_app(settings).extensions["ldpkit"].close()
 
 
 def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
