@@ -135,14 +135,17 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
     """
     if path.suffix.lower() in _TABLES:
         return _write_table(reports, path, _TABLES[path.suffix.lower()])
-    with replacing(str(path)) as file:
+    with replacing(str(path), private=True) as file:
         return sum(1 for _ in _written(reports, file))
 
 
 def _write_table(
     reports: Iterable[Report], path: Path, write: Callable[[Names, Iterator[Report], IO[str]], None]
 ) -> int:
-    with replacing(str(path)) as file, TemporaryFile("w+", encoding="utf-8", dir=path.parent) as spool:
+    with (
+        replacing(str(path), private=True) as file,
+        TemporaryFile("w+", encoding="utf-8", dir=path.parent) as spool,
+    ):
         # The questions are known only when the last report has come: a study may have versions.
         questions: set[str] = set()
         public: set[str] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -77,9 +78,9 @@ def save_report(
 def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None = None) -> Iterator[Path]:
     """A temporary folder that becomes `target` only when all was written.
 
-    An older result of the same command is replaced, an empty folder too. Any other is refused, when it begins
-    and again before it is replaced; so is, where the study is given, a result of another one. Raises
-    InputError, also when the disk is full.
+    An older result of the same command is replaced, an empty folder too, and their mode is kept. Any other
+    is refused, when it begins and again before it is replaced; so is, where the study is given, a result of
+    another one. Raises InputError, also when the disk is full.
     """
     target = target.resolve()
     temporary = None
@@ -87,8 +88,12 @@ def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None
         if _files_of(target, own) and study is not None:
             _refuse_other_study(target / own.mark, study)
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".ldpkit-", dir=target.parent))
-        temporary.chmod(0o755)
+        made = target.parent / f".ldpkit-{os.urandom(8).hex()}"
+        # The umask decides who may read a new one.
+        made.mkdir()
+        temporary = made
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         yield temporary
         _swap(temporary, target, own)
     except OSError as error:

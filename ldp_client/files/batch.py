@@ -56,7 +56,7 @@ def perturb_file(
         perturb_table(study, mechanisms, answers_path, reports_path, note)
         return 1
     count, clipped = 0, ClippedCount()
-    with replacing(reports_path, is_new=True) as file:
+    with replacing(reports_path, is_new=True, private=True) as file:
         people = _quantised_people(study, mechanisms, answers_path, clipped)
         while chunk := list(islice(people, CHUNK)):
             quantised, public = [list(part) for part in zip(*chunk)]
@@ -131,7 +131,7 @@ def perturb_table(
     except AnswerError as error:
         name = os.path.basename(table_path)
         raise InputError(f"{name}: {error.field}: {error.problem}") from None
-    with replacing(report_path, is_new=True) as file:
+    with replacing(report_path, is_new=True, private=True) as file:
         file.write(report.to_json() + "\n")
     if clipped.line():
         note(clipped.line())

@@ -4,7 +4,7 @@ None is overwritten that must not be.
 """
 
 import os
-import tempfile
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -48,11 +48,14 @@ def read_bytes(path: "str | os.PathLike[str]") -> bytes:
 
 
 @contextmanager
-def replacing(path: str, is_new: bool = False, read: "Iterable[str]" = ()) -> "Iterator[TextIO]":
+def replacing(
+    path: str, is_new: bool = False, read: "Iterable[str]" = (), private: bool = False
+) -> "Iterator[TextIO]":
     """A text file that takes its final name only when everything was written; if is_new, none that is taken.
 
-    read: what it is made from, which it must not replace. Raises InputError when it cannot be written, a full
-    disk included; then nothing is left behind.
+    It keeps the mode of the file that it replaces. read: what it is made from, which it must not replace.
+    private: whether a new one is its owner's alone, such as the reports of single people; else the umask
+    decides. Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
     """
     refuse_replacing(path, read)
     if os.path.exists(path) and not os.path.isfile(path):
@@ -60,12 +63,13 @@ def replacing(path: str, is_new: bool = False, read: "Iterable[str]" = ()) -> "I
     folder = os.path.dirname(os.path.abspath(path))
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".ldpkit-")
+        handle, temporary = _new_file(folder, 0o600 if private else 0o666)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        if os.path.exists(path):
+            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
         if is_new:
             # Of two processes that write it at once, one gets the name.
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -76,6 +80,12 @@ def replacing(path: str, is_new: bool = False, read: "Iterable[str]" = ()) -> "I
     finally:
         if temporary is not None:
             os.unlink(temporary)
+
+
+def _new_file(folder: str, mode: int) -> "tuple[int, str]":
+    """Open a new file of a name that nobody has, with what the umask leaves of the mode."""
+    name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
+    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
 
 
 def refuse_replacing(path: str, read: "Iterable[str]") -> None:

@@ -1,0 +1,65 @@
+"""Other users of a machine read what a command wrote: reports, or what replaced a private result."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from collector.remote.download import write_reports
+from inference.results.folder import FIT_FILES, whole_folder
+from ldp_client.cli import main
+from ldp_client.files.disk import replacing
+from schemas import Study
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO))
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@pytest.fixture(params=[0o022, 0o077])
+def umask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def test_a_result_is_as_open_as_its_owner_wants(umask, tmp_path):
+    path = tmp_path / "result"
+    with replacing(str(path)) as file:
+        file.write("new")
+    assert mode(path) == 0o666 & ~umask
+    for chosen in (0o600, 0o640, 0o664):
+        path.chmod(chosen)
+        with replacing(str(path)) as file:
+            file.write("again")
+        assert (mode(path), path.read_text()) == (chosen, "again")
+
+
+def test_a_folder_of_results_is_as_open_as_its_owner_wants(umask, tmp_path):
+    target = tmp_path / "posterior"
+    with whole_folder(target) as folder:
+        (folder / FIT_FILES.mark).write_text("{}")
+    assert mode(target) == 0o777 & ~umask
+    (target / FIT_FILES.mark).unlink()
+    target.chmod(0o700)
+    with whole_folder(target) as folder:
+        (folder / FIT_FILES.mark).write_text("{}")
+    assert mode(target) == 0o700
+    assert os.listdir(tmp_path) == ["posterior"]
+
+
+@pytest.mark.parametrize("name", ["reports.ndjson", "reports.csv", "reports.parquet"])
+def test_reports_are_their_owners_alone(tmp_path, name):
+    """Lines of a gateway's file are in the order of its people, and public fields are in clear."""
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    (tmp_path / "answers.csv").write_text("ever\nyes\n")
+    made = tmp_path / "perturbed.ndjson"
+    command = ["perturb", str(tmp_path / "study.json"), str(tmp_path / "answers.csv"), "--out", str(made)]
+    assert main(command) == 0
+    assert write_reports([], tmp_path / name) == 0
+    assert mode(made) == mode(tmp_path / name) == 0o600
+    assert not list(Path(tmp_path).glob(".ldpkit-*"))
