@@ -9,18 +9,21 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.fields import printable
+from ldp_client.documents.report import MAX_BYTES
 from ldp_client.words.text import counted
 from schemas import Report, Study
 from summaries import Summary, check_report, check_study, summarize
 from summaries.reducing import CheckedReports, Seen
 
 SHOWN = 3
+# Other study documents that files may speak of: of one study there are a few versions.
+MOST_DOCUMENTS = 1000
 NO_TEXT = {
     BOM_UTF16_LE: "UTF-16 text: save it as UTF-8",
     BOM_UTF16_BE: "UTF-16 text: save it as UTF-8",
@@ -112,7 +115,7 @@ class ReportFiles(CheckedReports):
     def __iter__(self) -> Iterator[Report]:
         mechanisms = mechanisms_of(self._study)
         seen = Seen()
-        problems: list[str] = []
+        bad = Refused()
         good = 0
         others = Others(self._study)
         for where, read in _all_reports(self._paths):
@@ -124,47 +127,67 @@ class ReportFiles(CheckedReports):
                 if seen.holds(report):
                     continue
             except ReportError as error:
-                problems.append(f"{where}: {error}")
+                bad.add(f"{where}: {error}")
                 continue
             good += 1
             yield report
-        others.refuse_all(good + seen.repeated + len(problems))
-        problems += others.foreign
-        if problems:
-            shown = "; ".join(problems[:SHOWN])
-            count = good + seen.repeated + len(problems) + others.versions.total()
-            raise InputError(f"{len(problems)} of {count} reports cannot belong to this study: {shown}")
+        others.refuse_all(good + seen.repeated + bad.count)
+        refused = bad.count + others.foreign.count
+        if refused:
+            shown = "; ".join([*bad.shown, *others.foreign.shown][:SHOWN])
+            count = good + seen.repeated + refused + others.versions.total()
+            raise InputError(f"{refused} of {count} reports cannot belong to this study: {shown}")
         self.left_out = others.versions
         seen.tell()
         for line in self.notes():
             print(line, file=sys.stderr)
 
 
+class Refused:
+    """Reports that are refused, in bounded memory: how many, and what the first few are refused for."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.shown: list[str] = []
+
+    def add(self, why: str) -> None:
+        """Count one more."""
+        self.count += 1
+        if self.count <= SHOWN:
+            self.shown.append(why)
+
+
 class Others:
     """Reports on documents other than the study's.
 
-    versions: {(version, digest): how many} of its other versions, which may be left out. foreign: where those
-    stand that answer another study, or another document of the same version.
+    versions: {(version, digest): how many} of its other versions, which may be left out. foreign: those that
+    answer another study, or another document of the same version.
     """
 
     def __init__(self, study: Study) -> None:
         self.versions: Counter[tuple[int, str]] = Counter()
-        self.foreign: list[str] = []
+        self.foreign = Refused()
         self._study = study
         self._documents: Counter[str] = Counter()
 
     def hold(self, report: Report, where: str) -> bool:
-        """Count the report if it answers another document; whether it does."""
+        """Count the report if it answers another document; whether it does.
+
+        Raises InputError where they answer more documents than any study has.
+        """
         if report.digest == self._study.digest:
             return False
-        self._documents[f"{report.study} version {report.version} with digest {report.digest}"] += 1
+        document = f"{report.study} version {report.version} with digest {report.digest}"
+        self._documents[document] += 1
+        if len(self._documents) > MOST_DOCUMENTS:
+            raise InputError(
+                f"{where}: up to here reports answer more than {MOST_DOCUMENTS} study documents, the last "
+                f"{document}: these are no reports of one study"
+            )
         if report.study == self._study.id and report.version != self._study.version:
             self.versions[report.version, report.digest] += 1
         else:
-            self.foreign.append(
-                f"{where}: it answers another study document, {report.study} version {report.version} with "
-                f"digest {report.digest}"
-            )
+            self.foreign.add(f"{where}: it answers another study document, {document}")
         return True
 
     def refuse_all(self, rest: int) -> None:
@@ -195,7 +218,7 @@ def _ndjson_lines(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
             if begin.startswith(magic):
                 raise InputError(f"{path} is {what}")
         file.seek(len(BOM_UTF8) if begin.startswith(BOM_UTF8) else 0)
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(_lines(file), 1):
             where = f"{Path(path).name}, line {number}"
             if is_end_line(line):
                 _check_end(line, count, where)
@@ -203,6 +226,15 @@ def _ndjson_lines(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
             elif line.strip():
                 count += 1
                 yield where, partial(Report.from_json, line)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; of one that is too long for a report only its beginning, which is refused too."""
+    while line := file.readline(MAX_BYTES + 2):
+        rest = line
+        while len(rest) == MAX_BYTES + 2 and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_BYTES + 2)
+        yield line
 
 
 def _check_end(line: bytes, count: int, where: str) -> None:
