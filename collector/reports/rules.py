@@ -23,7 +23,6 @@ from collector.storage.packing import Layout, PackedReport, PublicPlaces, layout
 from collector.storage.sums import ON_DISK, Sums
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import LdpkitError, ReportError
-from ldp_client.mechanisms.olh import Olh
 from schemas import Report, Study
 from summaries import QuestionSummary, Summary, noise_tails
 from summaries.cells import cell_at, keeps_cells
@@ -54,7 +53,7 @@ class Tally:
         self._cell_size = int(ends[-1])
         self.size = self._cell_size * max(self._cells, 1)
         self.needs_reports = [n for n, one in mechanisms.items() if REDUCTIONS[one.name].keeps_reports(one)]
-        self.hashes = sum(one.choices for one in mechanisms.values() if isinstance(one, Olh))
+        self.hashes = sum(REDUCTIONS[one.name].hashes(one) for one in mechanisms.values())
         self._ends = ends[:-1]
 
     @property

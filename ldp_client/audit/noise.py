@@ -162,19 +162,16 @@ def choice_checks(batch: "Batch", mechanism: "Any", own: int) -> "Iterator[Check
         expected = chance * batch.n**2 / 2
         good = seen <= most_of(expected, RATE)
         yield Check("no report comes again", good, f"{seen} of {batch.n}, {expected:.3g} belong")
-    if mechanism.name in ("oue", "sue"):
+    if mechanism.bitwise:
         yield _ones_check(batch, mechanism, own)
 
 
 def _collision_of(mechanism: "Any") -> "float | None":
     """An upper bound of the probability that two reports are alike, where it is small enough to tell."""
     q = float(mechanism.q)
-    if mechanism.name in ("oue", "sue"):
-        chance = (q * q + (1 - q) ** 2) ** (mechanism.choices - 1)
-    elif mechanism.name == "olh":
-        chance = 2.0**-90
-    else:
-        return None
+    chance = 2.0**-mechanism.seed_bits
+    if mechanism.bitwise:
+        chance *= (q * q + (1 - q) ** 2) ** (mechanism.choices - 1)
     return chance if chance < 1e-3 else None
 
 

@@ -14,8 +14,6 @@ from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
-from ldp_client.mechanisms.subset_selection import SubsetSelection
-from ldp_client.mechanisms.unary import UnaryMechanism
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 def is_unary(mechanism: "Mechanism") -> bool:
     """One bit for each choice, independent of the others."""
-    return isinstance(mechanism, UnaryMechanism) and not isinstance(mechanism, SubsetSelection)
+    return getattr(mechanism, "bitwise", False)
 
 
 def has_parts(mechanism: "Any") -> bool:

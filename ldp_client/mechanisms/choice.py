@@ -67,10 +67,13 @@ class ChoiceMechanism(Mechanism):
 
     choices: k. labels: what they are called, or range(k). bits: probabilities are integers over
     2**bits. p: probability that S contains the true choice; q: that it contains a given other one.
-    odds: (a, b) with e^ε = a / b exactly.
+    odds: (a, b) with e^ε = a / b exactly. bitwise: whether a payload is a bit for each choice, each drawn by
+    itself. seed_bits: at least so many bits of a payload are uniform, whatever the answer.
     """
 
     bits = CHOICE_BITS
+    bitwise = False
+    seed_bits = 0
     p: Rational
     q: Rational
 

@@ -29,6 +29,8 @@ class Olh(ChoiceMechanism):
     """
 
     name = "olh"
+    # Below PRIME there are more than 2**30 coefficients.
+    seed_bits = 30 * COEFFICIENTS
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)

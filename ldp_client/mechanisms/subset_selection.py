@@ -22,6 +22,7 @@ class SubsetSelection(UnaryMechanism):
     """
 
     name = "subset_selection"
+    bitwise = False
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)

@@ -26,6 +26,8 @@ class UnaryMechanism(ChoiceMechanism):
     A payload has ⌈k/8⌉ bytes; choice j is bit j % 8 (lowest first) of byte j // 8; spare bits are 0.
     """
 
+    bitwise = True
+
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         if self.choices > MOST_CHOICES:

@@ -22,6 +22,10 @@ def _never(_mechanism: Mechanism) -> bool:
     return False
 
 
+def _no_work(_mechanism: Mechanism) -> int:
+    return 0
+
+
 def _nothing(_mechanism: Mechanism) -> Counted | None:
     return None
 
@@ -32,7 +36,8 @@ class Reduction(NamedTuple):
     possible: whether values can be those of n reports. keeps_reports: whether a posterior needs the
     reports themselves, because no summary of fixed size is exact. counts: of a choice, what its reports stand
     for, from which its likelihood follows. sets: of a choice, the packed sets of choices that payloads stand
-    for, shape (n, ceil(choices / 8)), choice j in bit j % 8 of byte j // 8.
+    for, shape (n, ceil(choices / 8)), choice j in bit j % 8 of byte j // 8. hashes: how much work it is to
+    reduce one report beside reading it, in hashes of 40 to 100 ns.
     """
 
     size: Callable[[Mechanism], int]
@@ -41,6 +46,7 @@ class Reduction(NamedTuple):
     keeps_reports: Callable[[Mechanism], bool] = _never
     counts: Callable[[Mechanism], Counted | None] = _nothing
     sets: Callable[[Mechanism, Payloads], Payloads] | None = None
+    hashes: Callable[[Mechanism], int] = _no_work
 
 
 def signed(payloads: Payloads) -> NDArray[np.int32]:

@@ -161,10 +161,18 @@ UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible, counts=_alway
 SUBSET_COUNTS = Reduction(
     _set_size, _unary_counts, _subset_possible, counts=_always("subsets"), sets=_as_sent
 )
-HASH_COUNTS = Reduction(_set_size, _hash_counts, _sets_possible, counts=_always("bits"), sets=_hash_sets)
+HASH_COUNTS = Reduction(
+    _set_size, _hash_counts, _sets_possible, counts=_always("bits"), sets=_hash_sets, hashes=_choices
+)
 # Of any mechanism for choices, exactly, from its `supported` alone.
 SUPPORTS = Reduction(
-    _pattern_size, _support_counts, counts_all, _keeps_sets, counts=_always("sets"), sets=support_sets
+    _pattern_size,
+    _support_counts,
+    counts_all,
+    _keeps_sets,
+    counts=_always("sets"),
+    sets=support_sets,
+    hashes=_choices,
 )
 
 

@@ -15,6 +15,8 @@ from collector.storage import sums
 from ldp_client import mechanism_for
 from schemas import Report
 from summaries import summarize
+from summaries.reductions import REDUCTIONS
+from summaries.reductions.choice import SUPPORTS
 from tests.collector.conftest import TODAY, Harness
 
 MANY = [f"choice {number}" for number in range(8200)]
@@ -115,6 +117,15 @@ def test_one_that_takes_long_is_counted_when_asked_for_and_not_without_end(empty
         409,
         "urn:ldpkit:problem:summary-too-costly",
     )
+
+
+def test_the_work_of_any_mechanism_counts(make_study, monkeypatch):
+    """Of one that was added, whose supports are looked up choice by choice, as of olh."""
+    one = {**WIDE, "choices": {"count": 12}}
+    study = make_study(questions=[one, {**one, "id": "other", "mechanism": {"name": "olh", "epsilon": "1"}}])
+    assert rules.Rules.of(study).tally.hashes == 12
+    monkeypatch.setitem(REDUCTIONS, "oue", SUPPORTS)
+    assert rules.Rules.of(make_study(2, questions=study.document["questions"])).tally.hashes == 24
 
 
 def test_the_limit_counts_bytes(habits, monkeypatch):

@@ -10,6 +10,8 @@ from ldp_client.audit.reports import WIDE_LIMIT
 from ldp_client.audit.surprise import Column, count_score, lag_score, most_of, pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms.olh import SEED_BYTES, Olh
+from ldp_client.mechanisms.unary import Oue
 from schemas import Study
 from tests import studies
 
@@ -70,3 +72,40 @@ def test_nearly_truthful_reports_pass_the_audit():
         drawn = coins(float(mechanism.p), seed, 40_000)
         batch = Batch([bytes([not truthful]) for truthful in drawn], mechanism.words)
         assert all(check.passed for check in choice_checks(batch, mechanism, 0))
+
+
+class CopiedOue(Oue):
+    """One of somebody else's, in which a choice's bit repeats the one before: each bit alone is right."""
+
+    name = "copied"
+
+    def randomise(self, quantised, random):
+        bits = int.from_bytes(super().randomise(quantised, random), "little")
+        return self.pack(sum([3 << place for place in range(0, self.choices, 2) if bits >> place & 1]))
+
+
+class StuckOlh(Olh):
+    """Another, whose hash function is always the same."""
+
+    name = "stuck"
+
+    def randomise(self, quantised, random):
+        return bytes(SEED_BYTES) + super().randomise(quantised, random)[SEED_BYTES:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"), [(CopiedOue, "as many other choices as belong"), (StuckOlh, "no report comes again")]
+)
+def test_faults_of_mechanisms_by_any_name_are_found(kind, check):
+    """The checks go by what a mechanism states of its reports: one that is added is looked at as well."""
+    sound = kind.__mro__[1]
+    question = studies.with_epsilon({**studies.CHOICE, "choices": {"count": 8}}, "1")
+    asked = Study(studies.document(question)).questions[0]
+    for found, good in ((sound(asked), True), (kind(asked), False)):
+        drawn = randbytes(random.Random(1))
+        batch = Batch([found.randomise(0, drawn) for _ in range(3000)], found.words)
+        assert {one.name: one.passed for one in choice_checks(batch, found, 0)}[check] is good
+
+
+def randbytes(source):
+    return lambda count: source.getrandbits(8 * count).to_bytes(count, "big")
