@@ -48,6 +48,11 @@ def line(features: int, mechanism: str) -> dict[str, Any]:
     }
 
 
+def signs(features: int) -> dict[str, Any]:
+    asked = {key: value for key, value in line(features, "sampled_products").items() if key != "norm"}
+    return {**asked, "mechanism": {"name": "sampled_products", "epsilon": "1"}}
+
+
 SPARSE = {
     "id": "choice",
     "ask": "choice",
@@ -62,6 +67,7 @@ ROWS = {
     "secure sum of 20, clipped": Row(line(1, "summed_gaussian"), 20, summed=True, clip=True),
     "secure sum of 60, clipped": Row(line(1, "summed_gaussian"), 60, summed=True, clip=True),
     "five features, clipped": Row(line(5, "gaussian_statistics"), 5000, clip=True),
+    "signs, two features": Row(signs(2), 100_000),
     "sparse shares": Row(SPARSE, 100),
 }
 

@@ -18,6 +18,9 @@ class Units(NamedTuple):
     unit: float
 
 
+YES_NO_UNITS = Units(0.5, 0.5)
+
+
 def number_units(question: Question) -> Units:
     """A number's bounds are 0 and 1."""
     assert question.bounds is not None
@@ -26,7 +29,7 @@ def number_units(question: Question) -> Units:
 
 
 def field_units(field: Field) -> Units:
-    """A field's bounds are −1 and 1; a yes/no response is −1 or 1 already."""
+    """A field's bounds are −1 and 1; a yes/no response is −1 or 1 already: features are RecordUnits'."""
     if field.bounds is None:
         return Units(0.0, 1.0)
     low, high = (float(bound) for bound in field.bounds)
@@ -40,7 +43,10 @@ def fields_of(question: Question) -> tuple[Field, ...]:
 
 
 class RecordUnits:
-    """names: of the features. zero, unit (d,): of the features. response: of the response."""
+    """names: of the features. zero, unit (d,): of the features. response: of the response.
+
+    A yes/no feature is 0 or 1 in own units, as whoever reads a coefficient takes it, and −1 or 1 scaled.
+    """
 
     zero: NDArray[np.float64]
     unit: NDArray[np.float64]
@@ -48,5 +54,6 @@ class RecordUnits:
     def __init__(self, question: Question) -> None:
         assert question.response is not None
         self.names = [feature.id for feature in question.features]
-        self.zero, self.unit = np.asarray([field_units(feature) for feature in question.features]).T
+        spans = [field_units(field) if field.bounds else YES_NO_UNITS for field in question.features]
+        self.zero, self.unit = np.asarray(spans).T
         self.response = field_units(question.response)

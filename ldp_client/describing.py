@@ -294,6 +294,10 @@ def _record(mechanism: "Any", _: Words) -> "dict[str, Any]":
     return {"norm": mechanism.radius / mechanism.grid, "kind": ".yes_no" if mechanism.binary else ".number"}
 
 
+def _sampled(mechanism: "Any", _: Words) -> "dict[str, Any]":
+    return {"products": len(mechanism.coordinates)}
+
+
 def _memoized(mechanism: "Any", words: Words) -> "dict[str, Any]":
     first = mechanism.first
     facts = {"choices": first.choices, "kept_p": float(first.p), "kept_q": float(first.q)}
@@ -318,6 +322,7 @@ FACTS: "dict[str, Facts]" = {
     "hadamard": _hadamard,
     "gaussian_statistics": _products,
     "gaussian_record": _record,
+    "sampled_products": _sampled,
     "memoized": _memoized,
     "summed_gaussian": _summed,
 }

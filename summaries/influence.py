@@ -13,6 +13,7 @@ from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.tables import TableMechanism
 
 # The share of false reports that pages and commands speak of.
@@ -48,6 +49,16 @@ def moment_influence(mechanism: GaussianStatistics) -> float:
     return 2 * mechanism.largest / mechanism.grid
 
 
+def product_influence(mechanism: SampledProducts, false_share: float) -> float:
+    """The most by which a share of false reports moves an average product, in scaled units.
+
+    All false reports may be on the product that is drawn least, with one sign: they then say 1 / gain of it,
+    where the truth is −1 at least.
+    """
+    drawn = min(mechanism.weights) / mechanism.total
+    return false_share / (false_share + (1 - false_share) * drawn) * (1 / float(mechanism.gain) + 1)
+
+
 def feature_influence(mechanism: GaussianRecord) -> float:
     """The most by which a share f of false reports moves an average feature, over f, in scaled units."""
     return 2 * (mechanism.radius + NOISE_REACH) / mechanism.grid
@@ -71,6 +82,12 @@ def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
         return (
             f"{senders}, an average product of scaled fields (true ones are at most {_most(mechanism):.3g}) "
             f"could be moved by up to {moved:.3g}."
+        )
+    if isinstance(mechanism, SampledProducts):
+        moved = min(2.0, product_influence(mechanism, false_share))
+        return (
+            f"{senders}, an average product of scaled fields (true ones are between −1 and 1) could be moved "
+            f"by up to {moved:.3g}."
         )
     if isinstance(mechanism, GaussianRecord):
         moved, most = false_share * feature_influence(mechanism), mechanism.radius / mechanism.grid

@@ -63,6 +63,12 @@ MEMOIZED_BITS = {**CHOICE, "id": "brand", "mechanism": {**KEPT, "of": "sue"}}
 NOISY_RECORD = {"name": "gaussian_record", "epsilon": "1", "delta": "1e-6", "response_share": "0.25"}
 RECORD = {**LINEAR, "id": "wage", "mechanism": NOISY_RECORD}
 YES_NO_RECORD = {**LOGISTIC, "id": "chance", "mechanism": NOISY_RECORD}
+PRODUCTS = {
+    **{key: value for key, value in LINEAR.items() if key != "norm"},
+    "id": "salary",
+    "features": [FEATURES[0], {"id": "married", "ask": "yes_no"}],
+    "mechanism": {"name": "sampled_products", "epsilon": "1"},
+}
 NEWER = [
     NORMAL,
     *[
@@ -73,6 +79,7 @@ NEWER = [
     MEMOIZED_BITS,
     RECORD,
     YES_NO_RECORD,
+    PRODUCTS,
 ]
 NEWER_ANSWERS = {
     "weight": 30,
@@ -84,6 +91,7 @@ NEWER_ANSWERS = {
     "brand": "teacher",
     "wage": ANSWERS["rating"],
     "chance": ANSWERS["risk"],
+    "salary": {"age": 30, "married": True, "rate": 4},
 }
 
 # A data holder's: one report of many records.

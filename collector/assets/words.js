@@ -3,7 +3,7 @@
 import { mechanismFor } from "../../ldp_client/js/index.js";
 
 // By what a sampler says that its payloads are, else by the kind of question; what neither has is a code.
-const READERS = { number, one: choice, some: choices, products, record: entries };
+const READERS = { number, one: choice, some: choices, products, product, record: entries };
 
 /** The sentence of this key, in the form for the fact `count` where it has two, with its facts. */
 export function say(key, facts = {}) {
@@ -51,6 +51,14 @@ function choices(question, bytes) {
 
 function products(_, bytes) {
   return say("script.products", { count: bytes.length / 4 });
+}
+
+function product(question, bytes) {
+  const told = bytes.reduce((total, byte) => 256 * total + byte, 0);
+  const names = [...question.features, question.response].map(({ id }) => id);
+  const entries = mechanismFor(question).pairs[told >> 1].filter((entry) => entry > 0);
+  const fields = entries.map((entry) => names[entry - 1]).join(" × ");
+  return say("script.product", { sign: told & 1 ? "+" : "−", fields });
 }
 
 function code(_, bytes) {

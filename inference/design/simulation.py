@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from inference.models import family_of
 from inference.models.base import Truth
+from inference.models.sampled_products import cell_probabilities
 from inference.units import RecordUnits, field_units, fields_of, number_units
 from ldp_client import Mechanism
 from ldp_client.bulk import randomise_many
@@ -22,6 +23,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.route import FEWEST_NOISY
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import SummedHistogram
 from schemas import Question
@@ -39,7 +41,8 @@ def simulate(
     """The summary of n people's reports, drawn from the mechanism itself with seeded randomness.
 
     clip: whether records beyond their bounds or norm are clipped, as devices do. The regression models do
-    not know of clipping; without it, their own assumptions hold (only for sums of second moments).
+    not know of clipping; without it, their own assumptions hold (only for sums of second moments, and for
+    sampled products, whose signs are then drawn by the truth's own moments).
     A secure sum's total is drawn from its law: it depends on the answers' exact sums alone.
     """
     if question.route is not None:
@@ -49,7 +52,9 @@ def simulate(
     for start in range(0, n, CHUNK):
         count = min(CHUNK, n - start)
         answers = family_of(question).simulate(question, truth, count, random)
-        if clip or mechanism.name != "gaussian_statistics":
+        if isinstance(mechanism, SampledProducts) and not clip:
+            values += random.multinomial(count, cell_probabilities(mechanism, truth.sites))
+        elif clip or mechanism.name != "gaussian_statistics":
             values += reduction.reduce(
                 mechanism,
                 randomise_many(mechanism, quantise_many(mechanism, answers), NotForRealAnswers(random.bytes)),
@@ -74,12 +79,14 @@ def clipped_share(question: Question, truth: Truth, random: Generator, people: i
     if question.ask not in ("number", "record"):
         return 0.0
     answers = family_of(question).simulate(question, truth, people, random)
-    if question.norm is None:
+    if question.ask == "number":
         low, width = number_units(question)
         return float(np.mean(np.abs(np.asarray(answers) - low - width / 2) > width / 2))
     vectors = record_vectors(question, 1.0, answers)[:, 1:]
     beyond = (np.abs(vectors) > 1).any(axis=1)
-    return float(np.mean(beyond | (np.linalg.norm(vectors[:, :-1], axis=1) > float(question.norm))))
+    if question.norm is not None:
+        beyond |= np.linalg.norm(vectors[:, :-1], axis=1) > float(question.norm)
+    return float(np.mean(beyond))
 
 
 def for_clients(question: Question, n: int) -> Question:

@@ -107,14 +107,15 @@ def possible_clipping(question: Question, draws: Draws) -> tuple[str, ...]:
     """
     beyond = float(share_beyond(*_response_law(draws)).mean())
     squares = np.sum(draws["feature_mean"] ** 2 + draws["feature_sd"] ** 2, axis=-1)
-    limit = float(question.norm or 1) ** 2
+    limit = np.inf if question.norm is None else float(question.norm) ** 2
     # A norm of √d cuts none.
     cut = float(np.mean(squares > limit / 2)) if limit < draws["feature_sd"].shape[-1] else 0.0
     if beyond <= RESPONSE_BEYOND and cut <= FEW_DRAWS:
         return ()
+    of_norm = f", and, with probability {100 * cut:.0f} %, that many records exceed their norm"
     return (
-        f"these reports leave possible that {100 * beyond:.0f} % of responses lie beyond their bounds, and, "
-        f"with probability {100 * cut:.0f} %, that many records exceed their norm: devices clip those, the "
+        f"these reports leave possible that {100 * beyond:.0f} % of responses lie beyond their bounds"
+        f"{'' if question.norm is None else of_norm}: devices clip those, the "
         "model does not know it, and sd and coefficients may be off by more than their intervals say: "
         "`ldpkit calibrate --device` shows by how much, and docs/models.md",
     )
@@ -132,7 +133,7 @@ def _response_law(draws: Draws) -> tuple[Vector, Vector]:
 
 def _feature_notes(question: Question, moments: Moments, beyond: Vector) -> tuple[str, ...]:
     squares = moments.squares[:-1]
-    if cuts_records(question, squares, moments.unsure[:-1]):
+    if question.norm is not None and cuts_records(question, squares, moments.unsure[:-1]):
         return (
             f"the norm {question.norm} cuts many records short: coefficients are those of shorter features, "
             "mostly too large, and intervals do not know it: ask again with a larger norm (docs/models.md "

@@ -55,19 +55,25 @@ def logistic_priors(question: Question) -> Priors:
 
 
 def _line(question: Question, longest: float, size: float) -> Priors:
-    """longest: length of a scaled feature vector. size: of a scaled feature, at most."""
+    """longest: length of a scaled feature vector. size: of a scaled feature, at most.
+
+    Means and sds are those of numbers: a yes/no has a share, which is a priori even.
+    """
     units = RecordUnits(question)
     middle, half = units.response
     spans = list(zip(units.names, units.zero.tolist(), units.unit.tolist(), strict=True))
+    numbers = [span for span, field in zip(spans, question.features, strict=True) if field.bounds]
     return {
         "centre": state("normal", loc=middle, scale=half),
         "coefficients": {
             name: state("normal", loc=0.0, scale=half / unit / longest) for name, _, unit in spans
         },
         "feature_mean": {
-            name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in spans
+            name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in numbers
         },
-        "feature_sd": {name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in spans},
+        "feature_sd": {
+            name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in numbers
+        },
         "feature_correlation": state("lkj", concentration=2.0),
     }
 

@@ -15,6 +15,7 @@ import numpyro.distributions as dist
 from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from inference.likelihoods import (
     PerturbedLinearRecords,
@@ -35,6 +36,7 @@ from inference.models.regression import (
     regression,
     residual_sd,
 )
+from inference.models.sampled_products import linear_from_products
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
@@ -202,16 +204,24 @@ class RecordRegression(Family):
         return build(question, mechanism, summary)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
-        """Features are normal, as the model takes them."""
+        """Features are normal, as most of these models take them; a yes/no is a normal's sign."""
         scale = Scale(question)
         assert question.response is not None
         factor = np.atleast_2d(truth.sites.get("feature_correlation", 1.0))
         white = random.normal(size=(n, len(scale.names))) @ factor.T
         features = scale.zero + scale.unit * (truth.sites["feature_mean"] + truth.sites["feature_sd"] * white)
+        for index, field in enumerate(question.features):
+            if field.bounds is None:
+                share = (1 + truth.sites["feature_mean"][index]) / 2
+                features[:, index] = white[:, index] < ndtri(share)
         slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.names])
         line = truth.parameters["intercept"] + features @ slopes
         response = self.respond(line, truth.parameters, random)
-        return {**dict(zip(scale.names, features.T, strict=True)), question.response.id: response}
+        columns = {
+            field.id: column if field.bounds else column > 0
+            for field, column in zip(question.features, features.T, strict=True)
+        }
+        return {**columns, question.response.id: response}
 
     def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
         """Draw responses (n,) given the linear predictor (n,), in own units."""
@@ -224,7 +234,11 @@ class LinearRegression(RecordRegression):
 
     name = "linear_regression"
     builds = MappingProxyType(
-        {"gaussian_statistics": linear_from_sums, "gaussian_record": linear_from_records}
+        {
+            "gaussian_statistics": linear_from_sums,
+            "gaussian_record": linear_from_records,
+            "sampled_products": linear_from_products,
+        }
     )
     reads = tuple(builds)
 

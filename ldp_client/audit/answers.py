@@ -91,7 +91,7 @@ def _records(question: "Question") -> "Answers":
     assert question.response is not None
     answers: "Answers" = {}
     for name, places in shapes.items():
-        record = {field.id: _place(field.bounds, place) for field, place in zip(question.features, places)}
+        record = {field.id: _placed(field.bounds, place) for field, place in zip(question.features, places)}
         bounds = question.response.bounds
         responses = (False, True) if bounds is None else (_place(bounds, -FAR), _place(bounds, FAR))
         for word, response in zip(("no", "yes") if bounds is None else ("low", "high"), responses):
@@ -127,6 +127,11 @@ def random_answers(question: "Question") -> "list[Any]":
 
 def _any_value(bounds: "Any", random: Random) -> "float | bool":
     return random.random() < 0.5 if bounds is None else _place(bounds, random.uniform(-3, 3))
+
+
+def _placed(bounds: "Any", place: float) -> "float | bool":
+    """The same of a yes/no, which has no bounds: yes above the middle."""
+    return place > 0 if bounds is None else _place(bounds, place)
 
 
 def _place(bounds: "Any", place: float) -> float:

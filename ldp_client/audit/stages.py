@@ -12,8 +12,9 @@ from ldp_client.core.noise_levels import log_ratio
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.choice import ChoiceMechanism, Places
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
+from ldp_client.mechanisms.sampled_products import SampledProducts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,6 +85,57 @@ class Response(ChoiceMechanism):
     def check(self, payload: bytes) -> None:
         """As part of a report."""
         self.of.check(bytes(self.of.payload_size - 1) + payload)
+
+
+class Signs(ChoiceMechanism):
+    """The noisy sign of a product of records at their corners, where each product is −1 or 1.
+
+    A report stands for the records whose product of its name has its sign, so that its law is a choice's.
+    """
+
+    name = "randomized_response"
+
+    def __init__(self, of: "Any", question: "Question") -> None:
+        self.of = of
+        self.field = of.field
+        answers = answers_for(question)
+        corners = ("all high, high", "all low, high", "all low, low", "all high, low")
+        self.records = [of.quantise(answers[name]) for name in corners]
+        self.labels, self.choices, self.payload_size = corners, len(corners), of.payload_size
+        self.numbered, self.boolean = False, False
+        self._places = Places(corners)
+        self.answers = {name: name for name in corners}
+        self.p, self.odds = of.p, of.odds
+        self.privacy = of.privacy
+
+    def _product(self, place: int, index: int) -> int:
+        i, j = self.of.coordinates[place]
+        record = self.records[index]
+        return 1 if record[i] * record[j] > 0 else 0
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """A report of the record."""
+        payload: bytes = self.of.randomise(self.records[quantised], random)
+        return payload
+
+    def supported(self, payload: bytes, index: int) -> bool:
+        """Whether the record's product has this sign."""
+        place, sign = divmod(int.from_bytes(payload, "big"), 2)
+        return self._product(place, index) == sign
+
+    def support_probability(self, true: int, index: int) -> Rational:
+        """By how often the two records' products agree."""
+        places = range(len(self.of.coordinates))
+        agreed = sum(
+            [self.of.weights[s] for s in places if self._product(s, true) == self._product(s, index)]
+        )
+        agreed_share = Rational(agreed, self.of.total)
+        other_share = Rational(self.of.total - agreed, self.of.total)
+        return agreed_share * self.p + other_share * (Rational(1) - self.p)
+
+    def check(self, payload: bytes) -> None:
+        """As the mechanism does."""
+        self.of.check(payload)
 
 
 class Together(Mechanism):
@@ -202,6 +254,9 @@ def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
         return _memoized(mechanism, question.mechanism)
     if has_parts(mechanism):
         return _record(mechanism, question)
+    if isinstance(mechanism, SampledProducts):
+        signs = Signs(mechanism, question)
+        return [Stage("", signs, question.mechanism.epsilon, signs.answers)]
     return [Stage("", mechanism, question.mechanism.epsilon)]
 
 

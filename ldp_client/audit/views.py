@@ -13,6 +13,7 @@ from ldp_client.audit.answers import Stream, words_of
 from ldp_client.audit.claims import Claim, GaussianClaim
 from ldp_client.audit.stages import Repeated, Together, is_unary
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Pair:
         self.mechanism = mechanism
         self.one, self.other = one, other
         self.lawful = isinstance(mechanism, ChoiceMechanism)
-        self.numeric = not self.lawful and not isinstance(mechanism, (Repeated, Together))
+        self.numeric = not self.lawful and not isinstance(mechanism, (Repeated, Together, SampledProducts))
         self.unary = is_unary(mechanism)
 
 

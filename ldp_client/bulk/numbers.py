@@ -10,7 +10,7 @@ import struct
 
 import numpy as np
 
-from ldp_client.bulk.randomness import big_endian, truth_or_other
+from ldp_client.bulk.randomness import below, big_endian, truth_or_other, words
 from ldp_client.core.randomness import read
 from ldp_client.core.strips import (
     CELL_BITS,
@@ -24,6 +24,7 @@ from ldp_client.core.strips import (
     table_of,
 )
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS
+from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,6 +158,20 @@ def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payl
         return payloads
     responses = truth_or_other(rows[:, -1], 2, mechanism.threshold, random)
     return np.hstack([payloads, big_endian(responses, 1)])
+
+
+def sampled_products(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
+    """A product of each record, rounded to a sign, and that sign by randomized response."""
+    rows = np.asarray(vectors, np.int64)
+    people = np.arange(len(rows))
+    drawn = below(mechanism.total, len(rows), random)
+    places = np.searchsorted(mechanism.ends, drawn, side="right")
+    first, second = np.asarray(mechanism.coordinates).T
+    products = rows[people, first[places]] * rows[people, second[places]]
+    rounding = np.frombuffer(read(random, 8 * len(rows)), ">u8") >> np.uint64(SPARE_BITS)
+    positive = rounding.astype(np.int64) < SQUARE + products
+    true = words(len(rows), random) < mechanism.threshold
+    return big_endian(2 * places + (positive == true), mechanism.payload_size)
 
 
 def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":

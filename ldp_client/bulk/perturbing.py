@@ -39,6 +39,7 @@ RANDOMISERS: "dict[str, Randomise]" = {
     "gaussian": numbers.gaussian,
     "gaussian_statistics": numbers.gaussian_statistics,
     "gaussian_record": numbers.gaussian_record,
+    "sampled_products": numbers.sampled_products,
     "randomized_response": choices.randomized_response,
     "oue": choices.oue,
     "sue": choices.sue,

@@ -8,6 +8,8 @@ from ldp_client.core.quantise import UNIT
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.record import RecordMechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ldp_client.documents.rational import Rational
+    from ldp_client.documents.study import Field
     from ldp_client.mechanisms import Mechanism
 
     Floats = NDArray[np.float64]
@@ -34,7 +37,9 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     """
     if isinstance(answers, dict):
         if isinstance(mechanism, GaussianStatistics):
-            return _records(mechanism, answers)
+            return _clipped_records(mechanism, answers)
+        if isinstance(mechanism, SampledProducts):
+            return _records(mechanism, answers, UNIT)
         answers = _each_record(mechanism, answers)
     answers = without_mask(answers)
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
@@ -110,18 +115,26 @@ def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels
     return np.minimum((positions(values, bounds) * levels + 0.5).astype(np.int64), levels)
 
 
-def _records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integers":
+def _clipped_records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integers":
     """v of every record, as GaussianStatistics.quantise gives it."""
+    vectors = _records(mechanism, answers, mechanism.weight)
+    vectors[:, 1:-1] = clip_norms(vectors[:, 1:-1], mechanism.radius)
+    return vectors
+
+
+def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int) -> "Integers":
+    """(constant, features, response) of every record, features in units, the others by this weight."""
     columns = {name: np.asarray(without_mask(answers[name])) for name in answers}
     _check_columns(mechanism, columns)
-    features = [signed(columns[field.id], _bounds(field), UNIT) for field in mechanism.features]
-    response = columns[mechanism.response.id]
-    if mechanism.binary:
-        last = np.where(response, mechanism.weight, -mechanism.weight)
-    else:
-        last = signed(response, _bounds(mechanism.response), mechanism.weight)
-    clipped = clip_norms(np.column_stack(features), mechanism.radius)
-    return np.column_stack([np.full(len(last), mechanism.weight), clipped, last])
+    features = [_signed(columns[field.id], field, UNIT) for field in mechanism.features]
+    last = _signed(columns[mechanism.response.id], mechanism.response, weight)
+    return np.column_stack([np.full(len(last), weight), *features, last])
+
+
+def _signed(column: "NDArray[Any]", field: "Field", size: int) -> "Integers":
+    if field.bounds is None:
+        return np.where(column, size, -size)
+    return signed(column, field.bounds, size)
 
 
 def _bounds(field: "Any") -> "tuple[Rational, Rational]":
@@ -129,7 +142,7 @@ def _bounds(field: "Any") -> "tuple[Rational, Rational]":
     return bounds
 
 
-def _check_columns(mechanism: GaussianStatistics, columns: "dict[str, NDArray[Any]]") -> None:
+def _check_columns(mechanism: RecordMechanism, columns: "dict[str, NDArray[Any]]") -> None:
     fields = [*mechanism.features, mechanism.response]
     for field in fields:
         name = f"{mechanism.field}.{field.id}"

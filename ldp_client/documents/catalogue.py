@@ -17,6 +17,9 @@ EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
 # As `share`: which part of a whole budget epsilon and delta are; a second study spends the rest.
 SHARE_OF_BUDGET = Decimal(above="0", below="1")
+# How often each kind of product of a record's entries is drawn, beside the others: 1 where it is not stated.
+KINDS_OF_PRODUCTS = ("means", "squares", "features", "response")
+WEIGHTS = Record({}, {kind: Integer(1, 1000) for kind in KINDS_OF_PRODUCTS})
 
 
 class Entry:
@@ -80,6 +83,7 @@ MECHANISMS = _by_name(
         delta=DELTA,
     ),
     Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
+    Entry("sampled_products", ("record",), {"weights": WEIGHTS}, epsilon=EPSILON),
     _table("table_statistics", {"share": SHARE_OF_BUDGET}, delta=DELTA),
     _table("table_statistics_ddplr", delta=DELTA),
     _table("table_statistics_laplace", {"fourth_moments": Boolean()}),

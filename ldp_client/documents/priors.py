@@ -142,6 +142,14 @@ def _check_features(question: "dict[str, Any]", prior: "dict[str, Any]", path: s
     for name in prior:
         if name not in known:
             raise error(f"{path}.{printable(name)}", "is no feature of this question")
+    if path.endswith(("feature_mean", "feature_sd")):
+        _refuse_yes_no(question, prior, path, error)
+
+
+def _refuse_yes_no(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
+    for feature in question["features"]:
+        if feature["id"] in prior and feature.get("bounds") is None:
+            raise error(f"{path}.{feature['id']}", "is of a yes/no, whose share has an even prior")
 
 
 def _check_length(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:

@@ -3,6 +3,7 @@
 from binascii import hexlify
 
 from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.priors import given_priors
 from ldp_client.documents.public import PublicField
@@ -21,7 +22,7 @@ YES_NO = ("no", "yes")
 
 
 class Field:
-    """One number of a record with its bounds; bounds are None for a yes/no response."""
+    """One number of a record with its bounds; bounds are None for a yes/no."""
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.id: str = parsed["id"]
@@ -31,6 +32,7 @@ class Field:
 class MechanismSpec:
     """A mechanism's name and stated parameters, as the study gives them.
 
+    weights: {kind of product: weight} of sampled products; 1 for a kind that is not stated.
     Of tables: count_share (None: the number of records is public), average (1: none), intercept and
     fourth_moments.
     """
@@ -49,6 +51,8 @@ class MechanismSpec:
         self.average: int = parsed.get("average") or 1
         self.intercept: bool = parsed.get("intercept") is not False
         self.fourth_moments: bool = parsed.get("fourth_moments") is True
+        weights = parsed.get("weights") or {}
+        self.weights: "dict[str, int]" = {kind: weights.get(kind) or 1 for kind in KINDS_OF_PRODUCTS}
 
 
 class ModelSpec:

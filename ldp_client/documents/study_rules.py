@@ -132,17 +132,41 @@ def _check_record(question: "dict[str, Any]", path: str) -> None:
     if question["mechanism"].get("statistic") is not None:
         _check_marginals(question, path)
         return
-    if question["norm"] is None:
-        raise StudyError(f"{path}.norm", "is missing")
+    _check_fields(question, path)
     needed = "linear_regression" if "bounds" in response else "logistic_regression"
     if question["model"]["name"] != needed:
         kind = "number" if "bounds" in response else "yes/no"
         raise StudyError(f"{path}.model.name", f"a {kind} response needs {needed!r}")
 
 
+def _check_fields(question: "dict[str, Any]", path: str) -> None:
+    """Sampled products take each field by its own bounds; all else a norm, and numbers as features."""
+    if question["mechanism"]["name"] == "sampled_products":
+        if question["norm"] is not None:
+            problem = "does not go with 'sampled_products', which clips each field to its own bounds"
+            raise StudyError(f"{path}.norm", problem)
+        if "bounds" not in question["response"]:
+            problem = (
+                "'sampled_products' needs a number as the response; 'gaussian_statistics' takes a yes/no"
+            )
+            raise StudyError(f"{path}.response", problem)
+        return
+    if question["norm"] is None:
+        raise StudyError(f"{path}.norm", "is missing")
+    _check_bounds_of_features(question, path)
+
+
+def _check_bounds_of_features(question: "dict[str, Any]", path: str) -> None:
+    for index, feature in enumerate(question["features"]):
+        if "bounds" not in feature:
+            problem = "a yes/no feature needs 'sampled_products'; else give it as a number, bounds 0 and 1"
+            raise StudyError(f"{path}.features[{index}].ask", problem)
+
+
 def _check_marginals(question: "dict[str, Any]", path: str) -> None:
     if question["norm"] is not None:
         raise StudyError(f"{path}.norm", "does not go with marginals, which need the fields' bounds alone")
+    _check_bounds_of_features(question, path)
     if "bounds" not in question["response"]:
         raise StudyError(f"{path}.response", "must be a number: a yes/no has no marginal moments to find")
     if question["model"]["name"] != "marginals":

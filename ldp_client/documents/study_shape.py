@@ -36,8 +36,8 @@ _LABELS = ListOf(Text(200), 2, 10000)
 _COUNT = Record({"count": Integer(2, 1 << 20)})
 
 
-class _Response:
-    """The response of a record: a number with bounds, or a yes/no."""
+class _Field:
+    """A field of a record: a number with bounds, or a yes/no."""
 
     def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
         shape = _YES_NO_FIELD if isinstance(value, dict) and "ask" in value else _NUMBER_FIELD
@@ -104,8 +104,8 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
     "choice": {"choices": _Choices()},
     "yes_no": {},
     "record": {
-        "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
-        "response": _Response(),
+        "features": ListOf(_Field(), 1, 128, unique_by="id"),
+        "response": _Field(),
     },
     "table": {
         "features": ListOf(_NUMBER_FIELD, 1, 128, unique_by="id"),
@@ -113,7 +113,7 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
         "response": _NUMBER_FIELD,
     },
 }
-# A record's marginal moments need no norm, all else does: study_rules.
+# Sampled products and a record's marginal moments take no norm, all else does: study_rules.
 _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "record": {"norm": Decimal(above="0.001", at_most="1000")},
 }

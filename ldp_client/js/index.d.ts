@@ -33,7 +33,8 @@ export type MechanismName =
   | "hadamard"
   | "memoized"
   | "gaussian_statistics"
-  | "gaussian_record";
+  | "gaussian_record"
+  | "sampled_products";
 
 /** What a study states of a mechanism. */
 export interface Stated<Name extends MechanismName = MechanismName> {
@@ -44,6 +45,8 @@ export interface Stated<Name extends MechanismName = MechanismName> {
   readonly response_share?: Rational;
   readonly of?: "randomized_response" | "sue";
   readonly instantaneous_epsilon?: Rational;
+  /** How often each kind of product is drawn beside the others; 1 where it is not stated. */
+  readonly weights?: { readonly [Kind in "means" | "squares" | "features" | "response"]?: number };
 }
 
 interface Asked<Ask extends string, Name extends MechanismName> {
@@ -73,9 +76,11 @@ export interface YesNoQuestion extends Asked<"yes_no", "randomized_response" | "
   readonly choices: readonly ["no", "yes"];
 }
 
-export interface RecordQuestion extends Asked<"record", "gaussian_statistics" | "gaussian_record"> {
-  readonly features: readonly NumberField[];
-  readonly norm: Rational;
+export interface RecordQuestion extends Asked<"record", "gaussian_statistics" | "gaussian_record" | "sampled_products"> {
+  /** Yes/no fields are for sampled products alone. */
+  readonly features: readonly (NumberField | YesNoField)[];
+  /** Of all but sampled products. */
+  readonly norm?: Rational;
   readonly response: NumberField | YesNoField;
 }
 

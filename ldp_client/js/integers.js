@@ -74,3 +74,13 @@ function centralMass(x, bits) {
   const density = expBounds(-square / 2n, work)[0] * INVERSE_SQRT_TAU;
   return (total * density) >> (2n * work - bits + INVERSE_SQRT_TAU_BITS);
 }
+
+/** How many bytes hold every integer in 0..limit−1; 1 at least. */
+export function bytesBelow(limit) {
+  return limit > 65536 ? (limit > 2 ** 24 ? 4 : 3) : limit > 256 ? 2 : 1;
+}
+
+/** The integer's lowest bytes, big-endian. */
+export function packBelow(value, size) {
+  return Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value).slice(-size);
+}

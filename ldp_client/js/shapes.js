@@ -10,9 +10,7 @@ export const hasOwn = Object.hasOwn;
 
 export const isText = (value) => typeof value === "string";
 
-export function isObject(value) {
-  return Object(value) === value && !Array.isArray(value);
-}
+export const isObject = (value) => Object(value) === value && !Array.isArray(value);
 
 /** Throws LdpkitError "study" unless it is good. Why it is not is for the study's author, not for a phone. */
 export function check(good, path) {
@@ -38,27 +36,22 @@ function plain(isGood) {
 }
 
 /** A string of 1 to `longest` characters. */
-export function text(longest) {
-  return plain(
+export const text = (longest) =>
+  plain(
     (value) =>
       isText(value) &&
       value &&
       [...value].length <= longest &&
       !/\p{Surrogate}/u.test(value),
   );
-}
 
 export const identifier = plain(
   (value) => isText(value) && /^[a-z\d][a-z\d._-]{0,63}$/.test(value),
 );
 
-export function oneOf(...values) {
-  return plain((value) => values.includes(value));
-}
+export const oneOf = (...values) => plain((value) => values.includes(value));
 
-export function whole(low, high) {
-  return plain((value) => Number.isInteger(value) && value >= low && value <= high);
-}
+export const whole = (low, high) => plain((value) => Number.isInteger(value) && value >= low && value <= high);
 
 export const day = plain(isDay);
 

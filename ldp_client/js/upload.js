@@ -50,11 +50,9 @@ export function pause(attempt) {
 }
 
 /** A study may be closed by mistake, and clocks be wrong; the collector's can only make the wait longer. */
-function isOver(closes, date) {
+const isOver = (closes, date) =>
   // The last day, and 30 more.
-  const graceMs = 31 * 864e5;
-  return Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + graceMs;
-}
+  Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + 31 * 864e5;
 
 /** Make a request: what an answer changes, and whether to ask again soon. */
 async function request(url, options, report, changesOf) {

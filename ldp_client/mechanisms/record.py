@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.study import Field, Question
 
 
 SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}
@@ -36,12 +36,8 @@ class RecordMechanism(Mechanism):
         if not isinstance(answer, dict):
             raise AnswerError(self.field, say("core.record"))
         self._check_names(answer)
-        scaled = []
-        for feature in self.features:
-            assert feature.bounds is not None
-            name = f"{self.field}.{feature.id}"
-            scaled.append(signed_units(answer[feature.id], feature.bounds, unit, name))
-        return scaled, self._quantise_response(answer[self.response.id], weight)
+        scaled = [self._quantise_field(feature, answer[feature.id], unit) for feature in self.features]
+        return scaled, self._quantise_field(self.response, answer[self.response.id], weight)
 
     def _check_names(self, answer: "dict[str, Any]") -> None:
         expected = [feature.id for feature in self.features] + [self.response.id]
@@ -51,11 +47,12 @@ class RecordMechanism(Mechanism):
         if len(answer) != len(expected):
             raise AnswerError(self.field, say("core.unasked_field"))
 
-    def _quantise_response(self, value: "Any", weight: int) -> int:
-        name = f"{self.field}.{self.response.id}"
-        if self.response.bounds is not None:
-            return signed_units(value, self.response.bounds, weight, name)
+    def _quantise_field(self, field: "Field", value: "Any", size: int) -> int:
+        """In −size..size, its bounds, or no and yes, at the ends."""
+        name = f"{self.field}.{field.id}"
+        if field.bounds is not None:
+            return signed_units(value, field.bounds, size, name)
         sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
         if sign is None:
             raise AnswerError(name, say("core.yes_or_no"))
-        return sign * weight
+        return sign * size

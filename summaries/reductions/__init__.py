@@ -19,7 +19,7 @@ from summaries.reductions.choice import (
     UNARY_COUNTS,
 )
 from summaries.reductions.histogram import HISTOGRAM
-from summaries.reductions.records import RECORDS, SUMS, TABLES, TOTALS
+from summaries.reductions.records import PRODUCTS, RECORDS, SUMS, TABLES, TOTALS
 
 __all__ = ["REDUCTIONS", "SUPPORTS", "Reduction", "sets_of"]
 
@@ -35,6 +35,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "memoized": MEMOIZED,
     "gaussian_statistics": SUMS,
     "gaussian_record": RECORDS,
+    "sampled_products": PRODUCTS,
     "summed_gaussian": TOTALS,
     "table_statistics": TABLES,
     "table_statistics_ddplr": TABLES,

@@ -54,6 +54,14 @@ def signed(payloads: Payloads) -> NDArray[np.int32]:
     return np.ascontiguousarray(payloads).view(">i4").astype(np.int32)
 
 
+def big_endian(payloads: Payloads) -> Values:
+    """The whole number that each payload's bytes are, shape (n,)."""
+    number = np.zeros(len(payloads), dtype=np.int64)
+    for column in payloads.T:
+        number = number * 256 + column
+    return number
+
+
 def counts_all(_mechanism: Mechanism, n: int, values: Values) -> bool:
     """Whether counts are those of n reports, each in exactly one cell."""
     return bool(values.min() >= 0) and int(values.sum()) == n

@@ -20,7 +20,7 @@ from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import Memoized
 from ldp_client.mechanisms.olh import PRIME, SEED_BYTES, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
-from summaries.reductions.base import Counted, Payloads, Reduction, Values, counts_all
+from summaries.reductions.base import Counted, Payloads, Reduction, Values, big_endian, counts_all
 
 # Up to this many choices, supported sets are counted as whole bit patterns.
 MOST_PATTERN_CHOICES = 12
@@ -34,14 +34,6 @@ def _choices(mechanism: Mechanism) -> int:
 
 def _columns(mechanism: Mechanism) -> int:
     return cast(Hadamard, mechanism).columns
-
-
-def big_endian(payloads: Payloads) -> Values:
-    """The whole number that each payload's bytes are, shape (n,)."""
-    number = np.zeros(len(payloads), dtype=np.int64)
-    for column in payloads.T:
-        number = number * 256 + column
-    return number
 
 
 def _index_counts(mechanism: Mechanism, payloads: Payloads) -> Values:

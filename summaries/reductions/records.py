@@ -1,10 +1,11 @@
 """Records, and what many of them are summed to: statistics, perturbed records, secure sums, holders' tables.
 
-Of statistics the sums of their coordinates are kept. Of a perturbed record with a numeric response the report
-z = (features, response) is jointly normal given the parameters: Σ z and Σ zzᵀ are sufficient (METHODS 5).
-With a yes/no response nothing of fixed size is: its probability is another function of the features in each
-report, so the reports themselves are kept. Of a secure sum the values are the total; no single
-report is ever seen. A holder's report is a statistic of its own table: a posterior needs them one by one.
+Of statistics the sums of their coordinates are kept, of sampled products how often each sign of each came.
+Of a perturbed record with a numeric response the report z = (features, response) is jointly normal given the
+parameters: Σ z and Σ zzᵀ are sufficient (METHODS 5). With a yes/no response nothing of fixed size is: its
+probability is another function of the features in each report, so the reports themselves are kept. Of a
+secure sum the values are the total; no single report is ever seen. A holder's report is a statistic of its
+own table: a posterior needs them one by one.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianRecord, GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.summed import SummedMechanism
-from summaries.reductions.base import Payloads, Reduction, Values, signed
+from summaries.reductions.base import Payloads, Reduction, Values, big_endian, counts_all, signed
 
 # Entries are below 2**26, and 2**26 of their squares would leave 63 bits too soon. Each entry is split into
 # high·2**13 + low; sums of the parts' products stay below 2**63 for 2**36 reports.
@@ -108,6 +110,18 @@ def _moments_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
 
 
 SUMS = Reduction(_coordinate_count, _moment_sums, _moments_possible)
+
+
+def _sign_count(mechanism: Mechanism) -> int:
+    return 2 * len(cast(SampledProducts, mechanism).coordinates)
+
+
+def _sign_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
+    """Of each product the negative and the positive reports, side by side."""
+    return np.bincount(big_endian(payloads), minlength=_sign_count(mechanism)).astype(np.int64)
+
+
+PRODUCTS = Reduction(_sign_count, _sign_counts, counts_all)
 
 
 def _total_size(mechanism: Mechanism) -> int:

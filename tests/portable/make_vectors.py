@@ -83,6 +83,7 @@ def _mechanisms() -> Iterator[tuple[str, dict[str, Any], Iterator[dict[str, Any]
         yield name, questions, choices.choice_draws(questions)
     yield "gaussian_statistics", records.record_studies(), records.record_draws()
     yield "gaussian_record", records.noisy_studies(), records.noisy_draws()
+    yield "sampled_products", records.product_studies(), records.product_draws()
     yield "summed_gaussian", records.summed_studies(), records.summed_draws()
 
 

@@ -164,6 +164,7 @@ for (const name of only ? [only] : [
   "memoized",
   "gaussian_statistics",
   "gaussian_record",
+  "sampled_products",
 ]) {
   found[name] = await mechanismFailures(load(name));
 }

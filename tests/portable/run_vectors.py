@@ -27,6 +27,7 @@ MECHANISMS = {
     "memoized": ("again",),
     "gaussian_record": ("distance", "grid", "radius"),
     "gaussian_statistics": ("radius", "weight", "distance", "diagonal", "off_diagonal"),
+    "sampled_products": ("threshold", "total"),
     # A record's has those of gaussian_statistics, the others a grid.
     "summed_gaussian": ("size", "grid", "largest", "distance", "diagonal", "off_diagonal"),
 }

@@ -17,12 +17,13 @@ MOST_BYTES = 15_000
 MORE_BYTES = {
     "memoized": 15_500,
     "gaussian": 15_500,
+    "sampled_products": 15_500,
     "gaussian_statistics": 17_000,
     "gaussian_record": 17_000,
 }
 MOST_BYTES_OF_PRIORS = 1_900
 MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
-MOST_BYTES_IN_ALL = 26_850
+MOST_BYTES_IN_ALL = 27_980
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 

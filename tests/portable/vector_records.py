@@ -82,6 +82,39 @@ def noisy_draws() -> Iterator[dict[str, Any]]:
     yield draw("logistic", {"age": 30, "years": 3}, "noisy refused")
 
 
+def product_studies() -> dict[str, Any]:
+    def study(epsilon: str, **weights: int) -> dict[str, Any]:
+        stated: dict[str, Any] = {"name": "sampled_products", "epsilon": epsilon}
+        return {**studies.PRODUCTS, "mechanism": {**stated, "weights": weights} if weights else stated}
+
+    features = [{"id": f"f{number}", "bounds": ["-1", "1.5"]} for number in range(14)]
+    return {
+        "plain": study("1"),
+        "weighted": study("0.25", squares=3, response=1000),
+        "one": {**study("4"), "features": [{"id": "married", "ask": "yes_no"}]},
+        "two-bytes": {**study("1"), "features": features},
+    }
+
+
+def _product_answers(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for place, married, response in ((-100, "no", 1), (100, "yes", 1e9), (0.37, True, 2.75), (40, False, 5)):
+        features = question["features"]
+        record = {feature["id"]: place if "bounds" in feature else married for feature in features}
+        yield {**record, question["response"]["id"]: response}
+
+
+def product_draws() -> Iterator[dict[str, Any]]:
+    for study, question in product_studies().items():
+        for answer in _product_answers(question):
+            for seed in range(6 if study == "two-bytes" else 20):
+                yield draw(study, answer, f"product {seed}")
+            # The first word is drawn again; a rounding of nothing, and of all but one.
+            yield draw(study, answer, "product head", b"\xff" * 4 + bytes(8) + b"\xff" * 4)
+            yield draw(study, answer, "product head", bytes(4) + b"\xff" * 8)
+    for wrong in ({"age": "30"}, {"married": 1}, {"rate": None}, {"more": 1}):
+        yield draw("plain", {"age": 30, "married": True, "rate": 3, **wrong}, "product refused")
+
+
 def summed_studies() -> dict[str, Any]:
     stated = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
     return {

@@ -2,6 +2,7 @@
 
 import { CHOICE_BITS, truthThreshold } from "../noise_levels.js";
 import { fail } from "../errors.js";
+export { bytesBelow, packBelow } from "../integers.js";
 import * as models from "../models.js";
 import { check, isObject, isText, listOf, record, text, whole } from "../shapes.js";
 
@@ -46,14 +47,4 @@ export function thresholdFor(question, often, seldom) {
 /** The two weights of a report, for a choice that it supports and for one that it does not. */
 export function checkOdds({ path }, often, seldom) {
   check(seldom > 0n && often > seldom, `${path}.mechanism.epsilon`);
-}
-
-/** How many bytes hold every integer in 0..limit−1; 1 at least. */
-export function bytesBelow(limit) {
-  return limit > 65536 ? (limit > 2 ** 24 ? 4 : 3) : limit > 256 ? 2 : 1;
-}
-
-/** The integer's lowest bytes, big-endian. */
-export function packBelow(value, size) {
-  return Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value).slice(-size);
 }

@@ -23,7 +23,8 @@ export function kindOf({ ask, mechanism }, path) {
   const { kinds, parameters } = loaded[name];
   const kind = kinds.find((one) => one.ask === ask);
   check(kind, `${path}.mechanism.name`);
-  return { ...kind, mechanism: record({ name: oneOf(name), epsilon, ...parameters }) };
+  // A kind may have a shape of its own, with parameters that may be left out.
+  return { mechanism: record({ name: oneOf(name), epsilon, ...parameters }), ...kind };
 }
 
 /** The rules that join several fields of a question. Throws LdpkitError "study". */

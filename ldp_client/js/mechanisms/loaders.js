@@ -12,4 +12,5 @@ export const LOADERS = {
   memoized: () => import("./memoized.js"),
   gaussian_statistics: () => import("./gaussian_statistics.js"),
   gaussian_record: () => import("./gaussian_record.js"),
+  sampled_products: () => import("./sampled_products.js"),
 };

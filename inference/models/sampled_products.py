@@ -1,0 +1,160 @@
+"""Linear regression from the signs of sampled products.
+
+The reports' law depends on the records through the second moments M = E[uuᵀ] of u = (1, features, response)
+alone, exactly, so nothing is assumed of the features: the line is the best linear prediction, and its
+residual sd the root of what it leaves. M has the coordinates of the other linear models: means, sds,
+correlations, line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any, cast
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpy.typing import NDArray
+
+from inference.likelihoods import ProductSigns
+from inference.models.base import Draws, Model
+from inference.models.clipping import Moments, clipping_notes, possible_clipping
+from inference.models.family import priors_of
+from inference.models.regression import Scale, regression, residual_sd
+from inference.priors.laws import vector_law
+from inference.units import RecordUnits
+from ldp_client import Mechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
+from schemas import Question
+from summaries import QuestionSummary
+
+Values = NDArray[np.float64]
+
+
+def linear_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """The best linear prediction of the response from the features, whatever law they have."""
+    products = cast(SampledProducts, mechanism)
+
+    def program(n: int, counts: Array) -> None:
+        line = regression(question)
+        mean, covariance = _features(question)
+        second = second_moments(
+            line.intercept, line.coefficients, mean, covariance, residual_sd(question), jnp
+        )
+        numpyro.sample("reports", _signs(products, second, n), obs=jnp.asarray(counts))
+
+    model = Model(
+        program,
+        {"n": summary.n, "counts": summary.values},
+        _start(question),
+        partial(_parameters, question),
+        clipping_notes(question, _moments(products, summary)),
+    )
+    return model if model.notes else replace(model, remarks=partial(possible_clipping, question))
+
+
+def second_moments(
+    intercept: Any, coefficients: Any, mean: Any, covariance: Any, sd: Any, numpy: Any = np
+) -> Any:
+    """M = E[uuᵀ], u = (1, features, response), (d + 2, d + 2) in scaled units; numpy: or JAX's."""
+    cross = covariance @ coefficients
+    variance = coefficients @ cross + sd**2
+    spread = numpy.block([[covariance, cross[:, None]], [cross[None], variance[None, None]]])
+    middle = numpy.concatenate([numpy.ones(1), mean, (intercept + coefficients @ mean)[None]])
+    return numpy.outer(middle, middle) + numpy.pad(spread, ((1, 0), (1, 0)))
+
+
+def _signs(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns:
+    first, other = np.asarray(mechanism.coordinates).T
+    shares = np.asarray(mechanism.weights) / mechanism.total
+    return ProductSigns(second[first, other], shares, float(mechanism.gain), n)
+
+
+def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> Values:
+    """Of each sign of each product, (2 T,), from one draw of the model's sites."""
+    # There is no such site for one feature.
+    factor = sites["feature_sd"][:, None] * sites.get("feature_correlation", np.eye(1))
+    second = second_moments(
+        np.asarray(sites["intercept"]),
+        sites["coefficients"],
+        sites["feature_mean"],
+        factor @ factor.T,
+        np.asarray(sites["sd"]),
+    )
+    cells = np.asarray(_signs(mechanism, second, 1).cell_probs, np.float64)
+    return np.asarray(cells / cells.sum())
+
+
+def _features(question: Question) -> tuple[Array, Array]:
+    """Mean (d,) and covariance (d, d). A yes/no's variance follows from its mean, as its square is 1."""
+    units, priors = RecordUnits(question), priors_of(question)
+    yes_no = np.asarray([field.bounds is None for field in question.features])
+    mean, sd = jnp.zeros(len(yes_no)), jnp.zeros(len(yes_no))
+    if not yes_no.all():
+        zero, unit = units.zero[~yes_no], units.unit[~yes_no]
+        means, sds = (list(priors[name].values()) for name in ("feature_mean", "feature_sd"))
+        mean = mean.at[~yes_no].set(numpyro.sample("number_mean", vector_law(means, zero, unit)))
+        sd = sd.at[~yes_no].set(numpyro.sample("number_sd", vector_law(sds, 0 * unit, unit)))
+    if yes_no.any():
+        ones = np.ones(int(yes_no.sum()))
+        share = numpyro.sample("share", dist.Beta(ones, ones).to_event(1))
+        mean = mean.at[yes_no].set(2 * share - 1)
+        sd = sd.at[yes_no].set(2 * jnp.sqrt(share * (1 - share)))
+    numpyro.deterministic("feature_mean", mean)
+    scale = numpyro.deterministic("feature_sd", sd)
+    if len(yes_no) == 1:
+        return mean, (scale**2)[:, None]
+    lkj = dist.LKJCholesky(len(yes_no), priors["feature_correlation"]["concentration"])
+    factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
+    return mean, factor @ factor.T
+
+
+def _start(question: Question) -> dict[str, object]:
+    """No slope, features about the middle of their bounds."""
+    d = len(question.features)
+    numbers = sum(field.bounds is not None for field in question.features)
+    start: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d), "sd": 0.5}
+    if numbers:
+        start |= {"number_mean": np.zeros(numbers), "number_sd": np.full(numbers, 0.5)}
+    if numbers < d:
+        start |= {"share": np.full(d - numbers, 0.5)}
+    return {**start, "feature_correlation": np.eye(d)} if d > 1 else start
+
+
+def _parameters(question: Question, draws: Draws) -> dict[str, Values]:
+    """The line, the residual sd and R², then mean, sd and correlations of the features, in own units."""
+    scale = Scale(question)
+    named = scale.parameters(draws)
+    slopes, sd = draws["coefficients"], draws["feature_sd"]
+    factor = draws.get("feature_correlation", np.ones((*sd.shape, 1)))
+    explained = np.sum(np.einsum("...i,...ij->...j", slopes * sd, factor) ** 2, axis=-1)
+    named["r_squared"] = explained / (explained + draws["sd"] ** 2)
+    mean = scale.zero + scale.unit * draws["feature_mean"]
+    named |= {f"mean[{name}]": mean[..., i] for i, name in enumerate(scale.names)}
+    numbers = [i for i, field in enumerate(question.features) if field.bounds is not None]
+    named |= {f"sd[{scale.names[i]}]": scale.unit[i] * sd[..., i] for i in numbers}
+    for i, j in combinations(range(len(scale.names)), 2):
+        together = np.sum(factor[..., i, :] * factor[..., j, :], axis=-1)
+        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = together
+    return named
+
+
+def _moments(mechanism: SampledProducts, summary: QuestionSummary) -> Moments:
+    """What the signs tell of each field's mean and mean square; a yes/no's square is 1."""
+    negative, positive = summary.values.reshape(-1, 2).T
+    seen = np.maximum(negative + positive, 1)
+    gain = float(mechanism.gain)
+    found = dict(zip(mechanism.coordinates, (positive - negative) / seen / gain, strict=True))
+    noise = dict(zip(mechanism.coordinates, 1 / (gain * np.sqrt(seen)), strict=True))
+    fields = range(1, len(mechanism.features) + 2)
+    return Moments(
+        np.asarray([found[0, i] for i in fields]),
+        np.asarray([found.get((i, i), 1.0) for i in fields]),
+        np.asarray([noise.get((i, i), 0.0) for i in fields]),
+        summary.n,
+    )

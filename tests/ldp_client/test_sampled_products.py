@@ -1,0 +1,164 @@
+"""Sampled products: the exact law of one report, its privacy, and what does not depend on the answer."""
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import AnswerError, ReportError, StudyError
+from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
+from schemas import Rational, Study
+from tests import studies
+from tests.ldp_client.exact_laws import WHOLE, coin, fraction, joined, law_of, worst_ratio
+from tests.statistics import follows
+
+PLAIN = studies.PRODUCTS["mechanism"]
+HIGH = {"age": 1e9, "married": "yes", "rate": 5}
+RECORDS = [
+    HIGH,
+    {"age": -1e9, "married": "no", "rate": 1},
+    {"age": 42, "married": False, "rate": 1},
+    {"age": 33.1, "married": True, "rate": 2.123},
+]
+
+
+def mechanism(epsilon="1", weights=None, **changes):
+    stated = {**PLAIN, "epsilon": epsilon, **({"weights": weights} if weights else {})}
+    return mechanism_for(
+        Study(studies.document({**studies.PRODUCTS, "mechanism": stated, **changes})).questions[0]
+    )
+
+
+def rounding(product):
+    """Eight bytes that round a product up, and eight that round it down."""
+    up = Fraction(SQUARE + product, 2 * SQUARE)
+    last = (SQUARE + product) << SPARE_BITS
+    ends = [(max(last - 1, 0), up), (min(last, (1 << 64) - 1), 1 - up)]
+    return [(value.to_bytes(8, "big"), chance) for value, chance in ends]
+
+
+def law(m, quantised):
+    """{payload: probability}, product by product, as the rounding of each has its own edge."""
+    found = {}
+    for place, (i, j) in enumerate(m.coordinates):
+        words = [(number.to_bytes(4, "big"), Fraction(1, m.total)) for number in range(m.total)]
+        mine = [words[number] for number in range(m.total) if number < m.ends[place]]
+        mine = mine[m.ends[place] - m.weights[place] :]
+        reads = [joined(mine, rounding(quantised[i] * quantised[j])), coin(m.threshold)]
+        found |= law_of(m, quantised, reads)
+    return found
+
+
+@pytest.mark.parametrize("weights", [None, {"response": 5, "squares": 2}])
+def test_the_exact_law_is_a_products_mean_and_a_sign_of_the_stated_privacy(weights):
+    m = mechanism(weights=weights)
+    vectors = [m.quantise(record) for record in RECORDS]
+    laws = [law(m, vector) for vector in vectors]
+    for vector, exact in zip(vectors, laws):
+        assert sum(exact.values()) == 1
+        for place, (i, j) in enumerate(m.coordinates):
+            chance = Fraction(m.weights[place], m.total)
+            mean = fraction(m.gain) * Fraction(vector[i] * vector[j], SQUARE)
+            positive = exact.get(bytes([2 * place + 1]), 0)
+            assert positive == chance * (1 + mean) / 2
+    assert worst_ratio(laws[:3]) == Fraction(*m.odds)
+    assert worst_ratio(laws) == Fraction(*m.odds)
+    m.threshold += 1000  # a planted fault is found
+    assert worst_ratio([law(m, vector) for vector in vectors]) > Fraction(*m.odds)
+
+
+def test_weights_say_how_often_each_kind_is_drawn():
+    m = mechanism(weights={"means": 7, "squares": 3, "response": 5})
+    by_pair = dict(zip(m.coordinates, m.weights))
+    assert by_pair == {
+        (0, 1): 7,
+        (0, 2): 7,
+        (0, 3): 7,
+        (1, 1): 3,
+        (1, 2): 1,
+        (1, 3): 5,
+        (2, 3): 5,
+        (3, 3): 3,
+    }
+    drawn = [m.perturb(HIGH)[0] >> 1 for _ in range(20_000)]
+    counts = np.bincount(drawn, minlength=len(m.weights))
+    assert follows(counts, np.asarray(m.weights) / m.total)
+    assert not follows(counts, np.full(len(m.weights), 1 / len(m.weights)))
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "20"])
+def test_epsilon_is_the_logarithm_of_the_odds_and_within_the_stated_one(epsilon):
+    m = mechanism(epsilon)
+    with mpmath.workprec(300):
+        odds = mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1])
+        given = mpmath.mpf(m.privacy.epsilon.numerator) / m.privacy.epsilon.denominator
+        assert 0 <= given - odds < 1e-29
+    assert m.privacy.epsilon <= Rational.parse(epsilon)
+    assert m.privacy.delta == Rational(0)
+    assert float(m.gain) == pytest.approx(np.tanh(float(epsilon) / 2), abs=1e-9)
+
+
+def test_many_at_once_have_the_law_of_one_at_a_time():
+    m = mechanism("2", {"response": 4})
+    record = RECORDS[3]
+    n = 40_000
+    many = m.perturb_many({name: np.asarray([value] * n) for name, value in record.items()})
+    exact = law(m, m.quantise(record))
+    shares = [float(exact.get(bytes([told]), 0)) for told in range(2 * len(m.weights))]
+    counts = np.bincount(many[:, 0], minlength=len(shares))
+    assert follows(counts, shares)
+    assert not follows(counts, np.asarray(shares).reshape(-1, 2)[:, ::-1].ravel())
+
+
+def test_bytes_read_do_not_depend_on_the_answer():
+    m = mechanism()
+    for seed in range(200):
+        taken = []
+        for record in RECORDS:
+            random, sizes = np.random.default_rng(seed), []
+            noted = lambda size: (sizes.append(size), random.bytes(size))[1]  # noqa: B023, E731
+            payload = m.perturb(record, NotForRealAnswers(noted))
+            assert len(payload) == m.payload_size
+            taken.append(sizes)
+        assert all(sizes == taken[0] for sizes in taken)
+
+
+def test_a_word_that_would_favour_some_products_is_drawn_again():
+    m = mechanism()
+    stream = iter([b"\xff" * 4 + bytes(8), (3).to_bytes(4, "big"), bytes(4)])
+    mended = mechanism(weights={"means": 7})
+    assert WHOLE % mended.total
+    payload = mended.perturb(HIGH, NotForRealAnswers(lambda _: next(stream)))
+    assert payload[0] == 1
+    assert m.perturb(HIGH, NotForRealAnswers(bytes))[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"norm": "1"}, "norm"),
+        ({"mechanism": {**PLAIN, "epsilon": "1e-12"}}, "mechanism.epsilon"),
+        ({"mechanism": {**PLAIN, "weights": {"means": 0}}}, "mechanism.weights.means"),
+        ({"mechanism": {**PLAIN, "delta": "1e-6"}}, "mechanism.delta"),
+        ({"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}, "response"),
+        ({"mechanism": studies.GAUSSIAN, "norm": "1"}, "features[1].ask"),
+    ],
+)
+def test_what_does_not_fit_is_refused_where_the_study_states_it(changes, field):
+    with pytest.raises(StudyError) as caught:
+        mechanism_for(Study(studies.document({**studies.PRODUCTS, **changes})).questions[0])
+    assert caught.value.field == f"questions[0].{field}"
+
+
+def test_impossible_payloads_and_answers_are_refused():
+    m = mechanism()
+    for payload in (bytes([2 * len(m.coordinates)]), b"", bytes(2)):
+        with pytest.raises(ReportError, match=m.field):
+            m.check(payload)
+    m.check(bytes([2 * len(m.coordinates) - 1]))
+    for name, wrong in (("age", "30"), ("married", 1), ("rate", None)):
+        with pytest.raises(AnswerError, match=f"salary.{name}"):
+            m.perturb({**RECORDS[3], name: wrong})
