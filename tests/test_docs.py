@@ -129,7 +129,8 @@ def test_the_architecture_names_every_folder_of_code():
 def test_the_guides_study_is_valid():
     (document,) = blocks(DOCS / "study.md", "json")
     assert [mechanism_for(question).name for question in Study.from_json(document).questions]
-    question, *_ = blocks(DOCS / "models.md", "json")
+    signs, question, *_ = blocks(DOCS / "models.md", "json")
+    assert mechanism_for(Study(studies.document(json.loads(signs))).questions[0]).weights.count(3) == 2
     assert set(Study(studies.document(json.loads(question))).questions[0].model.prior) == {"mean", "sd"}
 
 

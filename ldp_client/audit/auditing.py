@@ -10,7 +10,7 @@ from ldp_client.audit.javascript import javascript_checks
 from ldp_client.audit.noise import choice_checks, noise_checks
 from ldp_client.audit.replay import every_choice_checks, order_checks, replay_checks
 from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
-from ldp_client.audit.stages import stages_of
+from ldp_client.audit.stages import Signs, stages_of
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Batch, Pair
 from ldp_client.documents.errors import AnswerError
@@ -48,7 +48,8 @@ def audit_mechanism(
         audit.bound = max(audit.bound, bound)
     if question.ask != "table" and not hasattr(mechanism, "permanent"):
         audit.checks += bulk_checks(mechanism, question, samples, sample_checks)
-    audit.could_refute, audit.could_not = power_of(mechanism, samples)
+    signs = isinstance(stages[0].mechanism, Signs)
+    audit.could_refute, audit.could_not = power_of(stages[0].mechanism if signs else mechanism, samples)
     return audit
 
 

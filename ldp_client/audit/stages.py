@@ -105,7 +105,8 @@ class Signs(ChoiceMechanism):
         self.numbered, self.boolean = False, False
         self._places = Places(corners)
         self.answers = {name: name for name in corners}
-        self.p, self.odds = of.p, of.odds
+        # Of one product on which two records differ; support_probability has it for all.
+        self.p, self.q, self.odds = of.p, Rational(1) - of.p, of.odds
         self.privacy = of.privacy
 
     def _product(self, place: int, index: int) -> int:

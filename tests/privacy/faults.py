@@ -22,7 +22,34 @@ from ldp_client.mechanisms.memoized import MemoizedResponse, MemoizedSue
 from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.unary import Oue
+
+
+class OffByOneProducts(SampledProducts):
+    """A coin of one more in 2**32 than is stated."""
+
+    def __init__(self, question):
+        super().__init__(question)
+        self.threshold += 1
+
+
+class LeakyProducts(SampledProducts):
+    """The product that is drawn depends on the answer."""
+
+    def randomise(self, quantised, random):
+        place, sign = divmod(super().randomise(quantised, random)[0], 2)
+        return bytes([2 * (place if quantised[1] > 0 else place // 2) + sign])
+
+
+class UnroundedProducts(SampledProducts):
+    """Rounding that never rounds up what is far below nothing: a sign that is surely the true one."""
+
+    def randomise(self, quantised, random):
+        told = super().randomise(quantised, random)[0]
+        place = told >> 1
+        i, j = self.coordinates[place]
+        return bytes([2 * place]) if quantised[i] * quantised[j] < 0 else bytes([told])
 
 
 class QuietLaplace(Laplace):

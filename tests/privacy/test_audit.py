@@ -49,6 +49,8 @@ REAL = [
 
 def coins_of(question):
     """How many coins decide a report: of a permanent answer and its reports two, of numbers none."""
+    if question["mechanism"]["name"] == "sampled_products":
+        return 1
     if question["ask"] == "number" or question.get("response", {}).get("bounds"):
         return 0
     return {"memoized": 2, "gaussian_statistics": 0}.get(question["mechanism"]["name"], 1)
@@ -78,6 +80,9 @@ def test_the_bound_comes_close_to_the_truth(question):
 
 
 PLANTED = [
+    (studies.PRODUCTS, faults.OffByOneProducts, {"the sampler's coin is exactly p"}),
+    (studies.PRODUCTS, faults.LeakyProducts, {"bound from whole payloads"}),
+    (studies.PRODUCTS, faults.UnroundedProducts, {"bound from bytes"}),
     (studies.NUMBER, faults.QuietLaplace, {"bound from numbers", "noise is not too small"}),
     (studies.LINEAR, faults.QuietGaussian, {"noise is not too small"}),
     (studies.NUMBER, faults.CoarseLaplace, {"bound from lowest bits"}),
