@@ -11,7 +11,7 @@ from ldp_client.core.quantise import UNIT
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.words.public import MOST_CHOICES, public_lines
+from ldp_client.words.public import MOST_CHOICES, names_in_words, public_lines
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 
 TYPE_CHECKING = False
@@ -141,6 +141,7 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
         for field in study.public:
             if field.text and _letters(field.text) == _letters(question.text):
                 lines.append(words.say("study.warning_both", question=question.id, field=field.id))
+    lines += names_in_words(study, words)
     choices: "list[tuple[str, Sequence[Any]]]" = [(one.id, one.choices) for one in study.questions]
     choices += [(field.id, field.choices) for field in study.public]
     for name, labels in choices:

@@ -80,7 +80,8 @@ async function start() {
     navigator.storage.persist();
     if (await isClosed(study.id)) throw Object.assign(new Error("closed"), { code: "closed" });
     await device.answer(study, answersIn(find("answers"), study), invitation());
-    find("answers").reset();
+    // Not the form's own, in whose place a question of that name stands.
+    HTMLFormElement.prototype.reset.call(find("answers"));
   });
   on("consent", "submit", async () => {
     // In another tab a later round may have been answered meanwhile: its report is shown first.
@@ -168,13 +169,15 @@ function entry(kind, text) {
  * {question id: answer} from the form, whose fields are named `question` or `question/field`, and {public field id:
  * value} beside.
  */
-function answersIn({ elements }, study) {
-  const text = (name) => elements.namedItem(name).value;
+function answersIn(form, study) {
+  // A form's properties are its fields, by their names: a question may be called "elements".
+  const entered = new FormData(form);
+  const text = (name) => entered.get(name) ?? "";
   // By its place: HTML changes some characters of a label, such as a carriage return.
   const oneOf = (name, choices) => choices[text(name)];
   function field(name, { ask, bounds, choices }) {
     // A field without a number has NaN, which is refused.
-    if (bounds) return elements.namedItem(name).valueAsNumber;
+    if (bounds) return parseFloat(text(name));
     return ask === "choice" && Array.isArray(choices) ? oneOf(name, choices) : text(name);
   }
   const record = ({ id, features, response }) =>

@@ -16,8 +16,10 @@ export function say(key, facts = {}) {
 export function inWords(study, body) {
   const { payloads, public: values = {} } = JSON.parse(body);
   const answers = study.questions.map((question) => {
-    const payload = payloads[question.id];
-    return [question.text ?? question.id, payload ? said(question, payload) : say("script.not_drawn")];
+    // Every object has a "constructor", which a question may be called.
+    const isDrawn = Object.hasOwn(payloads, question.id);
+    const words = isDrawn ? said(question, payloads[question.id]) : say("script.not_drawn");
+    return [question.text ?? question.id, words];
   });
   const inClear = Object.entries(values).map(([id, value]) => {
     const { text = id } = study.public.find((field) => field.id === id);

@@ -259,7 +259,7 @@ def run_studies(arguments: argparse.Namespace) -> int:
 
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit admin invite STUDY_ID (--count N [--public FIELD=VALUE …] | --file LIST | --lift)"""
-    from collector.operator.inviting import invite, lift, take_list
+    from collector.operator.inviting import invite, lift, take_list, warnings_of_names
 
     text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
     chosen = settings_with if arguments.lift else settings_to_invite
@@ -277,6 +277,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
             invitations = [take_list(session, arguments.study, text, secret, keys)]
         else:
             invitations = invite(session, arguments.study, arguments.count, secret, public)
+            for warning in warnings_of_names(session, arguments.study):
+                print(warning, file=sys.stderr)
     for invitation in invitations:
         print(invitation)
     return 0

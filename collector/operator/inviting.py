@@ -19,6 +19,7 @@ from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
 from ldp_client.files.disk import write_new
 from ldp_client.secure_sum.messages import node_invitation
+from ldp_client.words.public import names_in_words
 from ldp_client.words.text import counted
 from schemas import Study
 
@@ -49,6 +50,12 @@ def invite(
     invitations = [new_word(INVITATION_BYTES) for _ in range(count)]
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
     return invitations
+
+
+def warnings_of_names(session: Session, study_id: str) -> list[str]:
+    """A line for each field that invitations carry and whose values may name a person."""
+    study = _current(session, study_id)
+    return names_in_words(study) if study else []
 
 
 def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict[str, str]:

@@ -29,6 +29,7 @@ from collector.reports.rules import Rules
 from collector.storage.queries import StudyState
 from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
+from ldp_client.words.public import values_in_words
 from ldp_client.words.text import ENGLISH
 
 participant = Blueprint("participant", __name__)
@@ -111,6 +112,7 @@ def _rendered(rules: Rules, invited: bool, season: str) -> bytes:
         budget=BUDGET,
         address=ADDRESS,
         most_buttons=MOST_BUTTONS,
+        values_in_words=values_in_words,
     ).encode()
 
 

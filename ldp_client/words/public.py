@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # Expected in a cell: below it, who is in it can hardly hide among others.
 FEW_PEOPLE = 20
+# Values of a field that says which part of a sample somebody is from.
+MOST_STRATA = 1000
 # So many labels are shown to a person.
 MOST_CHOICES = 50
 
@@ -40,6 +42,15 @@ def values_in_words(field: "PublicField", words: Words = ENGLISH) -> str:
         "public.one_of",
         choices=" | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown),
     )
+
+
+def names_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line for each field of so many values that an invitation's can stand for one person."""
+    return [
+        words.say("study.warning_names", field=field.id, values=f"{field.size:,}")
+        for field in study.public
+        if field.from_invitation and field.size > MOST_STRATA
+    ]
 
 
 def cells_in_words(study: "Study", people: "Optional[int]", words: Words = ENGLISH) -> str:

@@ -135,3 +135,14 @@ def test_no_sum_of_epsilons_is_too_large_to_be_said(epsilon):
     said = odds(epsilon)
     assert f"1e+{math.ceil(epsilon / math.log(10))}" in said
     assert "100 %" in said
+
+
+def test_an_invitation_that_carries_a_number_for_each_person_is_said():
+    """The person is not asked for it, and the study calls it a part of the sample."""
+    stratum = {"id": "part", "bounds": ["0", "999999"], "step": "1", "source": "invitation"}
+    (line,) = warnings_of(Study(studies.document(studies.YES_NO, public=[stratum])))
+    assert "part has 1,000,000 values, and invitations carry them" in line
+    coarse = {**stratum, "bounds": ["0", "9"]}
+    asked = {name: stratum[name] for name in ("id", "bounds", "step")}
+    for field in (coarse, asked):
+        assert not warnings_of(Study(studies.document(studies.YES_NO, public=[field])))

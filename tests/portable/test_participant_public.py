@@ -65,6 +65,7 @@ def test_the_invitations_field_is_said_and_not_asked(meet, server, capsys, monke
     }
     person = meet(studies.document(studies.YES_NO, public=[stratum]))
     assert "your invitation says it, and it is added to your report as it is" in person.text
+    assert "in clear: one of a | b" in person.text
     person.answer(ever="yes")
     person.until("report")
     assert "public" not in json.loads(person.body)
