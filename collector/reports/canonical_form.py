@@ -7,7 +7,6 @@ which alone decides what is wrong with it.
 
 from __future__ import annotations
 
-import json
 import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
@@ -18,7 +17,7 @@ from struct import Struct
 from typing import Protocol
 
 from collector.storage.packing import Layout, PackedReport, PublicPlaces
-from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import ID_BYTES
 from schemas import Report, Study
@@ -28,8 +27,9 @@ BATCH_TAIL = b"]}"
 DIGEST_HEAD = b'{"digest":"'
 DIGEST_END = len(DIGEST_HEAD) + 64
 PUBLIC_HEAD = b',"public":'
-# Texts of public values that a process keeps: some hundred bytes each.
+# Of one version, the texts of public values that a process keeps: so many, and so many bytes of them.
 MOST_REMEMBERED = 8192
+MOST_REMEMBERED_BYTES = 4 << 20
 
 Check = Callable[[bytes], None]
 
@@ -185,15 +185,17 @@ class PublicForm:
         self._tail = f',"study":"{study.id}","version":{study.version}}}'.encode()
         # No string of JSON has a bare quote, so this stands between two reports only.
         self._between = re.compile(re.escape(self._tail) + b' *,(?={"digest":")')
-        # The same few hundred combinations come again and again.
-        self._packed = lru_cache(maxsize=MOST_REMEMBERED)(self._pack_values)
-        self._written = lru_cache(maxsize=MOST_REMEMBERED)(self._write_values)
+        self._longest = len("{}") + sum(len(field.id) + len('"":,') + field.longest for field in study.public)
+        # The same few hundred combinations come again and again. Strangers choose the texts: only those that
+        # are the study's values are kept, which a refusal, being raised, is not.
+        most = min(MOST_REMEMBERED, max(1, MOST_REMEMBERED_BYTES // self._longest))
+        self._packed = lru_cache(maxsize=most)(self._pack_values)
+        self._written = lru_cache(maxsize=most)(self._write_values)
 
     @property
     def size(self) -> int:
         """Bytes of the longest report."""
-        names = sum(len(field.id) + len('"":,') + field.longest for field in self._study.public)
-        return self._bare.size + len(PUBLIC_HEAD) + len("{}") + names
+        return self._bare.size + len(PUBLIC_HEAD) + self._longest
 
     def read(self, body: bytes) -> PackedReport | None:
         """The report that a body is, or None if it is not one in this form that a device could send."""
@@ -201,11 +203,14 @@ class PublicForm:
         head, mark, rest = body.partition(b"}" + PUBLIC_HEAD)
         if mark and (not rest.endswith(self._tail) or rest.startswith(b"{}")):
             return None
-        values = self._packed(rest[: -len(self._tail)] if mark else b"{}")
-        report = self._bare.read(head + b"}" + self._tail if mark else body)
-        if values is None or report is None:
+        text = rest[: -len(self._tail)] if mark else b"{}"
+        if len(text) > self._longest:
             return None
-        return report._replace(payloads=values + report.payloads)
+        report = self._bare.read(head + b"}" + self._tail if mark else body)
+        try:
+            return None if report is None else report._replace(payloads=self._packed(text) + report.payloads)
+        except ReportError:
+            return None
 
     def read_batch(self, body: bytes) -> list[PackedReport] | None:
         """The reports of a body {"reports":[…]}, or None if any of them is not in this form."""
@@ -226,16 +231,16 @@ class PublicForm:
         values = self._written(packed.payloads[: self._public.size])
         return text[: -len(self._tail)] + values + self._tail
 
-    def _pack_values(self, text: bytes) -> bytes | None:
-        """The values of this canonical text in bytes, None where they are not the study's."""
-        try:
-            values = json.loads(text)
-            plain = isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
-            if not plain or canonical_json(values).encode() != text:
-                return None
-        except ValueError:
-            return None
-        return None if self._study.wrong_public(values, invited=True) else self._public.pack(values)
+    def _pack_values(self, text: bytes) -> bytes:
+        """The values of this canonical text in bytes. Raises ReportError where they are not the study's."""
+        values = parse_json(text, ReportError, self._longest)
+        plain = isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
+        if not plain or canonical_json(values) != text.decode():
+            raise ReportError("public", "is spelled otherwise")
+        wrong = self._study.wrong_public(values, invited=True)
+        if wrong:
+            raise ReportError(f"public.{wrong[0]}", wrong[1])
+        return self._public.pack(values)
 
     def _write_values(self, packed: bytes) -> bytes:
         return PUBLIC_HEAD + canonical_json(self._public.unpack(packed)).encode()
