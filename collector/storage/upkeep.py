@@ -59,13 +59,16 @@ class Upkeep:
         self._done = today
         try:
             self.run(today)
-        except (SQLAlchemyError, sqlite3.Error, InputError) as error:
+        except InputError as error:
+            LOGGER.warning("the daily upkeep: %s", error)
+        except (SQLAlchemyError, sqlite3.Error) as error:
             LOGGER.warning("the daily upkeep failed: %s", one_line(getattr(error, "orig", error)))
 
     def run(self, today: date, even_if_done: bool = False) -> bool:
-        """Settle invitations and rewrite storage; whether there was anything to do.
+        """Delete used invitations and rewrite storage; whether there was anything to do.
 
-        even_if_done: of all days, today's too. Raises InputError, SQLAlchemyError, sqlite3.Error.
+        even_if_done: of all days, today's too. Raises SQLAlchemyError, sqlite3.Error; and InputError that
+        names the studies whose invitations another key has used: all else is done then.
         """
         with self._database.write() as session:
             since = _take_day(session, today)
@@ -73,11 +76,14 @@ class Upkeep:
                 since = date.min
             elif since is None:
                 return False
-            _delete_used(session, self._secret)
+            left_out = _delete_used(session, self._secret)
             if self._database.engine.dialect.name == "postgresql":
                 days = {"since": since, "today": today, "all": even_if_done}
                 session.execute(text(WRITE_AGAIN), days)
         _rewrite(self._database)
+        if left_out:
+            kept = "used invitations could not be deleted, while all else was done"
+            raise InputError("; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]))
         return True
 
 
@@ -113,12 +119,17 @@ def _take_day(session: Session, today: date) -> date | None:
     return last - A_DAY
 
 
-def _delete_used(session: Session, secret: bytes) -> None:
+def _delete_used(session: Session, secret: bytes) -> dict[str, str]:
+    """Delete the used invitations of every study; {study id: why} of those where it cannot be done."""
+    left_out = {}
     for study_id, number in queries.study_numbers(session):
         # Uploads and withdrawals wait: none may look for a row that is being moved.
-        row = queries.locked_study(session, study_id)
-        if row is not None and row.invited:
+        queries.locked_study(session, study_id)
+        try:
             delete_used_invitations(session, number, secret)
+        except InputError as error:
+            left_out[study_id] = str(error)
+    return left_out
 
 
 def _rewrite(database: Database) -> None:
