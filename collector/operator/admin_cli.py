@@ -126,6 +126,8 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     action = invite.add_mutually_exclusive_group(required=True)
     action.add_argument("--count", type=int, metavar="N", help="print so many, one a line, for the only time")
     action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
+    text = "forget them: whoever needs one needs a new one"
+    action.add_argument("--forget", action="store_true", help=text)
     text = "of a public field that invitations carry, once for each: these invitations are for this value"
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
     text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
@@ -258,21 +260,24 @@ def run_studies(arguments: argparse.Namespace) -> int:
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit admin invite STUDY_ID (--count N [--public FIELD=VALUE …] | --file LIST | --lift)"""
-    from collector.operator.inviting import invite, lift, take_list, warnings_of_names
+    """ldpkit admin invite STUDY_ID (--count N [--public FIELD=VALUE …] | --file LIST | --lift | --forget)"""
+    from collector.operator.inviting import forget, invite, lift, take_list, warnings_of_names
 
     text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
-    chosen = settings_with if arguments.lift else settings_to_invite
+    needs_key = not (arguments.lift or arguments.forget)
+    chosen = settings_to_invite if needs_key else settings_with
     settings = chosen(database=arguments.database, node_key=arguments.node_key)
     secret = settings.invitation_secret
     keys = _node_keys(settings) if arguments.file else ""
     public = _public_values(arguments)
     invitations: list[str] = []
     with _opened(arguments) as database, database.write() as session:
-        if not (secret or arguments.lift):
+        if needs_key and not secret:
             raise InputError(NO_KEY)
         if arguments.lift:
             lift(session, arguments.study)
+        elif arguments.forget:
+            forget(session, arguments.study)
         elif arguments.file:
             invitations = [take_list(session, arguments.study, text, secret, keys)]
         else:

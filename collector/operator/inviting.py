@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy.orm import Session
 
 from collector.storage import queries
-from collector.storage.invitations import add_invitations, add_list, lift_invitations
+from collector.storage.invitations import add_invitations, add_list, forget_invitations, lift_invitations
 from collector.storage.keys import hash_key, new_word
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
+from ldp_client.documents.public import PublicField
 from ldp_client.files.disk import write_new
 from ldp_client.secure_sum.messages import node_invitation
 from ldp_client.words.public import names_in_words
@@ -60,8 +61,7 @@ def warnings_of_names(session: Session, study_id: str) -> list[str]:
 
 def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict[str, str]:
     """What invitations carry, as reports spell it. Raises InputError for what the study does not want so."""
-    study = _current(session, study_id)
-    fields = {field.id: field for field in study.public if field.from_invitation} if study else {}
+    fields = _carried_fields(session, study_id)
     for name in public:
         if name not in fields:
             known = ", ".join(fields) or "none"
@@ -125,14 +125,36 @@ def _refuse_other_node(session: Session, study_id: str, named: str, keys: str) -
 def lift(session: Session, study_id: str) -> None:
     """Forget a study's invitations and let everybody's reports in. Raises InputError.
 
-    Where invitations carry public values, reports are let in with new ones only: a version says so itself.
+    Where invitations carry public values nothing is changed: no report comes in without them.
     """
     if _is_summed(session, study_id):
         raise InputError(
             f"study {study_id} is a secure sum: were everybody let in, somebody could send so many shares "
             "that one person's answer is alone in the sum"
         )
+    carried = ", ".join(_carried_fields(session, study_id))
+    if carried:
+        raise InputError(
+            f"the invitations to {study_id} carry {carried}, without which no report is taken: nothing was "
+            "changed. Publish a version without such fields to let everybody in; --forget forgets invitations"
+        )
     lift_invitations(session, _number(session, study_id))
+
+
+def forget(session: Session, study_id: str) -> None:
+    """Forget a study's invitations, so that only new ones let a report in. Raises InputError."""
+    if _is_summed(session, study_id):
+        raise InputError(
+            f"study {study_id} is a secure sum: its list of invitations could be taken in a second time, and "
+            "each would be good again"
+        )
+    forget_invitations(session, _number(session, study_id))
+
+
+def _carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
+    """The public fields whose values the invitations to a study carry now."""
+    study = _current(session, study_id)
+    return {field.id: field for field in study.public if field.from_invitation} if study else {}
 
 
 def _is_summed(session: Session, study_id: str) -> bool:

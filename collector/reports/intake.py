@@ -12,7 +12,6 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from collector.problems import (
-    INVITATION_NEEDED,
     REPORT_CONFLICT,
     REPORT_WITHDRAWN,
     STUDY_CLOSED,
@@ -213,20 +212,15 @@ def _store_study(
     refusals = _refusals(study, find, study_id, day, admission.late, versions)
     of_version = partial(find, study_id)
     require_same(queries.document_digests(session, study.number), map(of_version, versions))
-    # Also where nobody has made an invitation yet: without one a value is missing.
-    is_invited = study.invited or any(of_version(version).public.is_invited for version in versions)
+    is_invited = any(of_version(version).needs_invitation(study) for version in versions)
     look_first = look_first or is_invited or bool(refusals)
     first: dict[bytes, PackedReport] = {}
     for report in reports:
         first.setdefault(report.id, report)
     held = queries.held_reports(session, study.number, first) if look_first else {}
     fresh = [one for one in first.values() if one.version not in refusals and one.id not in held]
-    uninvited: ProblemError | None = None
-    unfit: dict[bytes, ProblemError] = {}
-    if is_invited and fresh:
-        fresh, unfit = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
-        uninvited = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
-        first.update((report.id, report) for report in fresh)
+    fresh, uninvited = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
+    first.update((report.id, report) for report in fresh)
     stored = queries.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
@@ -237,10 +231,7 @@ def _store_study(
     if not stored and all([held.get(report.id) == report for report in reports]):
         return [Receipt.DUPLICATE] * len(reports)
     held.update((report_id, first[report_id]) for report_id in stored)
-    return [
-        _outcome(one, held, stored, refusals.get(one.version, unfit.get(one.id, uninvited)))
-        for one in reports
-    ]
+    return [_outcome(one, held, stored, refusals.get(one.version, uninvited.get(one.id))) for one in reports]
 
 
 def _outcome(

@@ -23,7 +23,7 @@ FindRules = Callable[[int], Rules]
 class Invited(NamedTuple):
     """reports: new ones, with what their invitations carry, which are used up now.
 
-    refused: {id: why} of those whose invitation does not fit what they say; these invitations stay good.
+    refused: {id: why} of the others; where an invitation does not fit what its report says, it stays good.
     """
 
     reports: list[PackedReport]
@@ -38,23 +38,32 @@ def invited_reports(
     uploads: Sequence[Upload],
     fresh: Sequence[PackedReport],
 ) -> Invited:
-    """Those new reports that came with an invitation of their own. find: the rules of a version."""
-    wanted = {report.id: report for report in fresh}
+    """Those new reports that need no invitation, or came with one of their own. find: a version's rules."""
+    wanted = {report.id: report for report in fresh if find(report.version).needs_invitation(study)}
+    free = [report for report in fresh if report.id not in wanted]
+    missing = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
+    refused = dict.fromkeys(wanted, missing)
     by_invitation: dict[bytes, PackedReport] = {}
     for upload in uploads:
         if upload.invitation is not None and upload.reports[0].id in wanted:
             by_invitation.setdefault(upload.invitation, wanted.pop(upload.reports[0].id))
+    if not by_invitation:
+        return Invited(free, refused)
     try:
         spending = Spending.read(study.spending, secret)
     except InputError as error:
         LOGGER.error("no invited report can be taken: %s", error)
-        raise ProblemError(UNAVAILABLE, "invitations cannot be checked now; nothing was stored") from None
-    refused: dict[bytes, ProblemError] = {}
+        unknown = ProblemError(UNAVAILABLE, "invitations cannot be checked now; nothing was stored")
+        return Invited(free, {**refused, **{report.id: unknown for report in by_invitation.values()}})
     if any(find(report.version).public.is_invited for report in by_invitation.values()):
         carried = carried_values(session, study.number, by_invitation)
-        by_invitation, refused = _filled(find, by_invitation, carried)
+        by_invitation, unfit = _filled(find, by_invitation, carried)
+        refused.update(unfit)
     used = use_invitations(session, study.number, spending, by_invitation)
-    return Invited([by_invitation[invitation] for invitation in used], refused)
+    taken = [by_invitation[invitation] for invitation in used]
+    for report in taken:
+        del refused[report.id]
+    return Invited([*free, *taken], refused)
 
 
 def _filled(

@@ -20,6 +20,7 @@ from collector.reports.canonical_form import Form, form_of
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.packing import Layout, PackedReport, PublicPlaces, layout_of
+from collector.storage.queries import StudyState
 from collector.storage.sums import ON_DISK, Sums
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import LdpkitError, ReportError
@@ -125,6 +126,13 @@ class Rules:
         form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         public = PublicPlaces(study.public)
         return cls(study, mechanisms, layout, public, form, Tally(study, mechanisms, layout))
+
+    def needs_invitation(self, study: StudyState) -> bool:
+        """Whether this version's reports need an invitation.
+
+        All versions' do where the operator wants it; where invitations carry values, nobody can lift it.
+        """
+        return study.invited or self.public.is_invited
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""

@@ -32,7 +32,7 @@ FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
 WRONG_KEY = (
     "setting invitation_key: not the one that this study's invitations are used with; where that is lost, "
-    "`ldpkit admin invite STUDY_ID --lift` forgets them, and new ones can be made"
+    "`ldpkit admin invite STUDY_ID --forget` forgets them, and new ones can be made"
 )
 
 
@@ -79,13 +79,16 @@ def add_invitations(
     secret: bytes,
     public: Mapping[str, str] | None = None,
 ) -> None:
-    """Let only invited reports in from now on, and these many more of them. Raises InputError.
+    """Let these many more reports in, and only invited ones from now on. Raises InputError.
 
-    public: the public values that all of these carry.
+    public: the public values that all of these carry; versions with such fields say themselves that they need
+    invitations, and reports of others are let in as before.
     """
     stored = _stored_spending(session, study)
     spending = Spending.start(secret) if stored is None else Spending.read(stored, secret)
-    changed = {"invited": True, "spending": spending.stored}
+    changed: dict[str, bool | bytes] = {"spending": spending.stored}
+    if not public:
+        changed["invited"] = True
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(**changed))
     carried = canonical_json(dict(public)) if public else None
     rows = [{"study": study, "hash": one, "public": carried} for one in sorted(hashes)]
@@ -127,9 +130,14 @@ def demand_invitations(session: Session, study: int) -> None:
 
 
 def lift_invitations(session: Session, study: int) -> None:
-    """Let everybody's reports in, and forget the invitations."""
-    changed = {"invited": False, "spending": None}
-    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(**changed))
+    """Forget the invitations and let everybody's reports in."""
+    forget_invitations(session, study)
+    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=False))
+
+
+def forget_invitations(session: Session, study: int) -> None:
+    """Forget the invitations, those that were used too: whoever needs one needs a new one."""
+    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=None))
     for table in (SPENT, INVITATIONS, LISTS):
         session.connection().execute(delete(table).where(table.c.study == study))
 

@@ -81,7 +81,7 @@ class PartlyHeldError(Exception):
 class StudyState(NamedTuple):
     """What uploads need to know of a study. number: its key in the reports table.
 
-    invited: whether a report needs an invitation. spending: see invitations.py.
+    invited: whether every version's reports need an invitation. spending: see invitations.py.
     """
 
     number: int

@@ -129,9 +129,6 @@ def _make_current(row: StudyRow, study: Study) -> None:
     row.version = study.version
     row.opens = date.fromisoformat(study.opens) if study.opens else None
     row.closes = date.fromisoformat(study.closes) if study.closes else None
-    if any(field.from_invitation for field in study.public):
-        # Without an invitation a report would lack its value.
-        row.invited = True
 
 
 PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)

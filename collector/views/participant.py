@@ -76,7 +76,9 @@ def page(study_id: str) -> Response:
     rules = collector.rules.find(study_id, published.version)
     season = _season(published.state, collector.today())
     address = str(escape(_address(study_id))).encode()
-    text = _rendered(rules, published.state.invited, season).replace(ADDRESS.encode(), address)
+    text = _rendered(rules, rules.needs_invitation(published.state), season).replace(
+        ADDRESS.encode(), address
+    )
     response = _secured(make_response(text))
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())

@@ -84,7 +84,7 @@ def test_the_command_says_so_in_its_exit_code_until_they_are_forgotten(moved, mo
     assert "study lost: setting invitation_key" in said
     assert "all else was done" in said
     assert tags(moved) == USES
-    assert main(["admin", "invite", "lost", "--lift", *place]) == 0
+    assert main(["admin", "invite", "lost", "--forget", *place]) == 0
     assert main(["admin", "upkeep", *place]) == 0
     with moved.collector.database.read() as session:
         assert count_invitations(session, 1) == 0

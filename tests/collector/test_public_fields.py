@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.operator.inviting import invite, lift
+from collector.operator.inviting import forget, invite, lift
 from collector.remote.download import write_reports
 from collector.reports.rules import Rules
 from collector.reports.running_summary import recount
@@ -277,7 +277,11 @@ def test_nothing_comes_in_without_the_value_of_an_invitation(either):
     assert len(either.post([report.to_document() for report in reports]).json["failed"]) == 2
     made(either, 1, stratum="town")
     with either.collector.database.write() as session:
-        lift(session, "habits")
+        with pytest.raises(InputError, match="carry stratum, without which no report is taken"):
+            lift(session, "habits")
+        assert count_invitations(session, 1) == 1
+        forget(session, "habits")
+        assert count_invitations(session, 1) == 0
     assert [problem(put(either, report)) for report in reports] == [REFUSED] * 2
     later = study_of(REGION, {**STRATUM, "choices": ["town", "village"]}, version=2)
     (older,) = made(either, 1, stratum="country")

@@ -1,0 +1,112 @@
+"""Have a study's page, its intake and its operator disagree about who needs an invitation."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.operator.inviting import forget, invite, lift
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from ldp_client.mechanisms import mechanisms_of
+from tests.attacks.conftest import KEY
+from tests.collector.answered import problem
+from tests.collector.conftest import ANSWERS, build_study
+
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+PLAIN, CARRYING, OPEN_AGAIN = build_study(), build_study(2, public=[STRATUM]), build_study(3)
+REFUSED = (403, "invitation-needed")
+
+
+@pytest.fixture
+def place(make_harness, database_url):
+    harness = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
+    harness.url = database_url
+    assert harness.publish(PLAIN).status_code == 201
+    return harness
+
+
+def answered(study):
+    return perturb_answers(study, mechanisms_of(study), ANSWERS)
+
+
+def send(harness, report, word=None):
+    headers = {} if word is None else {"LDPKit-Invitation": word}
+    path = f"/v1/studies/habits/reports/{report.id}"
+    return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
+
+
+def act(harness, change, *arguments):
+    with harness.collector.database.write() as session:
+        found = change(session, "habits", *arguments)
+    harness.collector.current.forget("habits")
+    return found
+
+
+def page_asks(harness):
+    return 'id="for:answers"' in harness.client.get("/s/habits").text
+
+
+def test_a_later_versions_invitations_keep_no_earlier_report_out(place):
+    """Its device answered in time, when nobody needed one, and can get none."""
+    place.publish(CARRYING)
+    late = [answered(PLAIN) for _ in range(3)]
+    assert send(place, late[0]).status_code == 201
+    (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    assert send(place, late[1]).status_code == 201
+    assert problem(send(place, answered(CARRYING))) == REFUSED
+    mixed = [late[2].to_document(), answered(CARRYING).to_document()]
+    outcome = place.post(mixed).json
+    assert (outcome["stored"], [one["id"] for one in outcome["failed"]]) == (1, [mixed[1]["id"]])
+    new = answered(CARRYING)
+    assert send(place, new, word).status_code == 201
+    assert {report.id for report in place.exported()} == {new.id, *(report.id for report in late)}
+
+
+def test_who_lost_the_key_keeps_only_invited_reports_out(make_harness, place):
+    place.publish(CARRYING)
+    (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    other = make_harness(database=place.url, invitation_key="another", busy_timeout=10)
+    assert send(other, answered(PLAIN)).status_code == 201
+    assert problem(send(other, answered(CARRYING))) == REFUSED
+    assert problem(send(other, answered(CARRYING), word)) == (503, "unavailable")
+
+
+def test_the_page_asks_exactly_where_a_report_is_refused(place):
+    def agree(study, needed):
+        answer = send(place, answered(study))
+        assert page_asks(place) == needed
+        assert (problem(answer) == REFUSED) if needed else (answer.status_code == 201)
+
+    agree(PLAIN, needed=False)
+    act(place, invite, 1, KEY.encode())
+    agree(PLAIN, needed=True)
+    act(place, forget)
+    agree(PLAIN, needed=True)
+    act(place, lift)
+    agree(PLAIN, needed=False)
+    place.publish(CARRYING)
+    agree(CARRYING, needed=True)
+    act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    agree(CARRYING, needed=True)
+    place.publish(OPEN_AGAIN)
+    agree(OPEN_AGAIN, needed=False)
+
+
+def test_a_lift_that_lifts_nothing_is_refused(place, capsys):
+    place.publish(CARRYING)
+    (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    assert main(["admin", "invite", "habits", "--lift", "--database", place.url]) != 0
+    assert "carry stratum, without which no report is taken: nothing was changed" in capsys.readouterr().err
+    assert send(place, answered(CARRYING), word).status_code == 201
+
+
+def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
+    place.publish(CARRYING)
+    (old,) = act(place, invite, 1, b"a key that is lost", {"stratum": "town"})
+    with pytest.raises(InputError, match="--forget"):
+        act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    assert main(["admin", "invite", "habits", "--forget", "--database", place.url]) == 0
+    (new,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    assert problem(send(place, answered(CARRYING), old)) == REFUSED
+    assert send(place, answered(CARRYING), new).status_code == 201
