@@ -9,6 +9,7 @@ import sys
 from importlib.metadata import entry_points, version
 
 from ldp_client.commands.device import add_device
+from ldp_client.commands.paper import add_paper, paper_lines
 from ldp_client.commands.parsers import add_command
 from ldp_client.commands.signing import add_signing
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError
@@ -137,6 +138,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     audit.set_defaults(run=run_audit_command)
 
     add_signing(actions)
+    add_paper(subparsers)
     add_device(subparsers)
 
 
@@ -150,6 +152,8 @@ def run_study_check(arguments: argparse.Namespace) -> int:
     print("\n".join(describe(study)))
     if study.public or people:
         print(cells_in_words(study, people))
+    if study.paper is not None:
+        print("\n".join(["", *paper_lines(study)]))
     for line in [*warnings_of(study), *notes_of(study)]:
         _tell(line)
     return 0

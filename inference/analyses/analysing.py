@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from inference.analyses.arms import arms_apart
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked, judged
 from inference.analyses.design_based import design_based
@@ -62,19 +64,24 @@ def analyse_table(
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     by_weights = []
-    if over.weights is not None and analysis.response is not None:
-        by_weights = design_based(table, analysis.formula.outcome, over.weights, seed)
+    if over.drawn and analysis.response is None and not over.weighted:
+        raise InputError("strata and clusters are for estimates without a model, of a private outcome alone")
+    if over.drawn and analysis.response is not None:
+        by_weights = design_based(table, analysis.formula.outcome, over.sampled(table), over.by)
     model = model_of(analysis)
     peaks = peaks_of(analysis, model)
     _refuse_improper(analysis, peaks)
     own_seed = crc32(f"{seed} {formula}".encode())
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
+    alone, *arms = arms_apart(analysis, table, drawn.sites)
     quantities = (
         *quantities_of(analysis, drawn.sites, own_seed),
         *quantities_over(analysis, drawn.sites, people, over, own_seed),
         *by_weights,
+        *alone,
     )
-    return _posterior(table, analysis, drawn, peaks, quantities, own_seed, seed=seed, method=method)
+    found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, seed=seed, method=method)
+    return replace(found, diagnostics=found.diagnostics.with_model(*arms)) if any(arms) else found
 
 
 def _posterior(

@@ -71,7 +71,7 @@ def checked(analysis: Assembled, prior: Sites | None, posterior: Sites, seed: in
     else:
         before = reports.simulated(_some(prior, 1), groups, random)
     # Of features of which each report has one, the last's share follows from the others'.
-    alone = response.looks.exclusive
+    alone = bool(response.looks.exclusive_parts.all())
     kept = [place for place in range(len(observed)) if not alone or (place + 1) % features]
     return Predictive(before[:, kept], after[:, kept], observed[kept])
 
@@ -130,8 +130,12 @@ class _Reports:
     def _drawn(self, of_cells: Values, group: Mask, random: np.random.Generator) -> Values:
         sizes = self._sizes[:, group]
         n = int(sizes.sum())
-        if not n:
-            return np.zeros(of_cells.shape[2])
-        mean = np.clip(np.einsum("pc,pcf->f", sizes, of_cells[:, group]) / n, 0, 1)
-        drawn = random.multinomial(n, mean / mean.sum()) if self.looks.exclusive else random.binomial(n, mean)
-        return np.asarray(drawn / n)
+        found = np.zeros(of_cells.shape[2])
+        for exclusive in (True, False):
+            parts = self.looks.exclusive_parts == exclusive
+            own = int(sizes[parts].sum())
+            if not own:
+                continue
+            mean = np.clip(np.einsum("pc,pcf->f", sizes[parts], of_cells[parts][:, group]) / own, 0, 1)
+            found += random.multinomial(own, mean / mean.sum()) if exclusive else random.binomial(own, mean)
+        return np.asarray(found / max(n, 1))

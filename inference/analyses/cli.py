@@ -15,7 +15,7 @@ MOST_PRINTED = 40
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = (
     "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights",
-    "wave",
+    "wave", "paper", "inclusion", "strata", "cluster",
 )  # fmt: skip
 
 
@@ -47,6 +47,12 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         "--poststratify", metavar="CENSUS.csv", help="shares and totals over its rows, `count` people each"
     )
     own.add_argument("--weights", metavar="COLUMN", help="of each row; also an estimate without a model")
+    own.add_argument("--inclusion", metavar="COLUMN", help="probability with which each row was drawn")
+    own.add_argument("--strata", metavar="COLUMN", help="within which people, or clusters, were drawn")
+    own.add_argument(
+        "--cluster", metavar="COLUMN", help="the primary units that were drawn: households, clinics"
+    )
+    own.add_argument("--paper", metavar="ENTRY.csv", help="records on paper, beside the reports or alone")
 
 
 def wants_analysis(arguments: argparse.Namespace) -> bool:
@@ -102,13 +108,20 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InputError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
     if arguments.cross is not None:
         _refuse(
-            arguments, ("family", "prior", "poststratify", "weights"), "is for a --formula, not for --cross"
+            arguments,
+            ("family", "prior", "poststratify", "weights", "inclusion", "strata", "cluster"),
+            "is for a --formula, not for --cross",
         )
     (_check_waves if arguments.wave is not None else _check_one)(arguments)
 
 
 def _check_one(arguments: argparse.Namespace) -> None:
     """The same of one table, or one study's reports."""
+    if arguments.paper is not None:
+        if arguments.study is None:
+            raise InputError("--paper is of a study: give STUDY.json, and REPORTS where devices answered too")
+        _refuse(arguments, ("table",), "is a survey without a study: it has no --paper beside it")
+        return
     if arguments.table is None:
         if arguments.study is None or arguments.reports is None:
             raise InputError("an analysis needs STUDY.json and REPORTS, or --table and --design")
@@ -122,6 +135,7 @@ def _check_one(arguments: argparse.Namespace) -> None:
 
 def _check_waves(arguments: argparse.Namespace) -> None:
     """The same of waves."""
+    _refuse(arguments, ("paper",), "is of one study: fit each wave, or give the records as tables")
     _refuse(arguments, ("table",), "is one table: a wave of a survey is --wave NAME=TABLE.csv")
     if arguments.study is not None:
         raise InputError(f"{arguments.study}: give each wave's study and reports with --wave")
@@ -153,7 +167,9 @@ def _population(arguments: argparse.Namespace) -> Any:
     from inference.analyses.survey import read_frame
 
     census = read_frame(arguments.poststratify) if arguments.poststratify is not None else None
-    return Population(arguments.by, arguments.weights, census)
+    return Population(
+        arguments.by, arguments.weights, census, arguments.inclusion, arguments.strata, arguments.cluster
+    )
 
 
 def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:

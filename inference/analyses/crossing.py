@@ -12,6 +12,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
+from inference.analyses.arms import ARM, arms_of
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.checking import judged
 from inference.analyses.formula import known_column
@@ -63,14 +64,14 @@ def cross_table(
     random = np.random.default_rng(own_seed)
     prior = parameters({"shares": random.dirichlet(np.ones(len(answers)), (PRIOR_DRAWS, len(levels)))})
     found = parameters(drawn.sites)
-    notes = [*table.notes, cells.form, *_notes(columns)]
+    alone, said = _of_arms(table, columns, by)
     return AnalysisPosterior(
         question="-".join(names),
         model="joint table",
         n=table.n,
         draws=found,
         prior_sd={name: float(values.std()) for name, values in prior.items()},
-        diagnostics=judged(found, prior, drawn, table.n, notes, method),
+        diagnostics=judged(found, prior, drawn, table.n, [*_notes(table, cells, columns), *said], method),
         study=table.digest,
         seed=seed,
         method=method,
@@ -79,9 +80,18 @@ def cross_table(
         formula=asked,
         form=cells.form,
         axes=_axes(names, by, levels, answers),
-        quantities=tuple(_dependence(columns, by, levels, drawn.sites["shares"])),
+        quantities=(*_dependence(columns, by, levels, drawn.sites["shares"]), *alone),
         stated=table.noise,
     )
+
+
+def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> tuple[list[Quantity], list[str]]:
+    """What devices and paper say of each question, where there are both: no public column is in it."""
+    if ARM not in table.public.columns or by == ARM:
+        return [], []
+    found = [arms_of(table, one) for one in columns]
+    said = [line for _, reasons, notes in found for line in (*reasons, *notes)]
+    return [quantity for quantities, _, _ in found for quantity in quantities], said
 
 
 def _refuse_large(size: int) -> None:
@@ -89,9 +99,9 @@ def _refuse_large(size: int) -> None:
         raise InputError(f"the table has {size:,} shares: at most {MOST_SHARES:,} can be told")
 
 
-def _notes(columns: Sequence[Private]) -> list[str]:
+def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> list[str]:
     missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
-    return ["nothing was checked of a law, as a joint table has none", *missing]
+    return [*table.notes, cells.form, "nothing was checked of a law, as a joint table has none", *missing]
 
 
 def _axes(

@@ -1,24 +1,79 @@
-"""Shares as survey samplers estimate them: weighted, with the channel undone, and a linearised variance.
+"""Shares and totals as survey samplers estimate them: weighted, the channel undone, a linearised variance.
 
-No model of the outcome: Horvitz and Thompson's estimator in Hájek's form, of scores that are unbiased for
-each person's answer whatever it is (Chaudhuri 2011). Its interval is wide where the model's is not.
+No model of the outcome: Horvitz and Thompson's estimator of totals, Hájek's of shares, of scores that are
+unbiased for each person's answer whatever it is (Chaudhuri 2011). Primary sampling units are taken as drawn
+with replacement within strata (Särndal, Swensson & Wretman 1992, 4.6), as R's `survey` and `RRTCS` take them
+by default: where many of a stratum's units were drawn, the variance is rather too large. Its interval is wide
+where the model's is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
 
 from inference.analyses.result import Quantity
 from inference.analyses.table import Codes, Private, Table, Values
+from inference.analyses.varying import levels_of
 from ldp_client.documents.errors import InputError
 
 CHAINS, DRAWS = 4, 1000
+# More differences between groups than these are left out.
+MOST_CONTRASTS = 60
 
 
-def design_based(table: Table, name: str, weights: str, seed: int = 0) -> list[Quantity]:
-    """The weighted shares of a private column's answers, each with the normal law of its estimate.
+@dataclass(frozen=True)
+class Sampled:
+    """How rows were drawn. weights: (rows,) people that a row stands for. strata, clusters: (rows,) or None.
 
-    Raises InputError where the reports do not tell the answers apart, or a share is open.
+    scaled: whether weights add up to people, so that totals mean something. levels: names of the strata.
+    unit: what was drawn within them.
+    """
+
+    weights: Values
+    strata: Codes | None = None
+    clusters: Codes | None = None
+    scaled: bool = False
+    levels: tuple[str, ...] = ()
+    unit: str = "report"
+
+
+def sampled_of(
+    table: Table, weights: Values, strata: str | None, cluster: str | None, scaled: bool
+) -> Sampled:
+    """How a table was drawn, of its public columns. Raises InputError for a cluster in two strata."""
+    own, levels = _codes(table, strata) if strata is not None else (None, ())
+    units = _codes(table, cluster)[0] if cluster is not None else None
+    if strata is not None and cluster is not None:
+        pairs = pd.DataFrame({"strata": table.public[strata], "cluster": table.public[cluster]})
+        often = pairs.drop_duplicates()["cluster"].value_counts()
+        if often.iloc[0] > 1:
+            raise InputError(
+                f"{cluster} {often.index[0]} stands in {often.iloc[0]} strata: clusters lie within strata; "
+                "where these are others of the same name, give each a name of its own"
+            )
+    named = tuple(f"{strata} = {level}" for level in levels)
+    return Sampled(weights, own, units, scaled, named, cluster or "report")
+
+
+def _codes(table: Table, name: str) -> tuple[Codes, tuple[str, ...]]:
+    """The levels of a column that some row has, numbered."""
+    codes, levels = levels_of(table.public[name])
+    kept, places = np.unique(codes, return_inverse=True)
+    return places.astype(np.int64), tuple(levels[place] for place in kept)
+
+
+def design_based(table: Table, name: str, sampled: Sampled, by: str | None = None) -> list[Quantity]:
+    """Shares of a private column's answers, totals, and with `by` those of groups and their differences.
+
+    Raises InputError where the reports do not tell the answers apart, a share is open, or a stratum has one
+    unit alone, whose variance nothing tells.
     """
     column = table.private[name]
     if column.unknown:
@@ -27,17 +82,83 @@ def design_based(table: Table, name: str, weights: str, seed: int = 0) -> list[Q
         )
     if column.missing:
         raise InputError(f"{name} has rows without a report: leave them out before weights are used")
-    shares, sds = estimate(scores_of(column), table.public[weights].to_numpy(np.float64), table.counts)
-    random = np.random.default_rng(seed)
-    places = [1] if len(column.answers) == 2 else range(len(column.answers))
-    return [
-        Quantity(
-            f"design-based share {name} = {column.answers[place]}",
-            f"share of {name} = {column.answers[place]} as estimated with weights alone, without a model",
-            random.normal(shares[place], sds[place], (CHAINS, DRAWS)),
-        )
-        for place in places
-    ]
+    asked = _Asked(column, scores_of(column), table.counts, sampled)
+    found = list(asked.of_all())
+    if by is not None:
+        found += asked.of_groups(by, *_codes(table, by))
+    return found
+
+
+@dataclass(frozen=True)
+class _Asked:
+    column: Private
+    scores: Values
+    counts: Codes
+    sampled: Sampled
+
+    @property
+    def _places(self) -> list[int]:
+        answers = len(self.column.answers)
+        return [1] if answers == 2 else list(range(answers))
+
+    def of_all(self) -> Iterator[Quantity]:
+        """Shares and totals of everybody."""
+        shares, covariance = estimate(self.scores, self.sampled.weights, self.counts, self.sampled)
+        for place in self._places:
+            what = f"{self.column.name} = {self.column.answers[place]}"
+            yield self._quantity(f"share {what}", f"share of {what}", shares[place], covariance[place, place])
+        if not self.sampled.scaled:
+            return
+        totals, spread = total(self.scores, self.sampled.weights, self.counts, self.sampled)
+        for place in self._places:
+            what = f"{self.column.name} = {self.column.answers[place]}"
+            yield self._quantity(
+                f"total {what}", f"number of people with {what}", totals[place], spread[place, place]
+            )
+
+    def of_groups(self, by: str, codes: Codes, levels: tuple[str, ...]) -> Iterator[Quantity]:
+        """Shares of each group, and differences between each two: units outside a group count as zeros."""
+        shares, linear = [], []
+        for place in range(len(levels)):
+            own, moved = _linearised(self.scores, self.sampled.weights * (codes == place), self.counts)
+            shares.append(own)
+            linear.append(moved)
+        at = [f"{by} = {level}" for level in levels]
+        for place, answer in ((one, self.column.answers[one]) for one in self._places):
+            what = f"{self.column.name} = {answer}"
+            for group, words in enumerate(at):
+                variance = self._variance(linear[group][:, place])
+                yield self._quantity(
+                    f"share {what}, {words}", f"share of {what} where {words}", shares[group][place], variance
+                )
+            for one, other in list(combinations(range(len(levels)), 2))[:MOST_CONTRASTS]:
+                moved = linear[other][:, place] - linear[one][:, place]
+                pair = f"{by}: {levels[other]} − {levels[one]}"
+                yield self._quantity(
+                    f"share {what}, {pair}",
+                    f"difference of the share of {what}, {pair},",
+                    shares[other][place] - shares[one][place],
+                    self._variance(moved),
+                    contrast=True,
+                )
+
+    def _variance(self, values: Values) -> float:
+        return float(covariance_of(values[:, None], self.counts, self.sampled)[0, 0])
+
+    def _quantity(
+        self, name: str, words: str, value: float, variance: float, *, contrast: bool = False
+    ) -> Quantity:
+        draws = as_draws(value, variance, freedom(self.counts, self.sampled))
+        said = f"{words} as estimated with weights alone, without a model"
+        return Quantity(f"design-based {name}", said, draws, contrast)
+
+
+def as_draws(value: float, variance: float, degrees: float = np.inf) -> Values:
+    """Draws (chains, draws) with the quantiles of an estimate's t law; of it nothing is left to chance."""
+    size = CHAINS * DRAWS
+    law = stats.t.ppf((np.arange(size) + 0.5) / size, degrees)
+    mixed = np.random.default_rng(0).permutation(law)
+    return np.asarray(value + np.sqrt(variance) * mixed).reshape(CHAINS, DRAWS)
 
 
 def scores_of(column: Private) -> Values:
@@ -53,11 +174,74 @@ def scores_of(column: Private) -> Values:
     return np.asarray(scores[column.codes])
 
 
-def estimate(scores: Values, weights: Values, counts: Codes) -> tuple[Values, Values]:
-    """Weighted means (answers,) and their sds, people being drawn independently of one another."""
-    total = float(counts @ weights)
-    shares = (counts * weights) @ scores / total
-    residuals = weights[:, None] * (scores - shares)
-    n = float(counts.sum())
-    variance = n / max(n - 1, 1) * (counts @ residuals**2) / total**2
-    return shares, np.sqrt(variance)
+def estimate(
+    scores: Values, weights: Values, counts: Codes, sampled: Sampled | None = None
+) -> tuple[Values, NDArray[np.float64]]:
+    """Hájek's weighted means (answers,) and their covariance (answers, answers).
+
+    scores: (rows, answers). counts: (rows,) how many people each row is. sampled: None where people were
+    drawn independently of one another.
+    """
+    shares, linear = _linearised(scores, weights, counts)
+    return shares, covariance_of(linear, counts, sampled or Sampled(weights))
+
+
+def total(
+    scores: Values, weights: Values, counts: Codes, sampled: Sampled | None = None
+) -> tuple[Values, NDArray[np.float64]]:
+    """Horvitz and Thompson's totals (answers,) and their covariance, as `estimate`."""
+    each = weights[:, None] * scores
+    return counts @ each, covariance_of(each, counts, sampled or Sampled(weights))
+
+
+def _linearised(scores: Values, weights: Values, counts: Codes) -> tuple[Values, Values]:
+    """Weighted means, and what each person adds to their error."""
+    whole = float(counts @ weights)
+    shares = (counts * weights) @ scores / whole
+    return shares, weights[:, None] * (scores - shares) / whole
+
+
+def covariance_of(values: Values, counts: Codes, sampled: Sampled) -> NDArray[np.float64]:
+    """The covariance of the sum of values over everybody, units being drawn with replacement within strata.
+
+    values: (rows, k). Raises InputError for a stratum with one unit.
+    """
+    units, times, strata = _units(values, counts, sampled)
+    found = np.zeros((values.shape[1], values.shape[1]))
+    for stratum in np.unique(strata):
+        inside = strata == stratum
+        size = float(times[inside].sum())
+        if size < 2:
+            raise InputError(_one_unit(sampled, int(stratum)))
+        moved = units[inside] - times[inside] @ units[inside] / size
+        found += size / (size - 1) * (moved * times[inside, None]).T @ moved
+    return found
+
+
+def _units(values: Values, counts: Codes, sampled: Sampled) -> tuple[Values, Values, Codes]:
+    """The sums of the units that were drawn, how often each came, and their strata."""
+    strata = sampled.strata if sampled.strata is not None else np.zeros(len(counts), np.int64)
+    if sampled.clusters is None:
+        return values, counts.astype(np.float64), strata
+    count = int(sampled.clusters.max()) + 1
+    sums = np.zeros((count, values.shape[1]))
+    np.add.at(sums, sampled.clusters, values * counts[:, None])
+    own = np.zeros(count, np.int64)
+    own[sampled.clusters] = strata
+    return sums, np.ones(count), own
+
+
+def freedom(counts: Codes, sampled: Sampled) -> float:
+    """Degrees of freedom: units less strata."""
+    _, times, strata = _units(np.zeros((len(counts), 1)), counts, sampled)
+    return float(times.sum() - len(np.unique(strata)))
+
+
+def _one_unit(sampled: Sampled, stratum: int) -> str:
+    where = f"the stratum {sampled.levels[stratum]}" if sampled.levels else "the table"
+    return (
+        f"{where} has one {sampled.unit} alone, and nothing tells how others would differ: join it with the "
+        "stratum that is most like it"
+        if sampled.levels
+        else f"{where} has one {sampled.unit} alone, and nothing tells how others would differ"
+    )

@@ -79,7 +79,7 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
         {share: np.vstack([_or_zeros(one.unknown, share, one.vectors) for one in alike]) for share in shares},
         first.ordered,
         all(one.exact for one in alike),
-        looks=_looks(looks) if len(looks) == len(alike) else None,
+        looks=_looks(looks) if looks and len(looks) == len(alike) else None,
     )
     return with_missing(whole)
 
@@ -122,10 +122,8 @@ def _or_zeros(found: Mapping[str, Values], name: str, alike: Values) -> Values:
     return found[name] if name in found else np.zeros_like(alike)
 
 
-def _looks(looks: Sequence[Looks]) -> Looks | None:
-    """The features of all reports; None where some have one feature each and others several."""
-    if len({one.exclusive for one in looks}) > 1:
-        return None
+def _looks(looks: Sequence[Looks]) -> Looks:
+    """The features of all reports."""
     width = max(one.shows.shape[1] for one in looks)
     shares = dict.fromkeys(share for one in looks for share in one.unknown)
     parts = np.cumsum([0, *(len(one.chances) for one in looks)])
@@ -137,7 +135,7 @@ def _looks(looks: Sequence[Looks]) -> Looks | None:
             share: np.concatenate([_wide(_or_zeros(one.unknown, share, one.chances), width) for one in looks])
             for share in shares
         },
-        looks[0].exclusive,
+        np.concatenate([one.exclusive_parts for one in looks]),
     )
 
 

@@ -51,7 +51,9 @@ def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -
     forest = forest_plot(posterior)
     (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
     verdict = posterior.verdict
-    quoted = [one for one in posterior.quantities if not one.name.startswith("odds")]
+    # On one scale: no ratios, and no numbers of people.
+    apart = re.compile(r"odds|(design-based )?total")
+    quoted = [one for one in posterior.quantities if not (one.contrast or apart.match(one.name))]
     page = ENVIRONMENT.get_template("analysis.html.j2").render(
         title=title or f"What is said of {posterior.question}",
         outcome=posterior.question,
@@ -93,7 +95,7 @@ def sentence(quantity: Quantity) -> str:
     """What a quantity says, with its 90 % interval: a share in per cent, a difference in points."""
     low, middle, high = np.quantile(quantity.draws, [0.05, 0.5, 0.95])
     begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
-    if quantity.name.startswith("share"):
+    if quantity.name.removeprefix("design-based ").startswith("share"):
         unit = "points" if quantity.contrast else "%"
         numbers = f"{100 * middle:.1f} {unit} (90 % interval {100 * low:.1f} to {100 * high:.1f})"
     else:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
+from inference.analyses.design_based import Sampled, sampled_of
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
@@ -27,25 +28,57 @@ MOST_LEVELS = 200
 
 @dataclass(frozen=True)
 class Population:
-    """Over whom shares are averaged.
+    """Over whom shares are averaged, and how they were drawn.
 
-    by: a public column, for each of whose levels they are. weights: a public column of the table. census: a
-    frame of the formula's public columns with how many people each row stands for, in `count`.
+    by: a public column, for each of whose levels they are. weights: a public column of the table: how many
+    people a row stands for. inclusion: instead, the probability with which it was drawn. strata, cluster:
+    public columns of the strata and the primary units of the sample. census: a frame of the formula's public
+    columns with how many people each row stands for, in `count`.
     """
 
     by: str | None = None
     weights: str | None = None
     census: pd.DataFrame | None = None
+    inclusion: str | None = None
+    strata: str | None = None
+    cluster: str | None = None
 
     def columns(self) -> list[str]:
         """The table's columns that it reads, besides the formula's."""
         by = self.by if self.census is None else None
-        return [name for name in (by, self.weights) if name is not None]
+        named = (by, self.weights, self.inclusion, self.strata, self.cluster)
+        return [name for name in dict.fromkeys(named) if name is not None]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it says how people were drawn, so that an estimate needs no model."""
+        return any(name is not None for name in (self.weights, self.inclusion, self.strata, self.cluster))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some rows stand for more people than others."""
+        return self.weights is not None or self.inclusion is not None
+
+    def weights_of(self, table: Table) -> Values:
+        """(rows,) how many people each row stands for; ones where nothing says so."""
+        if self.inclusion is not None:
+            return 1 / table.public[self.inclusion].to_numpy(np.float64)
+        if self.weights is not None:
+            return table.public[self.weights].to_numpy(np.float64)
+        return np.ones(len(table.counts))
+
+    def sampled(self, table: Table) -> Sampled:
+        """How the table was drawn. Raises InputError for a cluster in two strata."""
+        return sampled_of(table, self.weights_of(table), self.strata, self.cluster, self.weighted)
 
     def check(self, table: Table) -> None:
         """Raises InputError for columns that are not there, or not public, or weights that are none."""
-        if self.census is not None and self.weights is not None:
-            raise InputError("a census and weights both say whom the people stand for: give one of the two")
+        if self.census is not None and self.drawn:
+            raise InputError(
+                "a census, and weights or how people were drawn, both say for whom they stand: give one"
+            )
+        if self.weights is not None and self.inclusion is not None:
+            raise InputError("inclusion probabilities are one over weights: give one of the two")
         for name in self.columns():
             if name in table.private:
                 raise InputError(f"{name} is private: groups and weights must be public")
@@ -53,6 +86,11 @@ class Population:
             refuse_blanks(table.public[name], name)
         if self.weights is not None:
             _positive(table.public[self.weights], self.weights)
+        if self.inclusion is not None:
+            chances = _positive(table.public[self.inclusion], self.inclusion)
+            if (chances > 1).any():
+                row = int(np.flatnonzero(chances > 1)[0]) + 1
+                raise InputError(f"{self.inclusion} must be probabilities, at most 1: look at row {row}")
 
 
 def _positive(column: pd.Series, name: str, least: float = 1e-300) -> Values:
@@ -73,9 +111,9 @@ def quantities_over(
     frame, weights = people
     predicted = Predicted(analysis, sites, len(frame), seed)
     counted = population.census is not None
-    how = "in the census" if counted else "weighted" if population.weights else "among those asked"
+    how = "in the census" if counted else "weighted" if population.weighted else "among those asked"
     found = []
-    if counted or population.weights:
+    if counted or population.weighted:
         whole = predicted.average(frame, weights)
         found += shown(analysis, how, whole, f"{{}} of all {how}")
         found += _totals(analysis, how, whole, weights) if counted else []
@@ -93,9 +131,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     if population.census is None:
         by = [population.by] if population.by is not None and population.by not in needed else []
         cell, frame = distinct_rows(table.public[[*needed, *by]])
-        each = table.counts.astype(np.float64)
-        if population.weights is not None:
-            each = each * table.public[population.weights].to_numpy(np.float64)
+        each = table.counts * population.weights_of(table)
         return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
     census = population.census
     for name in [*needed, COUNT, *([population.by] if population.by else [])]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.analyses.joining import digest_of
+from inference.analyses.paper import columns_of_arms, table_of_arms
 from inference.analyses.reports import columns_in, table_of_reports
-from inference.analyses.survey import REFUSE, load_survey, load_waves
+from inference.analyses.survey import REFUSE, load_design, load_survey, load_waves
 from inference.analyses.table import Table
 from inference.analyses.waves import columns_in_waves, table_of_waves
 from ldp_client.documents.errors import InputError
@@ -44,6 +45,8 @@ def source_of(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
         if any(tables):
             raise InputError("--wave: waves are of tables all, or of studies all")
         return _of_waves(arguments, named, also)
+    if arguments.paper is not None:
+        return _of_arms(arguments, also)
     return (_of_study if arguments.table is None else _of_survey)(arguments, also)
 
 
@@ -56,6 +59,21 @@ def _of_study(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
         return table_of_reports(study, reports, [*named, *also])
 
     return Source(study.digest, study.title, table)
+
+
+def _of_arms(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
+    study = load_study(arguments.study)
+    design = load_design(arguments.design) if arguments.design is not None else None
+
+    def table() -> Table:
+        reports: Any = load_evidence(study, arguments.reports) if arguments.reports is not None else None
+        named = columns_of_arms(study, arguments.formula) if arguments.formula is not None else []
+        return table_of_arms(
+            study, reports, arguments.paper, [*named, *also], arguments.blanks or REFUSE, design
+        )
+
+    words = tuple(design.in_words()) if design else ()
+    return Source(study.digest, study.title, table, design.priors if design else None, words)
 
 
 def _of_waves(

@@ -92,6 +92,11 @@ def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str]) -> N
             raise InputError(f"{column} holds numbers in one wave and words in another: make them alike")
 
 
+def load_design(path: str) -> Design:
+    """A design's file. Raises InputError."""
+    return read_design(_bytes_of(path))
+
+
 def survey_of(
     frame: pd.DataFrame,
     design: Design,
@@ -132,12 +137,12 @@ def read_frame(path: str) -> pd.DataFrame:
             raise InputError(f"cannot read {path}: {error.strerror or 'not a Parquet file'}") from None
         except Exception:
             raise InputError(f"{path} is damaged, or is not a Parquet file") from None
-    header, rows = _csv(path)
+    header, rows = read_rows(path)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     return pd.DataFrame({name: typed(column) for name, column in zip(header, columns, strict=True)})
 
 
-def _csv(path: str) -> tuple[list[str], list[list[str]]]:
+def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
     name = Path(path).name
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:

@@ -22,14 +22,20 @@ class Looks:
 
     shows: (distinct, features), 1 where a report with that vector has the feature. part: (distinct,) of the
     design. chances: (parts, answers, features), P(feature | answer); unknown: what open shares add.
-    exclusive: whether each report has just one feature; else each has its own chance.
+    exclusive: whether each report has just one feature, of all parts or of each; else each feature has its
+    own chance.
     """
 
     shows: Values
     part: Codes
     chances: Values
     unknown: Mapping[str, Values] = field(default_factory=dict)
-    exclusive: bool = True
+    exclusive: bool | NDArray[np.bool_] = True
+
+    @property
+    def exclusive_parts(self) -> NDArray[np.bool_]:
+        """(parts,): of each part."""
+        return np.broadcast_to(np.asarray(self.exclusive), len(self.chances))
 
 
 @dataclass(frozen=True)

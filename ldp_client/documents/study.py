@@ -5,6 +5,7 @@ from binascii import hexlify
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.paper import Paper
 from ldp_client.documents.priors import given_priors
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.rational import Rational
@@ -131,6 +132,7 @@ class Study:
             record).
         questions: in the document's order.
         public: the fields that reports carry in clear, in the document's order.
+        paper: how questions are asked with dice, beside devices, or None.
         digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
 
     Raises:
@@ -157,6 +159,10 @@ class Study:
             ]
         )
         self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
+        labels = {
+            one.id: tuple([str(label) for label in one.choices]) for one in self.questions if not one.numbered
+        }
+        self.paper: "Optional[Paper]" = Paper(parsed["paper"], labels) if parsed["paper"] else None
         # Here, as it costs an interpreter's start more than all else that a device loads.
         import hashlib
 

@@ -1,6 +1,7 @@
 """The rules of a study document that join several of its fields."""
 
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.paper import check_paper
 from ldp_client.documents.priors import check_prior, given_priors
 from ldp_client.documents.route import FEWEST_NOISY
 
@@ -33,6 +34,7 @@ def check_together(parsed: "dict[str, Any]") -> None:
         if question["ask"] in ("record", "table"):
             _check_record(question, f"questions[{index}]")
         check_prior(question, f"questions[{index}]", StudyError)
+    check_paper(parsed, StudyError)
 
 
 def _check_holder(parsed: "dict[str, Any]") -> None:

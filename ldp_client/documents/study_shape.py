@@ -15,6 +15,7 @@ from ldp_client.documents.fields import (
     Tagged,
     Text,
 )
+from ldp_client.documents.paper import PAPER
 from ldp_client.documents.public import PUBLIC
 from ldp_client.documents.route import ROUTE
 
@@ -133,6 +134,7 @@ STUDY = Record(
         "closes": Day(),
         "ask_one": Boolean(),
         "public": PUBLIC,
+        "paper": PAPER,
         "route": ROUTE,
         "unit": OneOf(UNITS),
     },

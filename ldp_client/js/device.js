@@ -42,10 +42,9 @@ export async function openDevice({
     return write((memory) => {
       const recalled = recall(study, memory);
       refuseSpending(study, recalled, memory.spent, budget);
-      const mechanisms = recalled.map(({ mechanism }) => mechanism);
       const { id, secret, body, answered } = reportOf(
         study,
-        drawPayloads(study, answers, random, mechanisms),
+        drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism)),
         identity,
       );
       const origin = { study: study.id, version: study.version, digest: study.digest };
@@ -60,8 +59,7 @@ export async function openDevice({
         // Once more where a memoized question came to ask another thing.
         for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
       });
-      const { closes } = study;
-      const report = { ...origin, closes, collector, id, secret, body, state: "held", invitation, publisher: "" };
+      const report = { ...origin, closes: study.closes, collector, id, secret, body, state: "held", invitation, publisher: "" };
       memory.reports.push(report);
       return report;
     });
@@ -162,8 +160,9 @@ function refuseUnknown({ spent }, studyId) {
 function change(memory, key, value, changes) {
   const chosen = memory.reports.filter((report) => report[key] === value);
   for (const report of chosen) Object.assign(report, changes[report.state]);
-  memory.reports = memory.reports.filter(({ state }) => state);
-  return chosen.filter(({ state }) => state);
+  const isLeft = ({ state }) => state;
+  memory.reports = memory.reports.filter(isLeft);
+  return chosen.filter(isLeft);
 }
 
 /** A device's calendar may be a day away from the collector's, which counts days in UTC. */

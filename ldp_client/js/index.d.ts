@@ -113,6 +113,8 @@ export interface Study {
   readonly questions: readonly Question[];
   /** Sent as they are: their values stand in Answers beside those to questions. */
   readonly public?: readonly PublicField[];
+  /** How it is also asked on paper; a device only checks it. */
+  readonly paper?: unknown;
   readonly document: unknown;
   /** The canonical JSON text, and the SHA-256 of its UTF-8 bytes in hexadecimal. */
   readonly canonical: string;

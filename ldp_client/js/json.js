@@ -28,6 +28,6 @@ export function canonicalJson(value) {
   if (typeof value !== "object") return JSON.stringify(value);
   const pairs = Object.keys(value)
     .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
+    .map((key) => `${canonicalJson(key)}:${canonicalJson(value[key])}`);
   return `{${pairs}}`;
 }

@@ -1,6 +1,6 @@
 /** Exact fractions [numerator, denominator] of BigInts, and the decimals that documents write. */
 
-const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 const MAX_LENGTH = 40;
 const MAX_EXPONENT = 60;
 

@@ -42,7 +42,7 @@ export const text = (longest) =>
       isText(value) &&
       value &&
       [...value].length <= longest &&
-      !/\p{Surrogate}/u.test(value),
+      !/\p{Cs}/u.test(value),
   );
 
 export const identifier = plain(
@@ -90,7 +90,7 @@ export function listOf(item, fewest, most, key) {
     const items = value.map((entry, index) => item(entry, `${path}[${index}]`));
     const seen = new Set();
     items.forEach((entry, index) => {
-      const name = key ? entry[key] : entry;
+      const name = entry[key] ?? entry;
       check(!seen.has(name), `${path}[${index}]${key ? `.${key}` : ""}`);
       seen.add(name);
     });

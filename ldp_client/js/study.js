@@ -34,6 +34,7 @@ const STUDY = record(
     closes: day,
     ask_one: oneOf(true, false),
     public: later,
+    paper: later,
     unit: oneOf("person"),
   },
 );
@@ -51,6 +52,7 @@ export async function parseStudy(source) {
     if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
   if ("public" in study) (await import("./public.js")).read(study);
+  if ("paper" in study) (await import("./paper.js")).read(study);
   const canonical = canonicalJson(document);
   return { ...study, document, canonical, digest: await sha256(utf8(canonical)) };
 }
@@ -62,7 +64,7 @@ function parse(source) {
     const strict = { fatal: true, ignoreBOM: true };
     return parseJson(isText(source) ? source : new TextDecoder("utf8", strict).decode(source));
   } catch {
-    return check(false, "");
+    check(false, "");
   }
 }
 

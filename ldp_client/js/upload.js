@@ -84,13 +84,13 @@ async function exchange(url, options, report) {
     return {
       text,
       said,
-      // Of a receipt for this report.
-      result: /^20[01]$/.test(status) && type === JSON_TYPE && said.id === report?.id && said.result,
+      // Of a receipt for this report, by 200 or 201.
+      result: status >> 1 === 100 && type === JSON_TYPE && said.id === report?.id && said.result,
       problem,
       publisher,
       date: headers.get("Date"),
       // Client errors that time can heal: request timeout, too early, too many requests.
-      again: /^(5|408|425|429)/.test(status),
+      again: /^(5|408|42[59])/.test(status),
       reason: problem ? `problem ${status} ${problem}` : `foreign ${status}`,
     };
   } catch {

@@ -19,6 +19,7 @@ from tests.portable import vector_records as records
 from tests.portable.run_vectors import integers, outcome
 from tests.portable.stream import IN_WORDS
 from tests.portable.vector_draws import laplace_heads, normal_heads
+from tests.portable.vector_paper import paper_studies
 from tests.portable.vector_public import public_reports, public_studies
 from tests.portable.vector_texts import GOLDEN, reports, study_texts
 
@@ -50,6 +51,9 @@ STUDY_TEXT = (
     "of an escaped surrogate pair apart."
 )
 
+PAPER_TEXT = (
+    "As in studies.json: a device takes a study with a good paper mode, and refuses one with a bad one."
+)
 PUBLIC_TEXT = (
     "studies: as in studies.json. public: with these answers and the stream of this seed the report is "
     "`report`, with the spaces behind it, or the answer to `refused` is not taken. "
@@ -64,6 +68,7 @@ def build() -> dict[str, dict[str, Any]]:
     ids = [{"secret": secret, "id": report_id_of(bytes.fromhex(secret))} for secret in SECRETS]
     files["report_ids"] = {"about": ID_TEXT, "report_ids": ids}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(study_texts())}
+    files["paper"] = {"about": PAPER_TEXT, "paper": list(paper_studies())}
     files["public"] = {
         "about": PUBLIC_TEXT,
         "studies": list(public_studies()),

@@ -173,6 +173,7 @@ if (!only) {
   found.reports = await reportFailures(load("reports"));
   found.public = await publicFailures(load("public"));
 found.report_ids = await idFailures(load("report_ids"));
+  found.paper = await studyFailures({ studies: load("paper").paper });
   found.studies = await studyFailures(load("studies"));
 }
 console.log(JSON.stringify(found));

@@ -189,6 +189,7 @@ def failures(folder, strict_json=True):
     found["reports"] = list(report_failures(load("reports")))
     found["report_ids"] = list(id_failures(load("report_ids")))
     found["public"] = list(public_failures(load("public")))
+    found["paper"] = list(study_failures({"studies": load("paper")["paper"]}, True))
     found["studies"] = list(study_failures(load("studies"), strict_json))
     return found
 

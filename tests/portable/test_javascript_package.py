@@ -11,8 +11,8 @@ from tests.portable import npm, run_vectors
 from tests.portable.platforms import JAVASCRIPT
 
 # What a page loads for a study with one mechanism, minified, ledger, outbox and retries included; what a
-# study that states priors adds, and one with public fields; and all of it but these. Gaussian noise needs
-# bounds of the normal law, records more.
+# study that states priors adds, one with public fields, and one that is also asked on paper; and all of it
+# but these. Gaussian noise needs bounds of the normal law, records more.
 MOST_BYTES = 15_000
 MORE_BYTES = {
     "memoized": 15_500,
@@ -23,6 +23,7 @@ MORE_BYTES = {
 }
 MOST_BYTES_OF_PRIORS = 1_900
 MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
+MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_IN_ALL = 27_980
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
@@ -36,7 +37,9 @@ def packages():
 def bundle_size(modules):
     command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
     left_out = [
-        f"--external:./{name}.js" for name in [*MECHANISMS, "priors", "public"] if name not in modules
+        f"--external:./{name}.js"
+        for name in [*MECHANISMS, "priors", "public", "paper"]
+        if name not in modules
     ]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
 
@@ -47,6 +50,7 @@ def test_what_a_study_of_one_mechanism_loads_is_small(mechanism):
     assert 8_000 < size <= MORE_BYTES.get(mechanism, MOST_BYTES)
     assert 1_000 < bundle_size([mechanism, "priors"]) - size <= MOST_BYTES_OF_PRIORS
     assert 1_000 < bundle_size([mechanism, "public"]) - size <= MOST_BYTES_OF_PUBLIC_FIELDS
+    assert 500 < bundle_size([mechanism, "paper"]) - size <= MOST_BYTES_OF_PAPER
 
 
 def test_all_of_it_is_small():

@@ -120,16 +120,16 @@ def test_the_estimate_without_a_model_is_that_of_hand():
     """Warner's estimator and its variance, with weights that are all one."""
     reports = np.asarray([1] * 30 + [0] * 70)
     scores = scores_of(known_channel("q", ["no", "yes"], reports, [[0.7, 0.3], [0.3, 0.7]]))
-    shares, sds = estimate(scores, np.ones(100), np.ones(100, np.int64))
+    shares, covariance = estimate(scores, np.ones(100), np.ones(100, np.int64))
     assert shares[1] == pytest.approx((0.3 + 0.7 - 1) / (2 * 0.7 - 1), abs=1e-12)
-    assert sds[1] == pytest.approx(np.sqrt(0.3 * 0.7 / 99) / 0.4, rel=1e-12)
+    assert covariance[1, 1] == pytest.approx(0.3 * 0.7 / 99 / 0.4**2, rel=1e-12)
 
 
 BAD = [
     ({"by": "plac"}, "did you mean place"),
     ({"by": "job"}, "private"),
     ({"weights": "place"}, "numbers"),
-    ({"weights": "weight", "census": pd.DataFrame({"place": ["town"], "count": [1]})}, "one of the two"),
+    ({"weights": "weight", "census": pd.DataFrame({"place": ["town"], "count": [1]})}, "give one"),
     ({"census": pd.DataFrame({"place": ["sea"], "count": [1]})}, "level"),
     ({"census": pd.DataFrame({"place": ["town"]})}, "no column 'count'"),
     ({"census": pd.DataFrame({"count": [1]})}, "no column 'place'"),

@@ -1,0 +1,70 @@
+"""Two arms of one study, devices and paper: whether they say the same of the same people."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from inference.analyses.cells import distinct_rows
+from inference.analyses.design_based import as_draws, estimate, scores_of
+from inference.analyses.predicted import Predicted
+from inference.analyses.program import Assembled
+from inference.analyses.result import Quantity
+from inference.analyses.table import Private, Table, Values
+from inference.models.base import Draws as Sites
+from ldp_client.documents.errors import InputError
+
+ARM, DEVICE, PAPER = "arm", "device", "paper"
+# Arms that agree are called apart so often at most.
+FALSE_ALARM = 1e-3
+Found = tuple[list[Quantity], tuple[str, ...], tuple[str, ...]]
+
+
+def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
+    """What each arm says alone, how far the two differ beyond what the fit expects, and what to say of it.
+
+    The fit takes the arms together: what it expects of each differs as their public columns do. Returns
+    quantities, reasons not to believe the fit, and notes; nothing where there are no arms, or `arm` is in it.
+    """
+    response = analysis.response
+    needed = [str(name) for name in analysis.cells.frame.columns]
+    if response is None or ARM not in table.public.columns or ARM in needed:
+        return [], (), ()
+    cell, frame = distinct_rows(table.public[needed])
+    predicted = Predicted(analysis, sites, len(frame))
+    averages = []
+    for arm in (DEVICE, PAPER):
+        inside = (table.public[ARM] == arm).to_numpy()
+        sizes = np.bincount(cell, table.counts * inside, len(frame)).astype(np.float64)
+        averages.append(predicted.average(frame, sizes).mean(axis=(0, 1)))
+    return arms_of(table, response, averages[1] - averages[0])
+
+
+def arms_of(table: Table, column: Private, expected: Values | None = None) -> Found:
+    """The same for one private column. expected: the difference of shares that public columns explain."""
+    try:
+        scores = scores_of(column)
+        inside = [(table.public[ARM] == arm).to_numpy() for arm in (DEVICE, PAPER)]
+        parts = [estimate(scores[rows], np.ones(rows.sum()), table.counts[rows]) for rows in inside]
+    except InputError as error:
+        return [], (), (f"devices and paper were not held against each other: {error}",)
+    moved = parts[1][0] - parts[0][0] - (0 if expected is None else expected)
+    covariance = parts[0][1] + parts[1][1]
+    found = []
+    for place in [1] if len(column.answers) == 2 else range(len(column.answers)):
+        what = f"{column.name} = {column.answers[place]}"
+        for arm, (shares, own) in zip((DEVICE, PAPER), parts, strict=True):
+            name, words = f"share {what}, {ARM} = {arm} alone", f"share of {what} as {arm} alone says it"
+            found.append(Quantity(name, words, as_draws(shares[place], own[place, place])))
+        beyond = f"difference of the share of {what}, paper − devices, beyond what public columns explain"
+        draws = as_draws(moved[place], covariance[place, place])
+        found.append(Quantity(f"share {what}, {ARM}: {PAPER} − {DEVICE}", beyond, draws, contrast=True))
+    # Shares add up to 1: one of them says nothing beside the others.
+    statistic = float(moved[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ moved[1:])
+    if stats.chi2.sf(statistic, len(moved) - 1) >= FALSE_ALARM:
+        return found, (), ()
+    reason = (
+        f"devices and paper disagree on {column.name} by more than public columns explain: do not take them "
+        f"together; name {ARM} in the formula, or find out who was asked on paper and what they did"
+    )
+    return found, (reason,), ()

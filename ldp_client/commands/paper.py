@@ -1,0 +1,101 @@
+"""The subcommand `ldpkit paper`: a study's instructions for dice, and the sheet for its records."""
+
+import argparse
+from math import log
+
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import load_study, replacing
+from ldp_client.words.public import public_line
+from ldp_client.words.text import ENGLISH, Words, say, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.documents.paper import PaperQuestion
+    from ldp_client.documents.rational import Rational
+    from ldp_client.documents.study import Study
+
+# The column of a sheet that numbers its records.
+RECORD = "record"
+MOST_RECORDS = 1_000_000
+
+
+def add_paper(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Register paper."""
+    example = "paper study.json --sheet entry.csv --records 200"
+    paper = add_command(subparsers, "paper", say("cli.help.paper"), example)
+    paper.add_argument("study", metavar="STUDY.json")
+    paper.add_argument("--sheet", metavar="ENTRY.csv", help=say("cli.help.sheet"))
+    paper.add_argument("--records", type=int, metavar="N", default=100, help=say("cli.help.records"))
+    paper.set_defaults(run=run_paper)
+
+
+def run_paper(arguments: argparse.Namespace) -> int:
+    """ldpkit paper STUDY.json [--sheet ENTRY.csv] [--records N]"""
+    study = load_study(arguments.study)
+    print("\n".join(paper_lines(study)))
+    if arguments.sheet is not None:
+        write_sheet(study, arguments.sheet, arguments.records)
+        print(say("paper.written", file=arguments.sheet, records=f"{arguments.records:,}"))
+    return 0
+
+
+def sheet_columns(study: "Study") -> "list[str]":
+    """The columns of a study's sheet: the record's number, what is in clear, the questions on paper."""
+    if study.paper is None:
+        raise InputError(say("paper.none", study=study.id))
+    return [RECORD, *[field.id for field in study.public], *[one.id for one in study.paper.questions]]
+
+
+def write_sheet(study: "Study", path: str, records: int) -> None:
+    """Write an empty sheet, as CSV. Raises InputError where the study is not asked on paper."""
+    import csv
+
+    columns = sheet_columns(study)
+    if not 1 <= records <= MOST_RECORDS:
+        raise InputError(say("paper.records", most=f"{MOST_RECORDS:,}"))
+    with replacing(path, is_new=True) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([[number, *[""] * (len(columns) - 1)] for number in range(1, records + 1)])
+
+
+def paper_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """What people do on paper, question by question, and what a record then tells of them.
+
+    Raises InputError where the study is not asked on paper.
+    """
+    sheet_columns(study)
+    assert study.paper is not None
+    lines = [words.say("paper.head", title=visible(study.title), id=study.id, version=study.version)]
+    lines += [visible(study.paper.instructions)] if study.paper.instructions else []
+    for field in study.public:
+        lines.append(public_line(field, words))
+    for one in study.paper.questions:
+        lines += ["", *_question(study, one, words)]
+    return lines
+
+
+def _question(study: "Study", one: "PaperQuestion", words: Words) -> "list[str]":
+    from ldp_client.describing import odds
+
+    text = study.question(one.id).text
+    lines = [words.say("study.question", id=one.id, text=visible(text) if text else one.id)]
+    lines += [f"  {visible(one.instructions)}"]
+    lines += [f"  {words.say('paper.reports', reports=_listed(one.reports))}"]
+    for answer, row in zip(one.answers, one.matrix):
+        chances = [f"{visible(report)} {_fraction(chance)}" for report, chance in zip(one.reports, row)]
+        lines.append(f"  {words.say('paper.answer', answer=visible(answer), chances=', '.join(chances))}")
+    ratio = one.ratio
+    lines.append(
+        "  " + (words.say("paper.certain") if ratio is None else odds(log(float(ratio)), words=words))
+    )
+    return lines
+
+
+def _fraction(chance: "Rational") -> str:
+    return f"{chance.numerator}/{chance.denominator}" if chance.denominator > 1 else str(chance.numerator)
+
+
+def _listed(labels: "tuple[str, ...]") -> str:
+    return " | ".join([visible(label) for label in labels])

@@ -1,0 +1,162 @@
+"""Paper mode: questions that dice protect instead of a device, and what a record on paper then says.
+
+Devices check this part of a study, so that all of them take the same documents, and use nothing of it.
+"""
+
+from ldp_client.documents.fields import Identifier, ListOf, Record, Text
+from ldp_client.documents.rational import Rational
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from ldp_client.documents.fields import Error
+
+MOST_QUESTIONS = 100
+# What people can do with dice and cards.
+MOST_REPORTS = 20
+MOST_DIGITS = 9
+_PATTERN = r"^([0-9]{1,9}/[0-9]{1,9}|[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?)$"
+
+
+class Probability:
+    """A fraction of whole numbers of at most nine digits, or a decimal, from 0 to 1."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> Rational:
+        number = _number(value) if isinstance(value, str) else None
+        if number is None or not Rational(0) <= number <= Rational(1):
+            raise error(path, 'must be a probability in a string, such as "5/6" or "0.25"')
+        return number
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"type": "string", "pattern": _PATTERN, "maxLength": 40}
+
+
+def _number(text: str) -> "Optional[Rational]":
+    over, slash, under = text.partition("/")
+    if not slash:
+        try:
+            return Rational.parse(text)
+        except ValueError:
+            return None
+    whole = [
+        1 <= len(part) <= MOST_DIGITS and all([c in "0123456789" for c in part]) for part in (over, under)
+    ]
+    return Rational(int(over), int(under)) if all(whole) and int(under) else None
+
+
+_ROW = ListOf(Probability(), 2, MOST_REPORTS, repeats=True)
+_QUESTION = Record(
+    {
+        "id": Identifier(),
+        "instructions": Text(2000),
+        "matrix": ListOf(_ROW, 2, MOST_REPORTS, repeats=True),
+    },
+    {"reports": ListOf(Text(200), 2, MOST_REPORTS)},
+)
+PAPER = Record(
+    {"questions": ListOf(_QUESTION, 1, MOST_QUESTIONS, unique_by="id")},
+    {"instructions": Text(5000)},
+)
+
+
+def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
+    """Raises the error where a study's paper mode does not fit its questions, or a matrix says nothing."""
+    if parsed["paper"] is None:
+        return
+    if parsed["ask_one"] or parsed["route"] is not None or parsed["unit"] == "holder":
+        problem = (
+            "goes with neither ask_one, nor a secure sum, nor data holders: nobody would roll dice for it"
+        )
+        raise error("paper", problem)
+    asked = {question["id"]: question for question in parsed["questions"]}
+    for index, one in enumerate(parsed["paper"]["questions"]):
+        path = f"paper.questions[{index}]"
+        choices = _choices(asked.get(one["id"]))
+        if not 2 <= len(choices) <= MOST_REPORTS:
+            raise error(
+                f"{path}.id", f"must be a question of the study with 2 to {MOST_REPORTS} labels, or yes or no"
+            )
+        _check_matrix(one["matrix"], len(choices), len(one["reports"] or choices), f"{path}.matrix", error)
+
+
+def _choices(question: "Optional[dict[str, Any]]") -> "tuple[str, ...]":
+    """The labels of a question, () where it has none."""
+    if question is None:
+        return ()
+    if question["ask"] == "yes_no":
+        return ("no", "yes")
+    choices = question.get("choices")
+    return choices if isinstance(choices, tuple) else ()
+
+
+def _check_matrix(
+    matrix: "tuple[tuple[Rational, ...], ...]", answers: int, reports: int, path: str, error: "Error"
+) -> None:
+    if len(matrix) != answers:
+        raise error(path, f"must have {answers} rows, one for each answer")
+    for index, row in enumerate(matrix):
+        if len(row) != reports:
+            raise error(f"{path}[{index}]", f"must have {reports} entries, one for each report")
+        if sum(row, Rational(0)) != Rational(1):
+            raise error(f"{path}[{index}]", "must add up to 1 exactly: state fractions")
+    if all([row == matrix[0] for row in matrix]):
+        raise error(path, "gives the same reports for every answer: they would say nothing")
+
+
+class PaperQuestion:
+    """A question as it is asked on paper.
+
+    Args:
+        parsed: its part of a study document, as PAPER reads it.
+        choices: the question's, in the study's order.
+
+    Attributes:
+        id: of the study's question.
+        instructions: what people do before they say anything.
+        answers: what may be true, the rows of the matrix.
+        reports: what may be written down, the columns of the matrix.
+        matrix: P(report | answer), exact.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]", choices: "tuple[str, ...]") -> None:
+        self.id: str = parsed["id"]
+        self.instructions: str = parsed["instructions"]
+        self.answers = choices
+        self.reports: "tuple[str, ...]" = parsed["reports"] or choices
+        self.matrix: "tuple[tuple[Rational, ...], ...]" = parsed["matrix"]
+
+    @property
+    def ratio(self) -> "Optional[Rational]":
+        """How many times as likely one answer can make a report as another one: e^ε, None without a bound."""
+        largest = Rational(1)
+        for column in range(len(self.reports)):
+            chances = [row[column] for row in self.matrix]
+            lowest = highest = chances[0]
+            for chance in chances:
+                lowest = chance if chance < lowest else lowest
+                highest = chance if highest < chance else highest
+            if highest == 0:
+                continue
+            if lowest == 0:
+                return None
+            ratio = Rational(highest.numerator * lowest.denominator, highest.denominator * lowest.numerator)
+            largest = ratio if largest < ratio else largest
+        return largest
+
+
+class Paper:
+    """A study's paper mode.
+
+    Args:
+        parsed: its part of a study document, as PAPER reads it.
+        choices: {question id: its choices}.
+
+    Attributes:
+        instructions: for all questions together; "" where the document does not say.
+        questions: those that are asked on paper.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]", choices: "dict[str, tuple[str, ...]]") -> None:
+        self.instructions: str = parsed["instructions"] or ""
+        self.questions = tuple([PaperQuestion(one, choices[one["id"]]) for one in parsed["questions"]])

@@ -1,0 +1,199 @@
+"""A study that is also asked on paper: instructions, the sheet, one posterior, arms that disagree."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.arms import arms_of
+from inference.analyses.joining import joined
+from inference.analyses.paper import load_entries, table_of_arms
+from inference.analyses.table import known_channel, table_of
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "studies" / "paper.json"
+GUIDE = Path(__file__).parents[3] / "docs" / "surveys.md"
+HEADER = ["record", "region", "age", "ever", "occupation"]
+
+
+@pytest.fixture
+def study():
+    return Study.from_json(GOLDEN.read_text(encoding="utf-8"))
+
+
+def entered(path, rows, header=HEADER):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return str(path)
+
+
+def devices(study, n, share, random):
+    mechanisms = mechanisms_of(study)
+    found = []
+    for person in range(n):
+        answers = {"region": ("north", "south")[person % 2], "age": int(random.integers(18, 100))}
+        answers["occupation"] = "worker"
+        found.append(perturb_answers(study, mechanisms, {**answers, "ever": bool(random.random() < share)}))
+    return found
+
+
+def papers(n, share, random):
+    """Rows of the sheet: the die is rolled as the study says."""
+    for record in range(1, n + 1):
+        die, truth = random.integers(1, 7), random.random() < share
+        ever = "yes" if die == 1 or (die != 6 and truth) else "no"
+        yield [
+            record,
+            ("north", "south")[record % 2],
+            random.integers(18, 100),
+            ever,
+            "ABC"[random.integers(3)],
+        ]
+
+
+def test_a_record_says_what_the_studys_matrix_says(study, tmp_path):
+    """Beside devices: each row keeps the channel of its own arm."""
+    rows = [[1, "north", "20", "yes", "A"], [2, "south", "21.0", "no", "C"], [3, "", "", "", ""]]
+    path = entered(tmp_path / "entry.csv", rows)
+    names = ["ever", "occupation", "region"]
+    entries = load_entries(study, path, names)
+    assert entries.n == 2
+    ever, job = entries.private["ever"], entries.private["occupation"]
+    assert ever.vectors[ever.codes] == pytest.approx(np.asarray([[1 / 6, 5 / 6], [5 / 6, 1 / 6]]))
+    assert job.vectors[job.codes] == pytest.approx(np.asarray([[4, 1, 1], [1, 1, 4]]) / 6)
+    assert list(entries.public["age"]) == [20, 21]
+    both = table_of_arms(study, devices(study, 4, 0.5, np.random.default_rng(1)), path, names)
+    assert both.n == 6
+    assert list(both.public["arm"][-2:]) == ["paper", "paper"]
+    whole = both.private["ever"]
+    assert np.array_equal(whole.vectors[whole.codes[-2:]], ever.vectors[ever.codes])
+    assert both.digest == entries.digest == study.digest
+
+
+@pytest.mark.slow
+def test_from_the_sheet_to_one_posterior(study, tmp_path, monkeypatch, capsys):
+    """The command's sheet, filled in, beside devices of which three times as many say yes."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(2)
+    Path("study.json").write_text(study.to_json())
+    assert main(["paper", "study.json", "--sheet", "entry.csv", "--records", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "At 1 say yes, at 6 say no" in said
+    assert "at most 5 times as likely" in said
+    assert Path("entry.csv").read_text().splitlines()[:2] == [",".join(HEADER), "1,,,,"]
+    assert main(["paper", "study.json", "--sheet", "entry.csv"]) == 2
+    entered(tmp_path / "entry.csv", papers(900, 0.3, random))
+    fit = ["fit", "study.json", "r.ndjson", "--paper", "entry.csv", "--formula", "ever ~ region", "--out"]
+    reports = devices(study, 900, 0.9, random)
+    Path("r.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
+    # Written, and not to be trusted.
+    assert main([*fit, "out", "--method", "laplace"]) == 4
+    entry = json.loads(Path("out/posterior.json").read_text())["questions"]["ever"]
+    assert entry["n"] == 1800
+    moved = entry["quantities"]["share ever = yes, arm: paper − device"]
+    assert abs(moved["mean"] + 0.6) < 5 * moved["sd"] < 0.5
+    assert any("disagree" in line for line in entry["verdict"]["model"]["reasons"])
+    assert "Devices and paper disagree on ever" in Path("out/report.html").read_text()
+
+
+def arms(shift, seed, n=400):
+    """Two arms of other dice; on paper `shift` more say yes."""
+    random = np.random.default_rng(seed)
+    tables = {}
+    for arm, matrix, share in (
+        ("device", [[0.7, 0.3], [0.3, 0.7]], 0.4),
+        ("paper", [[5 / 6, 1 / 6], [1 / 6, 5 / 6]], 0.4 + shift),
+    ):
+        answers = (random.random(n) < share).astype(int)
+        said = (random.random(n) < np.asarray(matrix)[answers, 1]).astype(int)
+        tables[arm] = table_of(
+            pd.DataFrame(index=range(n)), [known_channel("q", ["no", "yes"], said, matrix)]
+        )
+    return joined(tables, "arm")
+
+
+def test_arms_that_agree_are_hardly_ever_called_apart():
+    """Once in a thousand by chance; 35 points apart, nearly always."""
+    called = [bool(arms_of(table, table.private["q"])[1]) for table in (arms(0, seed) for seed in range(200))]
+    assert sum(called) <= 2
+    missed = [not arms_of(table, table.private["q"])[1] for table in (arms(0.35, seed) for seed in range(40))]
+    assert sum(missed) <= 8
+
+
+def test_a_design_file_takes_the_place_of_the_studys(study, tmp_path):
+    """One in ten of those who did it denies it."""
+    from inference.analyses.design_file import read_design
+
+    denied = {"design": "forced", "yes": "1/6", "no": "1/6", "reports": ["no", "yes"], "denial": "0.1"}
+    design = read_design(json.dumps({"format": "ldpkit.design/1", "columns": {"ever": denied}}))
+    path = entered(tmp_path / "entry.csv", [[1, "north", "20", "yes", "A"]])
+    ever = load_entries(study, path, ["ever"], design=design).private["ever"]
+    assert ever.vectors[ever.codes][0, 1] == pytest.approx(0.9 * 5 / 6 + 0.1 / 6)
+
+
+GOOD = [1, "north", "20", "yes", "A"]
+WRONG = {
+    "record 1 was entered twice": [GOOD, GOOD],
+    "no number in record": [["", "north", "20", "yes", "A"]],
+    "record 1: region": [[1, "North", "20", "yes", "A"]],
+    "record 1: age": [[1, "north", "17", "yes", "A"]],
+    "'maybe' is no report": [[1, "north", "20", "maybe", "A"]],
+    "'worker' is no report": [[1, "north", "20", "yes", "worker"]],
+    "blank cells": [[2, "north", "20", "", "A"], GOOD],
+    "no record is filled in": [[1, "", "", "", ""]],
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_a_sheet_that_is_wrong_is_refused_with_its_record(said, study, tmp_path):
+    path = entered(tmp_path / "entry.csv", WRONG[said])
+    with pytest.raises(InputError, match=said) as error:
+        load_entries(study, path, ["ever", "occupation", "region"])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [(HEADER[:-1], "no column 'occupation'"), ([*HEADER[:-1], "job"], "no column 'occupation'")],
+)
+def test_a_sheet_of_other_columns_is_refused(header, said, study, tmp_path):
+    path = entered(tmp_path / "entry.csv", [GOOD[: len(header)]], header)
+    with pytest.raises(InputError, match=said):
+        load_entries(study, path, ["ever"])
+
+
+def test_a_study_without_paper_has_no_sheet(tmp_path):
+    study = Study(studies.document(studies.YES_NO))
+    with pytest.raises(InputError, match="not asked on paper"):
+        load_entries(study, entered(tmp_path / "entry.csv", [GOOD]), ["ever"])
+
+
+def test_the_guides_paper_mode_is_a_good_one():
+    (text,) = [
+        part.split("```")[0]
+        for part in GUIDE.read_text(encoding="utf-8").split("```json\n")[1:]
+        if '"paper"' in part
+    ]
+    study = Study(studies.document(studies.YES_NO, **json.loads(text)))
+    assert study.paper is not None
+    assert float(study.paper.questions[0].ratio) == 5
+
+
+def test_dice_that_rule_an_answer_out_have_no_bound(capsys, tmp_path):
+    """`study check` says so before anybody is asked."""
+    one = {"id": "ever", "instructions": "Tell.", "matrix": [["1/2", "1/2"], ["0", "1"]]}
+    document = studies.document(studies.YES_NO, paper={"questions": [one]})
+    assert Study(document).paper.questions[0].ratio is None
+    (tmp_path / "study.json").write_text(json.dumps(document))
+    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert "rules an answer out" in capsys.readouterr().out
