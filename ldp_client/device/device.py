@@ -1,6 +1,5 @@
 """A device: answers a study once, remembers that it did, and sends the report."""
 
-import os
 from datetime import date
 from fractions import Fraction
 
@@ -13,9 +12,11 @@ from ldp_client.device.known_studies import (
     note_consent,
     note_publisher,
     note_version,
+    refuse_no_study,
     refuse_unknown,
     refuse_without_consent,
     signer_of,
+    warn_of_others,
 )
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.memory import recall, remember, wipe
@@ -30,7 +31,7 @@ from ldp_client.device.outbox import (
     reports_of_others,
     withdraw_reports,
 )
-from ldp_client.device.policy import Policy, verify_study
+from ldp_client.device.policy import Policy, folder_of, refuse_no_text, verify_study
 from ldp_client.device.spending import refuse_others, refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import InputError, RefusedError
@@ -39,6 +40,7 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     import sqlite3
     from collections.abc import Sequence
     from typing import Any, Optional
@@ -107,11 +109,13 @@ class Device:
             known_digests,
         )
         self.collector = "" if collector is None else self.policy.base_url(collector)
+        if not isinstance(require_consent, bool):
+            raise InputError(say("device.require_consent"))
         self.require_consent = require_consent
         if not isinstance(send_window, (int, float)) or not 0 <= send_window <= LONGEST_WINDOW:
             raise InputError(say("device.send_window", longest=LONGEST_WINDOW))
         self.send_window = send_window
-        self.ledger = Ledger(os.fspath(folder))
+        self.ledger = Ledger(folder_of(folder))
         # Digests of studies of which the collector said so.
         self._closed: "set[str]" = set()
 
@@ -133,6 +137,7 @@ class Device:
         from ldp_client.device.fetch import fetch_document, fetch_signed
 
         collector = self._needed_collector()
+        refuse_no_text("study_id", study_id)
         found: "tuple[Study | SignedStudy, str, bool]"
         found = (fetch_signed if self.policy.keys else fetch_document)(collector, study_id)
         study = self.accept(found[0])
@@ -157,6 +162,7 @@ class Device:
                 not a published one; or, where keys are pinned, a signature is wrong or missing.
         """
         plain, key_id = (study.study, "") if isinstance(study, SignedStudy) else (study, "")
+        refuse_no_study(plain)
         if isinstance(study, SignedStudy) and self.policy.keys:
             key_id = verify_study(study, self.policy.keys).id
         self.policy.refuse_unpublished(plain)
@@ -178,6 +184,7 @@ class Device:
             RefusedError: where keys are pinned, the study was not accepted under one of them.
             LedgerError: the ledger cannot be used.
         """
+        refuse_no_study(study)
         with self.ledger.writing() as connection:
             publisher = self._publisher_of(connection, study)
             note_consent(connection, study, publisher, date.today())
@@ -214,7 +221,8 @@ class Device:
             InputError: the invitation is no text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
-        _refuse_no_text(invitation)
+        refuse_no_text("invitation", invitation)
+        refuse_no_study(study)
         terms = terms_of(study)
         with self.ledger.writing() as connection:
             publisher = self._publisher_of(connection, study)
@@ -233,7 +241,7 @@ class Device:
             InputError: the device does not know the study, or the invitation is no text.
             RefusedError: only another publisher's study of that id was answered.
         """
-        _refuse_no_text(invitation)
+        refuse_no_text("invitation", invitation)
         with self.ledger.writing() as connection:
             refuse_unknown(connection, study_id)
             here = self._publishers_here(connection, study_id)
@@ -284,7 +292,9 @@ class Device:
         refuse_full(connection)
         remembering = recall(connection, terms, publisher)
         fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
-        refuse_overspending(connection, terms, publisher, fresh, self.policy.limits)
+        # Also what the same collector was answered under a key that is pinned no more.
+        here = self._publishers_here(connection, terms.study.id)
+        refuse_overspending(connection, terms, here, fresh, self.policy.limits)
         mechanisms = {**terms.mechanisms, **remembering}
         queued, answered = self._perturb(terms, mechanisms, answers, invitation)
         write_spends(connection, terms, publisher, fresh, answered)
@@ -359,7 +369,7 @@ class Device:
             count = withdraw_reports(connection, study_id, publisher)
         others = self.answered_elsewhere(study_id)
         if others:
-            _warn_of_others(study_id, others)
+            warn_of_others(study_id, others)
         return count
 
     def answered_elsewhere(self, study_id: str) -> "list[str]":
@@ -386,15 +396,3 @@ class Device:
         if not self.collector:
             raise InputError(say("device.no_collector"))
         return self.collector
-
-
-def _warn_of_others(study_id: str, others: "list[str]") -> None:
-    import logging  # when there is something to say, as in locking.py
-
-    line = say("device.also_answered", study=study_id, others=say("and").join(others))
-    logging.getLogger("ldpkit").warning("%s", line)
-
-
-def _refuse_no_text(invitation: str) -> None:
-    if not isinstance(invitation, str):
-        raise InputError(say("device.invitation_text"))

@@ -17,14 +17,15 @@ import sqlite3
 from datetime import date
 
 from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.study import Study
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ldp_client.core.public_keys import PublicKey
-    from ldp_client.documents.study import Study
 
 # An older ledger did not keep digests.
 ANY_DIGEST = ""
@@ -111,6 +112,20 @@ def note_publisher(connection: sqlite3.Connection, digest: str, collector: str, 
     if not digest or not identity or (known and connection.execute(query, (digest,)).fetchone()):
         return
     connection.execute("INSERT OR REPLACE INTO publishers VALUES (?, ?, ?)", (digest, collector, identity))
+
+
+def refuse_no_study(study: "Any") -> None:
+    """Raises InputError for what is no study, such as its text, or a signed one that nobody accepted."""
+    if not isinstance(study, Study):
+        raise InputError(say("device.no_study", found=type(study).__name__))
+
+
+def warn_of_others(study_id: str, others: "list[str]") -> None:
+    """Name publishers whose studies of that id a withdrawal leaves, in one warning."""
+    import logging  # when there is something to say, as in locking.py
+
+    line = say("device.also_answered", study=study_id, others=say("and").join(others))
+    logging.getLogger("ldpkit").warning("%s", line)
 
 
 def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:

@@ -49,11 +49,11 @@ class Policy:
         self.limits = Limits(
             life, _above_zero("max_epsilon_per_study", per_study), _above_zero("max_delta", max_delta)
         )
-        hosts = None if allowed_hosts is None else _listed("allowed_hosts", allowed_hosts)
+        hosts = None if allowed_hosts is None else _texts("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
         self.keys = [load_public_key(key) for key in _listed("signing_keys", signing_keys)]
-        self.nodes = TrustedNodes(_listed("nodes", nodes))
-        known = None if known_digests is None else _listed("known_digests", known_digests)
+        self.nodes = TrustedNodes(_texts("nodes", nodes))
+        known = None if known_digests is None else _texts("known_digests", known_digests)
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
 
     def refuse_unpublished(self, study: "Study") -> None:
@@ -77,6 +77,7 @@ class Policy:
         """
         from urllib.parse import urlsplit
 
+        refuse_no_text("collector", text)
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port
@@ -100,7 +101,31 @@ def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
     """A list, and no text: each part of a text would be taken for an entry. Nor the path of one key."""
     if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
         raise InputError(say("device.list", name=name))
-    return list(given)
+    try:
+        return list(given)
+    except TypeError:
+        raise InputError(say("device.list", name=name)) from None
+
+
+def _texts(name: str, given: "Sequence[Any]") -> "list[str]":
+    for text in (listed := _listed(name, given)):
+        if not isinstance(text, str):
+            raise InputError(say("device.texts", name=name, found=type(text).__name__))
+    return listed
+
+
+def refuse_no_text(name: str, given: "Any") -> None:
+    """Raises InputError for what is no text."""
+    if not isinstance(given, str):
+        raise InputError(say("device.text", name=name, found=type(given).__name__))
+
+
+def folder_of(given: "str | os.PathLike[str]") -> str:
+    """A folder's path as text. Raises InputError for what is none, for bytes too."""
+    path = given.__fspath__() if hasattr(given, "__fspath__") else given
+    if not isinstance(path, str):
+        raise InputError(say("device.folder", found=type(given).__name__))
+    return path
 
 
 def _above_zero(name: str, text: str) -> Fraction:
@@ -117,6 +142,9 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
     """A key from its PEM text, or from a file that holds it. Raises InputError."""
     if isinstance(text_or_path, str) and "-----BEGIN" in text_or_path:
         return PublicKey.from_pem(text_or_path)
+    if not isinstance(text_or_path, str) and not hasattr(text_or_path, "__fspath__"):
+        # A number would be taken for an open file.
+        raise InputError(say("device.key_kind", found=type(text_or_path).__name__))
     try:
         with open(text_or_path, encoding="ascii") as file:
             return PublicKey.from_pem(file.read())

@@ -3,7 +3,7 @@
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.documents.errors import RefusedError
+from ldp_client.documents.errors import BudgetError, RefusedError
 from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
@@ -40,6 +40,19 @@ def moved(tmp_path, old, new):
     after.answer(SECOND, {"again": True})
     assert after.flush().sent == 1
     return after
+
+
+def test_a_key_that_moved_starts_no_new_budget_of_the_study(tmp_path, old):
+    """The device's owner pins the publisher's next key in place of the first."""
+    next_signer, next_public = new_key(ED25519)
+    limits = {"max_epsilon_per_study": "1.5"}
+    before = consenting(tmp_path, "4", old.url, signing_keys=[PUBLIC], **limits)
+    before.answer(before.accept(sign_study(FIRST, SIGNER.encode())), {"ever": True})
+    after = consenting(tmp_path, "4", old.url, signing_keys=[next_public], **limits)
+    study = after.accept(sign_study(SECOND, next_signer.encode()))
+    with pytest.raises(BudgetError, match=r"costs epsilon 1, but 0\.5 of what one study may cost"):
+        after.answer(study, {"again": True})
+    assert after.epsilon_left == 3
 
 
 def test_what_a_withdrawal_leaves_is_named(moved, old, caplog):

@@ -162,7 +162,7 @@ def test_racing_processes_answer_once(tmp_path):
 @pytest.mark.parametrize("slip", [None, 7, b"code"])
 def test_a_callers_slip_is_no_trouble_of_the_ledger(tmp_path, slip):
     device = consenting(tmp_path, "4")
-    with pytest.raises(InputError, match="an invitation is a text"):
+    with pytest.raises(InputError, match="invitation must be a text"):
         device.answer(PAIR, PAIR_ANSWERS, invitation=slip)
     device.answer(PAIR, PAIR_ANSWERS)
     for name, invitation in ((PAIR.id, slip), (slip, "code"), ("typo", "code")):

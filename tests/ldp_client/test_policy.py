@@ -212,6 +212,40 @@ def test_a_text_is_no_list_of_one(tmp_path, rules):
         consenting(tmp_path, "4", "https://example", **rules)
 
 
+@pytest.mark.parametrize(
+    ("rules", "wanted"),
+    [
+        ({"collector": 5}, "collector must be a text, not int"),
+        ({"collector": b"https://example"}, "collector must be a text, not bytes"),
+        ({"known_digests": [1]}, "each of known_digests must be a text, not int"),
+        ({"known_digests": 7}, "known_digests must be a list"),
+        ({"allowed_hosts": [None]}, "each of allowed_hosts must be a text, not NoneType"),
+        ({"nodes": [1]}, "each of nodes must be a text, not int"),
+        ({"signing_keys": [0]}, "a key must be PEM text or the path of a file, not int"),
+        ({"max_delta": 0.1}, "max_delta must be a decimal"),
+        ({"max_epsilon_per_study": None, "max_epsilon": 4}, "max_epsilon must be a decimal"),
+        ({"send_window": "1"}, "send_window must"),
+        ({"require_consent": 0}, "require_consent must be True or False"),
+        ({"folder": b"device"}, "a text or a path, not bytes"),
+        ({"folder": None}, "a text or a path, not NoneType"),
+        ({"folder": 3}, "a text or a path, not int"),
+    ],
+)
+def test_arguments_of_another_type_are_refused_in_one_line(tmp_path, rules, wanted):
+    with pytest.raises(InputError, match=wanted) as caught:
+        Device(**{"folder": tmp_path / "device", "max_epsilon": "4", **rules})
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "device").exists()
+
+
+@pytest.mark.parametrize("study", [None, STUDY.document, STUDY.to_json(), 3])
+def test_what_is_no_study_is_refused_in_one_line(tmp_path, study):
+    device = Device(tmp_path, "4")
+    for ask in (device.accept, device.consent, lambda given: device.answer(given, YES)):
+        with pytest.raises(InputError, match="a study is wanted"):
+            ask(study)
+
+
 @pytest.mark.parametrize("answers", [None, [], "ever", 7])
 def test_answers_that_are_none_are_refused(tmp_path, answers):
     refuses(consenting(tmp_path, "4"), STUDY, answers, AnswerError, "answers: must be")
