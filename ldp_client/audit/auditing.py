@@ -13,6 +13,7 @@ from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answ
 from ldp_client.audit.stages import Signs, stages_of
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Batch, Pair
+from ldp_client.audit.whole import clear_checks
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms import mechanisms_of
 
@@ -81,7 +82,8 @@ def audit_study(
         yield audit
     if study.unit == "person" and len(questions) == len(study.questions):
         whole = Audit("(whole reports)", "", float(study.epsilon), float(study.delta))
-        whole.checks = list(assembly_checks(study, mechanisms))
+        possible = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
+        whole.checks = [*assembly_checks(study, mechanisms), *clear_checks(study, mechanisms, possible)]
         yield whole
 
 

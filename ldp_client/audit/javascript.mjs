@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 globalThis.crypto ??= webcrypto;
-const { mechanismFor, parseStudy } = await import(pathToFileURL(process.argv[2]));
+const { mechanismFor, parseStudy, perturbAnswers } = await import(pathToFileURL(process.argv[2]));
 const task = JSON.parse(readFileSync(0, "utf8"));
 const study = await parseStudy(task.study);
 const asked = study.questions.find(({ id }) => id === task.question);
@@ -42,9 +42,18 @@ function times(work, repeats) {
   return found;
 }
 
+/** Whole reports, of one person each: a memoized answer is drawn for it, and kept for nothing. */
+async function reports(people) {
+  const ready = study.questions.map(mechanismFor).map(({ permanent, ...rest }) => rest);
+  const made = [];
+  for (const told of people) made.push((await perturbAnswers(study, told, undefined, ready)).body);
+  return made;
+}
+
 const repeats = 10;
 console.log(JSON.stringify({
   replays: task.replays.map(replay),
+  reports: await reports(task.reports ?? []),
   draws,
   quantise: times((answer) => mechanism.quantise(answer), repeats),
   perturb: times((answer) => mechanism.perturb(answer), 1),

@@ -76,6 +76,18 @@ def javascript_checks(
     return checks
 
 
+def port_reports(study: "Study", people: "list[dict[str, Any]]", port: "Path" = PORT) -> "list[str] | Check":
+    """The port's whole report of each person's answers and public values; or a check that says why not."""
+    if shutil.which("node") is None or not port.exists():
+        return Check("in JavaScript", True, "node is not installed", made=False)
+    question = {"question": study.questions[0].id, "answers": [], "samples": 0, "runs": 0, "replays": []}
+    found = _run(port, {"study": study.to_json(), **question, "reports": people})
+    if isinstance(found, Check):
+        return found
+    reports: "list[str]" = found["reports"]
+    return reports
+
+
 def _run(port: "Path", task: "dict[str, Any]") -> "Any":
     command = ["node", str(PROGRAM), str(port)]
     done = subprocess.run(

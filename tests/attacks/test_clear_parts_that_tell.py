@@ -1,0 +1,82 @@
+"""Slip an answer past the audit, outside all payloads: into a public value, or into a report's size."""
+
+import re
+import shutil
+
+import pytest
+
+from ldp_client import answering
+from ldp_client.audit.javascript import PORT
+from ldp_client.audit.reports import possible_answers
+from ldp_client.audit.whole import clear_checks
+from ldp_client.bulk import perturbing
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Study
+from tests import studies
+
+PUBLIC = [
+    {"id": "region", "choices": ["north", "south", "a longer name"]},
+    {"id": "age", "bounds": ["18", "99"], "step": "1"},
+]
+STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER, public=PUBLIC))
+IN_CLEAR = "what stands in clear is what was given as public"
+SIZE = "a report's size tells no answer and no value"
+
+
+def failed(study=STUDY, port=PORT):
+    mechanisms = mechanisms_of(study)
+    possible = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
+    checks = list(clear_checks(study, mechanisms, possible, port))
+    assert len(checks) >= 4
+    return [check.name for check in checks if not check.passed]
+
+
+@pytest.mark.parametrize("ask_one", [False, True])
+@pytest.mark.parametrize("public", [PUBLIC, None])
+def test_sound_reports_pass(ask_one, public):
+    more = {"public": public} if public else {}
+    assert failed(Study(studies.document(studies.MEMOIZED, studies.NUMBER, ask_one=ask_one, **more))) == []
+    assert failed(Study(studies.document(studies.YES_NO, studies.LINEAR, ask_one=ask_one, **more))) == []
+
+
+def test_one_public_value_beside_which_the_answer_decides(monkeypatch):
+    """The first value of each field is as it should be."""
+    honest = answering.perturb_answers
+
+    def telling(study, mechanisms, answers, *random):
+        report = honest(study, mechanisms, answers, *random)
+        if report.public["region"] == "south" and answers["ever"]:
+            report.public["region"] = "north"
+        return report
+
+    monkeypatch.setattr(answering, "perturb_answers", telling)
+    assert f"one by one: {IN_CLEAR}" in failed()
+
+
+def test_a_size_in_bulk(monkeypatch):
+    honest, told = perturbing.padding_of, iter(range(10**6))
+    monkeypatch.setattr(perturbing, "padding_of", lambda *of: honest(*of) + next(told) % 2)
+    assert failed() == [f"in bulk: {SIZE}"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("report.js", "spare + hidden]", "spare + hidden + Number(answers.ever === true)]", SIZE),
+        (
+            "report.js",
+            "return [payloads, clear,",
+            "return [payloads, { public: { ...clear.public, age: `${18 + answers.ever}` } },",
+            IN_CLEAR,
+        ),
+    ],
+)
+def test_the_port(tmp_path, file, old, new, expected):
+    shutil.copytree(PORT.parent, tmp_path / "js")
+    source = tmp_path / "js" / file
+    source.write_text(re.sub(re.escape(old), lambda _: new, source.read_text()))
+    assert old not in source.read_text()
+    assert f"in JavaScript: {expected}" in failed(port=tmp_path / "js" / "index.js")
+    source.write_text("}")
+    assert failed(port=tmp_path / "js" / "index.js") == ["in JavaScript: the clear part"]
