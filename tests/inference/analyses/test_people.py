@@ -176,7 +176,9 @@ def test_the_command_crosses_and_poststratifies(tmp_path, monkeypatch):
     assert main([*common, "y", "--formula", "a ~ place", "--poststratify", "census.csv"]) in (0, 4)
     entry = json.loads((tmp_path / "y" / "posterior.json").read_text())["questions"]["a"]
     assert 300 < entry["quantities"]["total a = yes, in the census"]["mean"] < 700
-    assert "total" in (tmp_path / "y" / "report.html").read_text()
+    assert (
+        "Expected number of people with a = yes in the census" in (tmp_path / "y" / "report.html").read_text()
+    )
     for wrong in (
         ["--cross", "a,b", "--formula", "a ~ 1"],
         ["--cross", "a"],
