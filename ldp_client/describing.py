@@ -141,12 +141,24 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
         for field in study.public:
             if field.text and _letters(field.text) == _letters(question.text):
                 lines.append(words.say("study.warning_both", question=question.id, field=field.id))
-    lines += names_in_words(study, words)
+    lines += [*_paper_warnings(study, words), *names_in_words(study, words)]
     choices: "list[tuple[str, Sequence[Any]]]" = [(one.id, one.choices) for one in study.questions]
     choices += [(field.id, field.choices) for field in study.public]
     for name, labels in choices:
         for label in _mistakable([label for label in labels if isinstance(label, str)]):
             lines.append(words.say("study.warning_label", name=name, label=visible(label)))
+    return lines
+
+
+def _paper_warnings(study: "Study", words: Words) -> "list[str]":
+    """The same of dice: those that hide hardly anything, or nothing of one answer."""
+    lines = []
+    for one in study.paper.questions if study.paper is not None else ():
+        name = words.say("paper.name", id=one.id)
+        if one.ratio is None:
+            lines.append(words.say("paper.warning", name=name))
+        else:
+            lines += _warnings(name, log(one.ratio.numerator) - log(one.ratio.denominator), 0.0, words)
     return lines
 
 
