@@ -5,7 +5,7 @@ import os
 import sys
 
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import AlreadyAnsweredError, InputError
+from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, InputError, RefusedError
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
@@ -93,6 +93,21 @@ def run_answer(arguments: argparse.Namespace) -> int:
     )
     if not device.ledger.spent():
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
+    try:
+        _answer(device, study_id, arguments)
+    except (AlreadyAnsweredError, BudgetError, RefusedError) as error:
+        # What an earlier call could not send is sent now, whatever keeps this study from being answered.
+        _tell_waiting(device, study_id)
+        if arguments.invitation and isinstance(error, AlreadyAnsweredError):
+            device.invite(study_id, arguments.invitation)
+        if device.ledger.queued() or isinstance(error, AlreadyAnsweredError):
+            _flush(device)
+        raise
+    return _flush(device)
+
+
+def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> None:
+    """Fetch the study, ask for consent, and answer. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
     if study.unit != "holder":
@@ -100,17 +115,8 @@ def run_answer(arguments: argparse.Namespace) -> int:
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
-    try:
-        report_id = device.answer(study, answers, arguments.invitation)
-        print(say("cli.answered", study=study.id, report=report_id, left=float(device.epsilon_left)))
-    except AlreadyAnsweredError:
-        # What an earlier call could not send is sent now.
-        _tell_waiting(device, study_id)
-        if arguments.invitation:
-            device.invite(study_id, arguments.invitation)
-        _flush(device)
-        raise
-    return _flush(device)
+    report_id = device.answer(study, answers, arguments.invitation)
+    print(say("cli.answered", study=study.id, report=report_id, left=float(device.epsilon_left)))
 
 
 def _tell_waiting(device: "Device", study_id: str) -> None:
@@ -204,9 +210,10 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     if not holds_device(arguments.folder):
         raise InputError(unknown)
     device = Device(arguments.folder, "1", collector, signing_keys=arguments.key, nodes=arguments.node)
-    if study_id not in [spend.study for spend in device.ledger.spent()]:
-        raise InputError(unknown)
-    count = device.withdraw(study_id, everywhere=arguments.everywhere)
+    try:
+        count = device.withdraw(study_id, everywhere=arguments.everywhere)
+    except InputError:
+        raise InputError(unknown) from None
     print(say("cli.withdrew", study=study_id, count=count))
     left = bool(device.answered_elsewhere(study_id))
     return max(_flush(device), int(left))

@@ -50,6 +50,22 @@ def test_the_gateway_of_the_guide_sends_it_and_is_done(server, gateway, too_late
     assert len(server.asked("PUT")) == 2
 
 
+@pytest.mark.parametrize(("most", "state"), [("1.5", "open"), ("4", "closed")])
+def test_the_command_sends_what_waits_whatever_keeps_it_from_answering(
+    tmp_path, server, monkeypatch, most, state
+):
+    """Else a report of another study would wait for as long as nothing more is answered."""
+    monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
+    command = ["--set", "ever=yes", "--yes", "--folder", str(tmp_path), "--max-epsilon", most]
+    server.statuses = [200, 503]
+    assert main(["answer", f"{server.url}/v1/studies/survey", *command]) == 1
+    server.content = Study({**STUDY.document, "id": "second"}).canonical()
+    server.headers = {"LDPKit-Study": state}
+    assert main(["answer", f"{server.url}/v1/studies/second", *command]) == 2
+    assert len(server.asked("PUT")) == 2
+    assert consenting(tmp_path, "4", server.url).ledger.queued() == []
+
+
 def test_nor_does_it_go_on_where_it_was_stopped_after_sending(tmp_path, server, gateway):
     device = consenting(tmp_path / "a", "4", server.url)
     device.answer(STUDY, YES)

@@ -172,3 +172,13 @@ def test_the_command(tmp_path, server, capsys):
     assert "400" in capsys.readouterr().err
     assert cli.main(["withdraw", url, "--folder", folder]) == 0
     assert "0 reports sent, 1 deleted" in capsys.readouterr().out
+
+
+def test_the_command_takes_back_a_consent_that_no_answer_followed(tmp_path, server, capsys):
+    device = Device(tmp_path, "4", server.url)
+    device.consent(device.fetch("survey"))
+    assert cli.main(["withdraw", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path)]) == 0
+    assert "0 reports to be deleted" in capsys.readouterr().out
+    with pytest.raises(RefusedError, match="no consent"):
+        device.answer(STUDY, YES)
+    assert cli.main(["withdraw", f"{server.url}/v1/studies/another", "--folder", str(tmp_path)]) == 2
