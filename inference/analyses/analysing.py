@@ -16,7 +16,7 @@ from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.peaks import Peak, peaks_of
-from inference.analyses.population import Population, people_of, quantities_over
+from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.result import AnalysisPosterior, Quantity
@@ -61,6 +61,7 @@ def analyse_table(
     over = population or Population()
     over.check(table)
     people = people_of(analysis, table, over)
+    table = replace(table, notes=(*table.notes, *notes_over(analysis, people)))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     by_weights = []

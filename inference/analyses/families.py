@@ -12,6 +12,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
+from scipy import stats
 
 from inference.analyses.linear import Scales
 from inference.analyses.naming import Axis, Parameters, axis_of, named
@@ -64,6 +65,10 @@ class Outcome:
         """Of a number, at linear predictors (…, 1): (…)."""
         return _NUMBERS[self.name](value, eta[..., 0], own)
 
+    def below(self, cuts: Values, eta: Values, own: Mapping[str, Values]) -> Values:
+        """P(a number ≤ cut), of arrays that broadcast."""
+        return np.asarray(_BELOW[self.name](cuts, eta, own), np.float64)
+
 
 def _logit(eta: Array, own: Mapping[str, Array]) -> Array:
     del own
@@ -113,6 +118,14 @@ _NUMBERS: Mapping[str, Any] = {
     "student_t": _student,
     "poisson": _poisson,
     "negative_binomial": _negative_binomial,
+}
+_BELOW: Mapping[str, Any] = {
+    "normal": lambda cuts, eta, own: stats.norm.cdf(cuts, eta, own["sigma"]),
+    "student_t": lambda cuts, eta, own: stats.t.cdf(cuts, own["nu"], eta, own["sigma"]),
+    "poisson": lambda cuts, eta, _own: stats.poisson.cdf(cuts, np.exp(eta)),
+    "negative_binomial": lambda cuts, eta, own: stats.nbinom.cdf(
+        cuts, own["alpha"], own["alpha"] / (own["alpha"] + np.exp(eta))
+    ),
 }
 FAMILIES = (*_CHOICES, *_NUMBERS)
 

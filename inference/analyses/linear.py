@@ -102,20 +102,24 @@ class Linear:
 
     def coefficients(self, draws: Draws) -> Values:
         """β in own units, (…, columns of the matrix, outputs), of draws (…)."""
-        lead = next(iter(draws.values())).shape[: -1 if not len(self.columns) else -2]
+        lead = self._lead_axes(draws)
+        slopes = np.zeros((*lead, 0, len(self.outputs)))
         if len(self.columns):
             rotated = draws[f"{self.site}_rotated"]
             slopes = np.einsum("jk,...ko->...jo", self.unrotation, rotated) / self.spreads[:, None]
-            lead = rotated.shape[:-2]
-        else:
-            lead = draws[f"{self.site}_middle"].shape[:-1]
-            slopes = np.zeros((*lead, 0, len(self.outputs)))
         found = np.zeros((*lead, len(self.matrix.terms), len(self.outputs)))
         found[..., self.columns, :] = slopes
         if self.intercept:
             middle = draws[f"{self.site}_middle"]
             found[..., self._intercept_place, :] = middle - np.einsum("j,...jo->...o", self.middles, slopes)
         return found
+
+    def _lead_axes(self, draws: Draws) -> tuple[int, ...]:
+        """The axes of draws before those of a site; without sites of its own, by cutpoints or groups."""
+        own = {f"{self.site}_rotated": 2, f"{self.site}_middle": 1, "threshold": 1}
+        own |= {name: 3 for name in draws if name.endswith("_z")}
+        name = next(name for name in own if name in draws)
+        return draws[name].shape[: -own[name]]
 
     @property
     def _intercept_place(self) -> int:
@@ -129,15 +133,18 @@ class Linear:
         ]
 
     def parameters(self, draws: Draws) -> Parameters:
-        """{name: draws} of every coefficient, as bambi names it."""
+        """{name: draws} of every coefficient, as bambi names it; cutpoints stand in place of an intercept."""
         found, names = self.coefficients(draws), self.names()
-        pairs = [(row, column) for row in range(len(names)) for column in range(len(self.outputs))]
+        rows = [row for row, term in enumerate(self.matrix.terms) if self.intercept or term != INTERCEPT]
+        pairs = [(row, column) for row in rows for column in range(len(self.outputs))]
         return {names[row][column]: found[..., row, column] for row, column in pairs}
 
     def axes(self, outputs: str) -> dict[str, Axis]:
         """{name: where it stands}; outputs: the dimension of the outcome's choices."""
         found = {}
         for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True):
+            if term == INTERCEPT and not self.intercept:
+                continue
             whole = self.lead + term
             for output in self.outputs:
                 axis = axis_of(whole, {f"{whole}_dim": level, outputs: output})

@@ -60,7 +60,9 @@ def _peak(analysis: Assembled, model: Model, *, with_prior: bool) -> Peak:
         found = find_mode(Space(own, space.sites, space.start, space.dimension), start, data)
         at, slope = found.at, jax.jit(jax.grad(own))
         for _ in range(POLISHING):
-            at = at - cho_solve((found.factor, True), np.asarray(slope(at, data)))
+            at = at - cho_solve((found.factor, True), np.asarray(slope(at, data)), check_finite=False)
+        finite = bool(np.isfinite(at).all())
+        at = at if finite else start
         covariance = cho_solve((found.factor, True), np.eye(len(at)))
         moved = np.concatenate([at[None], at + NUDGE * np.eye(len(at)), at - NUDGE * np.eye(len(at))])
         sites = as_draws(jax.vmap(space.sites, (0, None))(jnp.asarray(moved), data))
@@ -69,7 +71,7 @@ def _peak(analysis: Assembled, model: Model, *, with_prior: bool) -> Peak:
     ahead, behind = (slice(1, len(at) + 1), slice(len(at) + 1, None))
     turn = np.stack([draws[ahead] - draws[behind] for draws in values.values()]) / (2 * NUDGE)
     sds = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
-    peaked = not found.reasons and bool(np.isfinite(at).all()) and not _far_out(analysis, sites)
+    peaked = finite and not found.reasons and not _far_out(analysis, sites)
     return Peak(
         {name: float(draws[0]) for name, draws in values.items()},
         dict(zip(values, map(float, sds), strict=True)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,18 +19,21 @@ from inference.analyses.result import Draws, Quantity
 from inference.analyses.table import Table, Values
 from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites
+from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError
 
 COUNT = "count"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
+# Beyond all people, so that sums of squares stay numbers.
+MOST_WEIGHT = 1e12
 
 
 @dataclass(frozen=True)
 class Population:
     """Over whom shares are averaged, and how they were drawn.
 
-    by: a public column, for each of whose levels they are. weights: a public column of the table: how many
+    by: a public column of the formula, for each of whose levels they are. weights: one of the table: how many
     people a row stands for. inclusion: instead, the probability with which it was drawn. strata, cluster:
     public columns of the strata and the primary units of the sample. census: a frame of the formula's public
     columns with how many people each row stands for, in `count`.
@@ -79,29 +82,35 @@ class Population:
             )
         if self.weights is not None and self.inclusion is not None:
             raise InputError("inclusion probabilities are one over weights: give one of the two")
-        for name in self.columns():
+        for name in (self.by, *self.columns()):
             if name in table.private:
                 raise InputError(f"{name} is private: groups and weights must be public")
+        for name in self.columns():
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
         if self.weights is not None:
             _positive(table.public[self.weights], self.weights)
         if self.inclusion is not None:
-            chances = _positive(table.public[self.inclusion], self.inclusion)
-            if (chances > 1).any():
-                row = int(np.flatnonzero(chances > 1)[0]) + 1
-                raise InputError(f"{self.inclusion} must be probabilities, at most 1: look at row {row}")
+            _chances(table.public[self.inclusion], self.inclusion)
 
 
-def _positive(column: pd.Series, name: str, least: float = 1e-300) -> Values:
-    """Raises InputError unless all are positive numbers, or at least `least`."""
+def _positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
+    """Raises InputError unless all are numbers from `least` on, and not beyond all people."""
     if not pd.api.types.is_numeric_dtype(column):
         raise InputError(f"{name} must hold numbers")
     values = column.to_numpy(np.float64)
-    if not (np.isfinite(values) & (values >= least)).all():
-        row = int(np.flatnonzero(~(np.isfinite(values) & (values >= least)))[0]) + 1
-        raise InputError(f"{name} must be {'positive' if least > 0 else '0 or more'}: look at row {row}")
+    good = np.isfinite(values) & (values >= least) & (values <= MOST_WEIGHT)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0]) + 1
+        how = "positive" if least > 0 else "0 or more"
+        raise InputError(f"{name} must be {how}, and at most {MOST_WEIGHT:.0e}: look at row {row}")
     return values
+
+
+def _chances(column: pd.Series, name: str) -> None:
+    over = np.flatnonzero(_positive(column, name) > 1)
+    if len(over):
+        raise InputError(f"{name} must be probabilities, at most 1: look at row {over[0] + 1}")
 
 
 def quantities_over(
@@ -128,13 +137,15 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     Raises InputError for a census that the formula cannot be read over.
     """
     needed = [str(name) for name in analysis.cells.frame.columns]
+    if population.by is not None:
+        _refuse_unnamed(analysis, population.by, needed)
     if population.census is None:
-        by = [population.by] if population.by is not None and population.by not in needed else []
-        cell, frame = distinct_rows(table.public[[*needed, *by]])
+        cell, frame = distinct_rows(table.public[needed])
+        _refuse_many(frame, population.by)
         each = table.counts * population.weights_of(table)
         return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
     census = population.census
-    for name in [*needed, COUNT, *([population.by] if population.by else [])]:
+    for name in [*needed, COUNT]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census")
     counts = _positive(census[COUNT], f"{COUNT} of the census", 0.0)
@@ -143,7 +154,57 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     alike = {name: _alike(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
     again(analysis.law.matrix, frame, analysis.predictors)
+    _refuse_many(frame, population.by)
     return frame, counts
+
+
+def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None:
+    """Raises InputError where the law does not know the groups: it would find no difference."""
+    if by == analysis.formula.outcome:
+        raise InputError(f"--by {by}: the formula explains {by}; groups are of a column on its right side")
+    if by not in needed:
+        text = analysis.formula.text.strip()
+        raise InputError(
+            f"--by {by}: the formula does not name {by}, so that its law would find no difference, whatever "
+            f'came; write "{text} + {by}", or "{text} + (1 | {by})" where some are small'
+        )
+
+
+def notes_over(analysis: Assembled, people: People) -> tuple[str, ...]:
+    """How many of the people are in groups that no report had.
+
+    Raises InputError for a group whose name differs from a known one in case or blanks alone.
+    """
+    frame, weights = people
+    found = []
+    known = {one.column: one.levels for one in (*analysis.groups, *analysis.shares_groups)}
+    for column, levels in known.items():
+        codes, own = levels_of(frame[column])
+        new = [level for level in own if level not in levels]
+        folded = {_folded(level): level for level in levels}
+        for level in new:
+            if _folded(level) in folded:
+                raise InputError(
+                    f"the census: {column} has {level!r}, and the reports {folded[_folded(level)]!r}: write "
+                    "both alike, or people would be taken as of a group that nobody asked"
+                )
+        many = weights[np.isin(codes, [own.index(level) for level in new])].sum()
+        if many:
+            found.append(
+                f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {column} that no report had "
+                f"({listed(new)}): they are drawn from the groups' law"
+            )
+    return tuple(found)
+
+
+def _folded(level: str) -> str:
+    return " ".join(level.split()).casefold()
+
+
+def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:
+    levels = frame[by].nunique() if by is not None else 0
+    if levels > MOST_LEVELS:
+        raise InputError(f"--by {by}: it has {levels} values, and at most {MOST_LEVELS} can be told apart")
 
 
 def _alike(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
@@ -179,10 +240,6 @@ def _by(
     by = population.by
     assert by is not None
     codes, levels = levels_of(frame[by])
-    if len(levels) > MOST_LEVELS:
-        raise InputError(
-            f"--by {by}: it has {len(levels)} values, and at most {MOST_LEVELS} can be told apart"
-        )
     averages: Mapping[str, Draws] = {
         level: predicted.average(frame[codes == place], weights[codes == place])
         for place, level in enumerate(levels)

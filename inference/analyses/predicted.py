@@ -34,7 +34,9 @@ class Predicted:
         some = {name: values[:, ::step] for name, values in sites.items()}
         self.shape = next(iter(some.values())).shape[:2]
         self._sites = {name: values.reshape(-1, *values.shape[2:]) for name, values in some.items()}
-        self._seed = seed
+        # Once for all averages, so that a group's share is the same in its total and in a difference.
+        self._random = np.random.default_rng(seed)
+        self._new: dict[tuple[str, str], Values] = {}
         self._law = analysis.law.coefficients(self._sites)
         self._shares = None if analysis.shares is None else analysis.shares.coefficients(self._sites)
         named = analysis.parameters(self._sites)
@@ -46,77 +48,75 @@ class Predicted:
 
     def each(self, frame: pd.DataFrame) -> Values:
         """Of each row of a frame, (draws, rows, answers); the frame must be small."""
-        new: dict[str, dict[str, Values]] = {
-            group.site: {} for group in (*self.analysis.groups, *self.analysis.shares_groups)
-        }
-        return self._of_rows(frame, new, np.random.default_rng(self._seed))
+        return self._of_rows(frame)
 
     def average(self, frame: pd.DataFrame, weights: Values) -> Values:
         """The mean over the rows of a frame of public columns, weighted."""
         total = np.zeros((len(self._law), max(len(self.analysis.outcome.answers), 1)))
         whole = float(weights.sum())
-        size = max(
-            AT_ONCE // (len(self._law) * self._law[0].size * len(self.analysis.law.matrix.combinations)), 1
-        )
-        random = np.random.default_rng(self._seed)
-        new: dict[str, dict[str, Values]] = {
-            group.site: {} for group in (*self.analysis.groups, *self.analysis.shares_groups)
-        }
+        each = self._law.size * len(self.analysis.law.matrix.combinations)
+        size = max(AT_ONCE // max(each, 1), 1)
         for start in range(0, len(frame), size):
             rows = frame.iloc[start : start + size].reset_index(drop=True)
-            found = self._of_rows(rows, new, random)
+            found = self._of_rows(rows)
             total += np.einsum("sra,r->sa", found, weights[start : start + size] / whole)
         return total.reshape(*self.shape, -1)
 
-    def _of_rows(
-        self, rows: pd.DataFrame, new: dict[str, dict[str, Values]], random: np.random.Generator
-    ) -> Values:
+    def _of_rows(self, rows: pd.DataFrame) -> Values:
         """(draws, rows, answers) of each row."""
+        shares, eta = self.laws(rows)
+        values = self.expected(eta)
+        return values[:, :, 0] if self._shares is None else np.einsum("srk,srka->sra", shares, values)
+
+    def laws(self, rows: pd.DataFrame) -> tuple[Values, Values]:
+        """Of each row the shares of the private predictors' answers, (draws, rows, combinations), and η."""
         analysis = self.analysis
         columns = again(analysis.law.matrix, rows, analysis.predictors)
         eta = np.einsum("rkj,sjo->srko", columns, self._law)
         for group in analysis.groups:
-            eta += self._varying(group, rows, new, random)
-        with jax.enable_x64(True):
-            values = self._expected(eta)
+            eta += self._varying(group, rows)
         if analysis.shares is None or self._shares is None:
-            return values[:, :, 0]
+            return np.ones(eta.shape[:3]), eta
         logits = np.einsum(
             "rkj,sjo->srko", again(analysis.shares.matrix, rows, analysis.predictors), self._shares
         )
         for group in analysis.shares_groups:
-            logits += self._varying(group, rows, new, random)
+            logits += self._varying(group, rows)
         logits = np.concatenate([np.zeros_like(logits[:, :, 0, :1]), logits[:, :, 0]], axis=-1)
         shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        shares /= shares.sum(axis=-1, keepdims=True)
-        return np.einsum("srk,srka->sra", shares, values)
+        return shares / shares.sum(axis=-1, keepdims=True), eta
 
-    def _expected(self, eta: Values) -> Values:
-        """(draws, rows, combinations, answers) of linear predictors."""
+    def expected(self, eta: Values) -> Values:
+        """(draws, rows, combinations, answers) of linear predictors; of a number its mean."""
         outcome = self.analysis.outcome
-        own = {name: jnp.asarray(values) for name, values in self._own.items()}
-        if outcome.answers:
+        if not outcome.answers:
+            return np.exp(eta) if outcome.name in ("poisson", "negative_binomial") else eta
+        with jax.enable_x64(True):
+            own = {name: jnp.asarray(values) for name, values in self._own.items()}
             return np.exp(np.asarray(outcome.log_law(jnp.asarray(eta), own)))
-        return np.exp(eta) if outcome.name in ("poisson", "negative_binomial") else eta
 
-    def _varying(
-        self, group: Group, rows: pd.DataFrame, new: dict[str, dict[str, Values]], random: np.random.Generator
-    ) -> Values:
-        """What a group's effects add; of a level that no report had, drawn from the groups' law."""
+    def below(self, eta: Values, cuts: Values) -> Values:
+        """P(a number ≤ cut), (draws, rows, combinations, cuts)."""
+        own = {name: values[..., None] for name, values in self._own.items()}
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.analysis.outcome.below(cuts, eta[..., :1], own)
+        # Of priors that are so wide that floating point has no number for the mean.
+        return np.nan_to_num(found)
+
+    def _varying(self, group: Group, rows: pd.DataFrame) -> Values:
+        """What a group's effects add."""
         effects = group.effects(self._sites)
         codes, levels = levels_of(rows[group.column])
         known = {level: place for place, level in enumerate(group.levels)}
-        own = []
-        for level in levels:
-            if level in known:
-                own.append(effects[:, known[level]])
-                continue
-            if level not in new[group.site]:
-                sds = np.stack(
-                    [self._sites[f"{group.site}_sd_{j}"] for j in range(len(group.spreads))], axis=1
-                )
-                new[group.site][level] = random.normal(size=sds.shape) * sds
-            own.append(new[group.site][level])
+        own = [effects[:, known[level]] if level in known else self._drawn(group, level) for level in levels]
         added = np.stack(own, axis=1)[:, codes]
         predictors = () if group.lead else self.analysis.predictors
         return np.asarray(np.einsum("rkj,srjo->srko", again(group.matrix, rows, predictors), added))
+
+    def _drawn(self, group: Group, level: str) -> Values:
+        """The effects of a level that no report had, from the groups' law: (draws, columns, outputs)."""
+        if (group.site, level) not in self._new:
+            sds = [self._sites[f"{group.site}_sd_{place}"] for place in range(len(group.spreads))]
+            spread = np.stack(sds, axis=1)
+            self._new[group.site, level] = self._random.normal(size=spread.shape) * spread
+        return self._new[group.site, level]
