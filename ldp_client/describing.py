@@ -162,6 +162,17 @@ def _paper_warnings(study: "Study", words: Words) -> "list[str]":
     return lines
 
 
+# Cyrillic and Greek letters that look like Latin ones; and what is a letter or symbol, and shows nothing.
+LOOK_ALIKE = {
+    **dict(
+        zip(
+            map(ord, "аеорсухіјѕԁһАВЕКМНОРСТХІЈЅοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"), "aeopcyxijsdhABEKMHOPCTXIJSoABEZHIKMNOPTYX"
+        )
+    ),
+    **dict.fromkeys((0x2800, 0x115F, 0x1160, 0x3164, 0xFFA0)),
+}
+
+
 def _letters(text: str) -> str:
     return "".join([one for one in text.casefold() if one.isalnum()])
 
@@ -173,8 +184,8 @@ def _mistakable(labels: "list[str]") -> "list[str]":
     seen: "set[str]" = set()
     found = []
     for label in labels:
-        looks = " ".join(normalize("NFKC", label).split())
-        if not label.isprintable() or looks in seen:
+        looks = " ".join(normalize("NFKC", label).translate(LOOK_ALIKE).split())
+        if not label.isprintable() or not looks or looks in seen:
             found.append(label)
         seen.add(looks)
     return found

@@ -111,9 +111,12 @@ def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list
             error names field and row.
     """
     known = {field.id: field for field in study.public}
+    if not hasattr(columns, "keys"):
+        raise AnswerError("public", say("files.columns_by_name"))
     for name in columns:
         if name not in known:
             raise AnswerError(str(name)[:64], say("core.not_public"))
+    columns = {str(name): _one_column(str(name), columns[name]) for name in columns}
     length = max([len(column) for column in columns.values()] or [0])
     rows: "list[dict[str, str]]" = [{} for _ in range(length)]
     for name, field in known.items():
@@ -125,6 +128,14 @@ def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list
             except AnswerError as error:
                 raise AnswerError(name, say("core.row", row=number, problem=error.problem)) from None
     return rows
+
+
+def _one_column(name: str, column: "Any") -> "Sequence[Any]":
+    """Values in an order: a list, an array or a column of a data frame. Raises AnswerError."""
+    is_ordered = hasattr(column, "__len__") and not isinstance(column, (str, bytes, set, frozenset, dict))
+    if not is_ordered or getattr(column, "ndim", 1) != 1:
+        raise AnswerError(name, say("files.column_order"))
+    return list(column)
 
 
 def reports_of(

@@ -31,7 +31,7 @@ from ldp_client.device.outbox import (
     reports_of_others,
     withdraw_reports,
 )
-from ldp_client.device.policy import Policy, folder_of, refuse_no_text, verify_study
+from ldp_client.device.policy import Policy, folder_of, plain_invitation, refuse_no_text, verify_study
 from ldp_client.device.spending import refuse_others, refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import InputError, RefusedError
@@ -221,7 +221,7 @@ class Device:
             InputError: the invitation is no text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
-        refuse_no_text("invitation", invitation)
+        invitation = plain_invitation(invitation)
         refuse_no_study(study)
         terms = terms_of(study)
         with self.ledger.writing() as connection:
@@ -241,7 +241,7 @@ class Device:
             InputError: the device does not know the study, or the invitation is no text.
             RefusedError: only another publisher's study of that id was answered.
         """
-        refuse_no_text("invitation", invitation)
+        invitation = plain_invitation(invitation)
         with self.ledger.writing() as connection:
             refuse_unknown(connection, study_id)
             here = self._publishers_here(connection, study_id)

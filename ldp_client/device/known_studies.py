@@ -94,8 +94,17 @@ def signer_of(connection: sqlite3.Connection, study: "Study", keys: "Sequence[Pu
     signed_by = [row[0] for row in connection.execute(query, (study.id, study.digest)).fetchall()]
     trusted = [key for key in signed_by if key in [pinned.id for pinned in keys]]
     if keys and not trusted:
+        _refuse_older(connection, study, [pinned.id for pinned in keys])
         raise RefusedError(say("device.not_known_signed", study=study.id))
     return trusted[0] if trusted else ""
+
+
+def _refuse_older(connection: sqlite3.Connection, study: "Study", key_ids: "list[str]") -> None:
+    """Raises RefusedError where a pinned key signed a higher version: only of the highest is it kept."""
+    rows = connection.execute("SELECT version, key FROM seen WHERE study = ?", (study.id,)).fetchall()
+    seen = max([version for version, key in rows if key in key_ids], default=0)
+    if study.version < seen:
+        raise RefusedError(say("device.older_version", study=study.id, version=study.version, seen=seen))
 
 
 def publisher_of(connection: sqlite3.Connection, digest: str, collector: str) -> str:

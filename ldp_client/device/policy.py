@@ -120,6 +120,14 @@ def refuse_no_text(name: str, given: "Any") -> None:
         raise InputError(say("device.text", name=name, found=type(given).__name__))
 
 
+def plain_invitation(given: "Any") -> str:
+    """An invitation without the blanks, quotes and dashes of the letter that it was copied from, as the page
+    takes it: a header could not hold them. Raises InputError for what is no text.
+    """
+    refuse_no_text("invitation", given)
+    return "".join([one for one in given if "!" <= one <= "~"]).strip("\"'<>()[],.;:`")
+
+
 def folder_of(given: "str | os.PathLike[str]") -> str:
     """A folder's path as text. Raises InputError for what is none, for bytes too."""
     path = given.__fspath__() if hasattr(given, "__fspath__") else given

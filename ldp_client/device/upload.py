@@ -113,6 +113,9 @@ def _ask(request: urllib.request.Request, results: "tuple[str, ...]") -> Outcome
         detail=printable(document.get("detail", ""), MOST_CHARACTERS),
     )
     if problem == "invitation-needed":
+        field = printable(str(document.get("field", "")), MOST_CHARACTERS)
+        if field.startswith("public."):
+            return Outcome("kept", say("device.other_invitation", field=field, reason=reason))
         return Outcome("kept", say("device.uninvited"))
     if problem not in FINAL:
         return Outcome(_pause(answer.status), reason)
@@ -185,7 +188,7 @@ def with_retries(
 
 def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
     """Decide what the outcome means for the report. publisher: the study's collector, "" for unknown."""
-    if outcome.state == "sent" and publisher and outcome.identity not in ("", publisher):
+    if outcome.state == "sent" and publisher and outcome.identity != publisher:
         return Outcome("kept", say("device.kept_other_collector"))
     if outcome.state != "refused":
         return outcome
