@@ -47,7 +47,8 @@ class Collector:
     identity: which collector this is; a device drops a report at the word of its own collector only.
 
     parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for
-    streams, each of which holds a thread for as long as its reader takes.
+    streams, each of which holds a thread for as long as its reader takes. counting: room for one summary that
+    is counted when somebody asks for it.
     """
 
     settings: Settings
@@ -65,6 +66,7 @@ class Collector:
     identity: bytes
     parsing: Room
     exports: Room
+    counting: Room
     keys: KeyChecks
 
     @classmethod
@@ -107,7 +109,8 @@ class Collector:
         detail = f"{MOST_EXPORTS} exports are being read"
         exports = Room(MOST_EXPORTS, 0.0, lambda: ProblemError(OVERLOADED, detail))
         keys = KeyChecks(database, token_hash, metrics)
-        return cls(*held, signers, node, identity, parsing, exports, keys)
+        counting = Room(1, 0.0, lambda: ProblemError(OVERLOADED, "another summary is being counted"))
+        return cls(*held, signers, node, identity, parsing, exports, counting, keys)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""

@@ -21,8 +21,8 @@ REPORTS_AT_ONCE = 2000
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
     """Delete the reports that came before a day (UTC), or all; returns how many. Raises InputError.
 
-    Their ids go too, so a device that sent one may send it again while the study takes reports. What was
-    fitted to them goes as well.
+    Their ids go too, so a device that sent one may send it again while the study takes reports; those of
+    withdrawn ones, which do not count, stay until it is closed. What was fitted to them goes as well.
     """
     number = _number(database, study_id)
     book = RuleBook(database)
@@ -33,14 +33,15 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
     while True:
         with database.write() as session:
             # Keeps uploads out: one that found a report here must not miss it before it ends.
-            queries.locked_study(session, study_id)
-            deleted = queries.delete_reports(session, number, before, after, most)
+            row = queries.locked_study(session, study_id)
+            is_closed = row is not None and row.closed
+            deleted = queries.delete_reports(session, number, before, after, most, withdrawn=is_closed)
             take_back_reports(session, book.find, study_id, number, deleted)
             if not deleted:
                 if total:
                     forget_fitted(session, number)
                 return total
-        total += len(deleted)
+        total += sum(not report.withdrawn for report in deleted)
         after = max(report.id for report in deleted)
 
 

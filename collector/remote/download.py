@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 from collector.remote.client import Allowance, PassingError, Patience, ask, require_private, stream
 from ldp_client.documents.errors import DocumentError, TransferError
-from ldp_client.documents.export_end import FORMAT as END_FORMAT
-from ldp_client.documents.export_end import end_line
+from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.files.disk import replacing
 from schemas import Report
@@ -108,7 +107,7 @@ def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:
             break
         if line == end_line(count).encode():
             return
-        if END_FORMAT.encode() in line:
+        if is_end_line(line):
             raise TransferError(f"the export ends after {count} reports, but its last line says otherwise")
         yield _parse_report(line)
         count += 1

@@ -63,6 +63,11 @@ class Tally:
         small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES and self.hashes <= MOST_KEPT_HASHES
         return small and not self.needs_reports and self._study.route is None
 
+    def parts(self, payloads: Sequence[bytes]) -> int:
+        """How often `count` counts a question: once in each cell that these reports are in."""
+        cells = len(np.unique(self._public.cells(payloads))) if self._cells else 1
+        return cells * len(self._mechanisms)
+
     def count(self, payloads: Sequence[bytes]) -> Sums:
         """The sums of reports, given as their packed payloads."""
         if not self._cells:

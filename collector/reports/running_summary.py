@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 from sqlalchemy.orm import Session
 
+from collector.bounding import Room
 from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError, unknown_study
 from collector.reports.paging import Export, Source, open_export, page_limit
 from collector.reports.rules import Rules, require_same
 from collector.storage import queries
-from collector.storage.sums import Sums, add_sums, forget_sums, read_sums
+from collector.storage.failures import problem_of
+from collector.storage.sums import Sums, WrongSumsError, add_sums, forget_sums, read_sums
 from schemas import Study
 from summaries import Summary
 from summaries.summary import NEEDS_REPORTS
 
-# To compute in answer to one request: some ten seconds' work.
+# To compute in answer to one request: some ten seconds' work, at 11 µs for a question's part of a cell.
 MOST_HASHES = 1 << 28
+MOST_PARTS = 1 << 20
 
 FindRules = Callable[[str, int], Rules]
 
@@ -39,11 +43,15 @@ def take_back_reports(
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
-def read_summary(source: Source, study_id: str, version: int | None = None) -> Summary:
+def read_summary(
+    source: Source, study_id: str, version: int | None = None, counting: Room | None = None
+) -> Summary:
     """The summary of one version's reports, the current one's unless `version` says otherwise.
 
-    Raises ProblemError for a study or version that is not published or has no summary, and for a summary
-    that is not kept and would take too long to count.
+    counting: room for those that are not kept, and are counted now.
+
+    Raises ProblemError for a study or version that is not published or has no summary, for a summary that is
+    not kept and would take too long to count, and where there is no room.
     """
     with source.database.read() as session:
         document = queries.find_document(session, study_id, version)
@@ -57,10 +65,14 @@ def read_summary(source: Source, study_id: str, version: int | None = None) -> S
     for question in tally.needs_reports:
         raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
     if tally.is_kept:
-        with source.database.read() as session:
-            return tally.summary(read_sums(session, document.study, document.version, tally.size))
+        try:
+            with source.database.read() as session:
+                return tally.summary(read_sums(session, document.study, document.version, tally.size))
+        except WrongSumsError as error:
+            raise problem_of(error) from None
     # Outside of a transaction: SQLite's write-ahead log would grow for as long as one lasts.
-    return tally.summary(_count_export(open_export(source, study_id), document.version))
+    with nullcontext() if counting is None else counting.hold():
+        return tally.summary(_count_export(open_export(source, study_id), document.version))
 
 
 def build_sums(session: Session) -> None:
@@ -82,14 +94,24 @@ def recount(session: Session) -> list[tuple[str, int]]:
         (study_id, version)
         for study_id, sums in after.items()
         for version, held in sums.items()
-        if not np.array_equal(held, before[study_id][version])
+        if not _is_same(held, before[study_id][version])
     ]
 
 
-def _all_sums(session: Session, study_id: str, number: int) -> dict[int, Sums]:
-    rules = _rules_of(session, study_id)
-    kept = {version: one.tally for version, one in rules.items() if one.tally.is_kept}
-    return {version: read_sums(session, number, version, tally.size) for version, tally in kept.items()}
+def _is_same(counted: Sums | None, kept: Sums | None) -> bool:
+    return counted is not None and kept is not None and np.array_equal(counted, kept)
+
+
+def _all_sums(session: Session, study_id: str, number: int) -> dict[int, Sums | None]:
+    """The kept sums of each version, None where their length is another's."""
+    found: dict[int, Sums | None] = {}
+    for version, rules in _rules_of(session, study_id).items():
+        if rules.tally.is_kept:
+            try:
+                found[version] = read_sums(session, number, version, rules.tally.size)
+            except WrongSumsError:
+                found[version] = None
+    return found
 
 
 def _rules_of(session: Session, study_id: str) -> dict[int, Rules]:
@@ -111,12 +133,15 @@ def _build_sums_of(session: Session, study_id: str, number: int, rules: Mapping[
 def _count_export(export: Export, version: int) -> Sums:
     tally = export.rules[version].tally
     sums = np.zeros(tally.size, dtype=np.int64)
-    hashed = 0
+    hashed = parts = 0
     for page in export.pages:
         payloads = [payload for _, answered, payload in page if answered == version]
         hashed += len(payloads) * tally.hashes
         if hashed > MOST_HASHES:
             raise ProblemError(SUMMARY_TOO_COSTLY, "every report is hashed once for each choice")
+        parts += tally.parts(payloads) if payloads else 0
+        if parts > MOST_PARTS:
+            raise ProblemError(SUMMARY_TOO_COSTLY, "each question is counted in each of many cells")
         sums += tally.count(payloads)
     return sums
 

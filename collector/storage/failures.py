@@ -28,6 +28,7 @@ from collector.problems import (
 )
 from collector.storage.database import is_disk_full, one_line
 from collector.storage.queries import OtherReleaseError
+from collector.storage.sums import WrongSumsError
 from ldp_client.documents.errors import ReportError, StatementError, StudyError
 
 
@@ -82,3 +83,10 @@ def _(error: SQLAlchemyError) -> ProblemError:
 def _(error: OtherReleaseError) -> ProblemError:
     LOGGER.error("%s", error)
     return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")
+
+
+@problem_of.register
+def _(error: WrongSumsError) -> ProblemError:
+    line = f"a running summary has another length ({error}): stop the server and run `ldpkit admin recount`"
+    log_throttled(logging.ERROR, line)
+    return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was stored")

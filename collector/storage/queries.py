@@ -271,13 +271,15 @@ def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) 
 
 
 def delete_reports(
-    session: Session, study: int, before: date | None, after: bytes, most: int
+    session: Session, study: int, before: date | None, after: bytes, most: int, withdrawn: bool
 ) -> list[PackedReport]:
     """Delete the next `most` reports of a study, by id, that came before a day, or any; what they were.
 
-    after: the id to go on from, so that those which stay are not looked at again.
+    after: the id to go on from, so that those which stay are not looked at again. withdrawn: the ids of
+    withdrawn ones too.
     """
-    chosen = select(REPORTS.c.id).where(*_before(study, before), REPORTS.c.id > after)
+    kept = [] if withdrawn else [REPORTS.c.payloads != b""]
+    chosen = select(REPORTS.c.id).where(*_before(study, before), *kept, REPORTS.c.id > after)
     chosen = chosen.order_by(REPORTS.c.id).limit(most)
     statement = delete(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id.in_(chosen))
     columns = (REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)
@@ -286,8 +288,9 @@ def delete_reports(
 
 
 def count_reports(session: Session, study: int, before: date | None) -> int:
-    """How many `delete_reports` would delete in all."""
-    counted = select(func.count()).select_from(REPORTS).where(*_before(study, before))
+    """How many `delete_reports` would delete in all, withdrawn ones not counted."""
+    here = [*_before(study, before), REPORTS.c.payloads != b""]
+    counted = select(func.count()).select_from(REPORTS).where(*here)
     return int(session.connection().execute(counted).scalar_one())
 
 

@@ -29,8 +29,12 @@ READ_ROW = select(SUMS.c.sums).where(*_ROW).with_for_update()
 WRITE_ROW = update(SUMS).where(*_ROW)
 
 
+class WrongSumsError(Exception):
+    """Sums are kept that are not of their version's length: only counting again tells what they should be."""
+
+
 def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
-    """Add to a version's sums, in this process's slot."""
+    """Add to a version's sums, in this process's slot. Raises WrongSumsError."""
     connection = session.connection()
     slot = _slot(connection)
     row = {"the_study": study, "the_version": version, "the_slot": slot}
@@ -45,17 +49,27 @@ def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
         connection.execute(insert_new(session, SUMS, KEY).values(**new))
         # Another process with the same slot may have made the row, and added to it, meanwhile.
         held = connection.execute(READ_ROW, row).scalar_one()
-    sums = np.frombuffer(held, dtype=ON_DISK) + change
+    sums = _read(held, len(change)) + change
     connection.execute(WRITE_ROW, {**row, "sums": sums.astype(ON_DISK).tobytes()})
 
 
 def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
-    """A version's sums as they are now, of every slot; `size` zeros if it has none yet."""
+    """A version's sums as they are now, of every slot; `size` zeros if it has none yet.
+
+    Raises WrongSumsError.
+    """
     rows = select(SUMS.c.sums).where(SUMS.c.study == study, SUMS.c.version == version)
     total = np.zeros(size, dtype=np.int64)
     for (sums,) in session.connection().execute(rows):
-        total += np.frombuffer(sums, dtype=ON_DISK)
+        total += _read(sums, size)
     return total
+
+
+def _read(held: bytes, size: int) -> Sums:
+    """A row's sums. NumPy would add one of length 1 to all."""
+    if len(held) != size * ON_DISK.itemsize:
+        raise WrongSumsError(f"{len(held)} bytes instead of {size * ON_DISK.itemsize}")
+    return np.frombuffer(held, dtype=ON_DISK)
 
 
 def forget_sums(session: Session) -> None:

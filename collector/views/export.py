@@ -74,9 +74,9 @@ class HeldParts(Iterator[bytes]):
 @requires(Role.READ)
 def read(study_id: str) -> Response:
     """The summary document of the current version's reports, or of those of `version`."""
-    response = make_response(
-        read_summary(current_collector(), study_id, whole_parameter("version")).to_json()
-    )
+    collector = current_collector()
+    found = read_summary(collector, study_id, whole_parameter("version"), collector.counting)
+    response = make_response(found.to_json())
     response.content_type = "application/json"
     response.add_etag()
     response.make_conditional(request)
@@ -110,6 +110,8 @@ OPERATIONS = (
             problems.SUMMARY_IMPOSSIBLE,
             problems.SUMMARY_TOO_COSTLY,
             problems.PARAMETER_INVALID,
+            problems.OVERLOADED,
+            problems.UNAVAILABLE,
         ),
         (STUDY_ID, VERSION),
     ),

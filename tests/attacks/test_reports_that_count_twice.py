@@ -6,13 +6,13 @@ import gzip
 
 import pytest
 
-from collector.remote.download import write_reports
+from collector.remote.download import _whole_export, write_reports
 from inference import fit, summarize
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.documents.export_end import end_line
+from ldp_client.documents.export_end import FORMAT, end_line
 from schemas import Report, Study
 from summaries.reading import load_evidence, load_summary, summarize_files
 from tests import studies
@@ -41,6 +41,16 @@ def test_an_id_with_two_contents():
     for job in (summarize, fit):
         with pytest.raises(ReportError, match="twice with different content"):
             job(STUDY, [*REPORTS, other])
+
+
+def test_a_label_that_looks_like_an_end_line_ends_nothing(tmp_path):
+    labels = [FORMAT, '{"format":"' + FORMAT + '"', end_line(0).strip()]
+    study = Study(studies.document(studies.YES_NO, public=[{"id": "region", "choices": labels}]))
+    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    reports = [perturb_answers(study, mechanisms, {"ever": True, "region": label}) for label in labels]
+    lines = [*(report.to_json() + "\n" for report in reports), end_line(3)]
+    assert list(_whole_export(line.encode() for line in lines)) == reports
+    assert summarize_files(study, [write(tmp_path / "reports.ndjson", *lines)]).questions["ever"].n == 3
 
 
 @pytest.mark.parametrize("wrong", [None, "x", 7])

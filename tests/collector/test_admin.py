@@ -300,7 +300,7 @@ def test_a_locked_database_is_one_clear_line(habits, monkeypatch):
 
 
 def test_what_a_database_refuses_in_the_middle_says_what_to_do(habits, monkeypatch):
-    def locked(*_arguments):
+    def locked(*_arguments, **_named):
         raise OperationalError("DELETE", {}, sqlite3.OperationalError("database is locked"))
 
     monkeypatch.setattr(retention.queries, "delete_reports", locked)

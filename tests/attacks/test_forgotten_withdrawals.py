@@ -1,0 +1,49 @@
+"""Have a withdrawn report come back once reports of its day expire: a copy, or an upload on its way."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from collector.operator.retention import count_reports, delete_reports, delete_study
+from tests.collector.answered import problem
+from tests.collector.conftest import build_report, build_study
+
+STUDY = build_study()
+
+
+@pytest.fixture
+def expiring(make_harness, database_url):
+    harness = make_harness(database=database_url, busy_timeout=10)
+    harness.publish(STUDY)
+    return harness
+
+
+def test_expiry_counts_no_withdrawn_report_and_keeps_refusing_it(expiring):
+    database = expiring.collector.database
+    kept, back, promised = (build_report(STUDY) for _ in range(3))
+    for report in (kept, back):
+        assert expiring.put(report).status_code == 201
+    for report in (back, promised):
+        assert expiring.withdraw(report.id, secret=report.secret).status_code == 200
+    expiring.day += timedelta(9)
+    assert count_reports(database, "habits", expiring.day) == 1
+    assert delete_reports(database, "habits", expiring.day) == 1
+    assert [problem(expiring.put(report)) for report in (back, promised)] == [(410, "report-withdrawn")] * 2
+    assert count_reports(database, "habits", expiring.day) == 0
+    assert delete_reports(database, "habits", expiring.day) == 0
+    assert expiring.exported() == []
+
+
+@pytest.mark.parametrize("delete", [delete_study, lambda *where: delete_reports(*where)])
+def test_nothing_is_left_of_a_closed_study(expiring, delete):
+    reports = [build_report(STUDY) for _ in range(2)]
+    for report in reports:
+        expiring.put(report)
+    expiring.withdraw(reports[0].id, secret=reports[0].secret)
+    expiring.close()
+    assert delete(expiring.collector.database, "habits") == 1
+    with expiring.collector.database.read() as session:
+        assert session.connection().exec_driver_sql("SELECT count(*) FROM reports").scalar() == 0
+    assert [problem(expiring.put(report)) for report in reports] == [(410, "study-closed")] * 2
