@@ -150,21 +150,21 @@ def store(database: Database, find: FindRules, admission: Admission, works: Sequ
         stored = iter(_store_all(database, find, admission, uploads))
     made: dict[int, Any] = {}
     if changes:
-        with database.write() as session:
-            order = sorted(changes, key=lambda index: changes[index].key)
-            made = {index: _make(session, changes[index]) for index in order}
+        order = sorted(changes, key=lambda index: changes[index].key)
+        made = database.act(lambda session: {index: _make(session, changes[index]) for index in order})
     return [made[index] if index in made else next(stored) for index in range(len(works))]
 
 
 def _store_all(
     database: Database, find: FindRules, admission: Admission, uploads: Sequence[Upload]
 ) -> list[Union[Outcomes, ProblemError]]:
+    def storing(look_first: bool) -> list[Union[Outcomes, ProblemError]]:
+        return database.act(lambda session: _store_uploads(session, find, admission, uploads, look_first))
+
     try:
-        with database.write() as session:
-            return _store_uploads(session, find, admission, uploads, look_first=False)
+        return storing(look_first=False)
     except queries.PartlyHeldError:
-        with database.write() as session:
-            return _store_uploads(session, find, admission, uploads, look_first=True)
+        return storing(look_first=True)
 
 
 def _make(session: Session, change: Change) -> Any:

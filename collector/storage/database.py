@@ -35,6 +35,9 @@ STATEMENT_SECONDS = 30
 # Connections beside those for reading: one writes, one looks whether the database answers.
 RESERVED = 2
 POSTGRESQL_DISK_FULL = "53100"
+# Two transactions waited for each other, and PostgreSQL ended this one: a deadlock, or what stands for one.
+POSTGRESQL_ENDED = ("40P01", "40001")
+MOST_TRIES = 3
 SUPPORTED = ("sqlite", "postgresql")
 
 
@@ -126,7 +129,17 @@ class Database:
             yield session
 
     def act(self, action: Callable[[Session], T]) -> T:
-        """The value of a function of a session, durable on return."""
+        """The value of a function of a session, durable on return.
+
+        It is called again where PostgreSQL ended its transaction, of which nothing is left, for another's.
+        """
+        for _ in range(MOST_TRIES - 1):
+            try:
+                with self.write() as session:
+                    return action(session)
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) not in POSTGRESQL_ENDED:
+                    raise
         with self.write() as session:
             return action(session)
 

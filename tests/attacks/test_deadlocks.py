@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
 
 from collector.metrics import Metrics
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Change, Upload
 from collector.storage import queries
+from collector.storage.sums import add_sums, read_sums
 from tests.collector.conftest import build_report, build_study
 
 
@@ -43,6 +48,38 @@ def test_two_processes_never_wait_in_a_circle_for_uploads_and_deletions(make_har
     for thread in threads:
         thread.join(30)
     assert [outcome[1] for _, outcome in sorted(outcomes.items())] == [False, False]
+
+
+def test_what_postgresql_ends_for_another_is_done_again(make_harness, postgresql):
+    """Two workers whose process numbers give them one row of sums delete reports of two versions at once."""
+    url = postgresql.new_database()
+    harnesses = [make_harness(database=url, busy_timeout=10) for _ in range(2)]
+    for version in (1, 2):
+        harnesses[0].publish(build_study(version))
+    both_wait = threading.Barrier(2, timeout=10)
+    size = harnesses[0].collector.rules.find("habits", 1).tally.size
+    tries = [0, 0]
+
+    def run(number):
+        def add(session, version):
+            add_sums(session, 1, version, np.ones(size, np.int64))
+            if version == 1 + number:
+                tries[number] += 1
+                if tries[number] == 1:
+                    both_wait.wait()
+
+        order = [1 + number, 2 - number]
+        works = [
+            Change(("habits", bytes([place])), partial(add, version=version))
+            for place, version in enumerate(order)
+        ]
+        harnesses[number].collector.writer._store(works)
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(run, range(2), timeout=30))
+    assert sorted(tries) == [1, 2]
+    with harnesses[0].collector.database.read() as session:
+        assert all((read_sums(session, 1, version, size) == 2).all() for version in (1, 2))
 
 
 def test_no_line_of_the_log_dates_one_deletion(caplog):
