@@ -2,9 +2,10 @@
 
 No model of the outcome: Horvitz and Thompson's estimator of totals, Hájek's of shares, of scores that are
 unbiased for each person's answer whatever it is (Chaudhuri 2011). Primary sampling units are taken as drawn
-with replacement within strata (Särndal, Swensson & Wretman 1992, 4.6), as R's `survey` and `RRTCS` take them
-by default: where many of a stratum's units were drawn, the variance is rather too large. Its interval is wide
-where the model's is not.
+with replacement within strata (Särndal, Swensson & Wretman 1992, 4.6), as R's `survey` takes them by default:
+where many of a stratum's units were drawn, the variance is rather too large. Where people's own inclusion
+probabilities are known, Deville's variance without replacement, to which the noise's is added, stands beside
+it: that of R's `RRTCS`. Intervals are wide where the model's are not.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Sampled:
     """How rows were drawn. weights: (rows,) people that a row stands for. strata, clusters: (rows,) or None.
 
     scaled: whether weights add up to people, so that totals mean something. levels: names of the strata.
-    unit: what was drawn within them.
+    unit: what was drawn within them. chances: (rows,) with which people were drawn; None for clusters.
     """
 
     weights: Values
@@ -42,10 +43,16 @@ class Sampled:
     scaled: bool = False
     levels: tuple[str, ...] = ()
     unit: str = "report"
+    chances: Values | None = None
 
 
 def sampled_of(
-    table: Table, weights: Values, strata: str | None, cluster: str | None, scaled: bool
+    table: Table,
+    weights: Values,
+    strata: str | None,
+    cluster: str | None,
+    scaled: bool,
+    chances: Values | None = None,
 ) -> Sampled:
     """How a table was drawn, of its public columns. Raises InputError for a cluster in two strata."""
     own, levels = _codes(table, strata) if strata is not None else (None, ())
@@ -59,7 +66,8 @@ def sampled_of(
                 "where these are others of the same name, give each a name of its own"
             )
     named = tuple(f"{strata} = {level}" for level in levels)
-    return Sampled(weights, own, units, scaled, named, cluster or "report")
+    chances = chances if units is None else None
+    return Sampled(weights, own, units, scaled, named, cluster or "report", chances)
 
 
 def _codes(table: Table, name: str) -> tuple[Codes, tuple[str, ...]]:
@@ -103,18 +111,29 @@ class _Asked:
 
     def of_all(self) -> Iterator[Quantity]:
         """Shares and totals of everybody."""
-        shares, covariance = estimate(self.scores, self.sampled.weights, self.counts, self.sampled)
+        weights = self.sampled.weights
+        shares, linear = _linearised(self.scores, weights, self.counts)
+        yield from self._each("share {}", "share of {}", shares, linear, 1 / float(self.counts @ weights))
+        if self.sampled.scaled:
+            each = weights[:, None] * self.scores
+            yield from self._each("total {}", "number of people with {}", self.counts @ each, each, 1.0)
+
+    def _each(self, name: str, words: str, values: Values, linear: Values, unit: float) -> Iterator[Quantity]:
+        """linear: (rows, answers), each person's part of the error. unit: what weights are multiplied by."""
         for place in self._places:
             what = f"{self.column.name} = {self.column.answers[place]}"
-            yield self._quantity(f"share {what}", f"share of {what}", shares[place], covariance[place, place])
-        if not self.sampled.scaled:
-            return
-        totals, spread = total(self.scores, self.sampled.weights, self.counts, self.sampled)
-        for place in self._places:
-            what = f"{self.column.name} = {self.column.answers[place]}"
-            yield self._quantity(
-                f"total {what}", f"number of people with {what}", totals[place], spread[place, place]
-            )
+            named, said, moved = name.format(what), words.format(what), linear[:, place]
+            yield self._quantity(named, said, values[place], self._variance(moved))
+            if self.sampled.chances is None:
+                continue
+            noise = self.sampled.weights * unit**2 * noise_of(self.scores[:, place])
+            variance = without_replacement(moved, self.counts, self.sampled) + float(self.counts @ noise)
+            # Of a few people, estimates of what the noise adds may be below zero.
+            if variance > 0:
+                how = "drawn without replacement"
+                yield self._quantity(
+                    f"{named}, {how}", f"{said}, people being {how},", values[place], variance
+                )
 
     def of_groups(self, by: str, codes: Codes, levels: tuple[str, ...]) -> Iterator[Quantity]:
         """Shares of each group, and differences between each two: units outside a group count as zeros."""
@@ -216,6 +235,31 @@ def covariance_of(values: Values, counts: Codes, sampled: Sampled) -> NDArray[np
         moved = units[inside] - times[inside] @ units[inside] / size
         found += size / (size - 1) * (moved * times[inside, None]).T @ moved
     return found
+
+
+def without_replacement(values: Values, counts: Codes, sampled: Sampled) -> float:
+    """Deville's (1993) variance of the sum of values (rows,) over people drawn without replacement.
+
+    By their own probabilities, a fixed number within each stratum. The noise of reports, which drawing more
+    of the people does not lessen, is not in it.
+    """
+    assert sampled.chances is not None
+    strata = sampled.strata if sampled.strata is not None else np.zeros(len(counts), np.int64)
+    rest, found = counts * (1 - sampled.chances), 0.0
+    for stratum in np.unique(strata):
+        inside = strata == stratum
+        whole = float(rest[inside].sum())
+        # A stratum of which everybody was drawn adds nothing.
+        if whole > 0:
+            moved = values[inside] - rest[inside] @ values[inside] / whole
+            squares = float(np.sum(counts[inside] * ((1 - sampled.chances[inside]) / whole) ** 2))
+            found += float(rest[inside] @ moved**2) / (1 - squares)
+    return found
+
+
+def noise_of(scores: Values) -> Values:
+    """Without bias, the variance that the noise adds to each score: s² − s, as the truth is 0 or 1."""
+    return scores * (scores - 1)
 
 
 def _units(values: Values, counts: Codes, sampled: Sampled) -> tuple[Values, Values, Codes]:

@@ -72,7 +72,8 @@ class Population:
 
     def sampled(self, table: Table) -> Sampled:
         """How the table was drawn. Raises InputError for a cluster in two strata."""
-        return sampled_of(table, self.weights_of(table), self.strata, self.cluster, self.weighted)
+        chances = table.public[self.inclusion].to_numpy(np.float64) if self.inclusion is not None else None
+        return sampled_of(table, self.weights_of(table), self.strata, self.cluster, self.weighted, chances)
 
     def check(self, table: Table) -> None:
         """Raises InputError for columns that are not there, or not public, or weights that are none."""

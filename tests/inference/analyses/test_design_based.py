@@ -15,13 +15,20 @@ from inference.analyses.design_based import (
     design_based,
     estimate,
     freedom,
+    noise_of,
     scores_of,
     total,
+    without_replacement,
 )
 from inference.analyses.page import sentence
 from inference.analyses.population import Population
+from inference.analyses.reports import private_of, table_of_reports
 from inference.analyses.table import known_channel, table_of
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
 
 WARNER = [[0.8, 0.2], [0.2, 0.8]]
 DICE = [[0.9, 0.1], [0.1, 0.9]]
@@ -80,6 +87,52 @@ def test_unequal_probabilities_are_those_of_hansen_and_hurwitz():
     each = 40 * scores[:, 1] / chance
     assert found[1] == pytest.approx(each.mean(), rel=1e-12)
     assert spread[1, 1] == pytest.approx(np.sum((each - each.mean()) ** 2) / (40 * 39), rel=1e-12)
+
+
+def test_people_drawn_without_replacement_are_those_of_rrtcs():
+    """Σ (r² − r)/π + Σ (1 − π)(r/π − A)² / (1 − Σ a²), a = (1 − π)/Σ(1 − π), A = Σ a r/π; by strata too."""
+    random = np.random.default_rng(5)
+    reports, chance = random.integers(0, 2, 50), random.uniform(0.1, 0.9, 50)
+    scores = scores_of(known_channel("q", ["no", "yes"], reports, WARNER))
+    r = (reports - 0.2) / 0.6
+    strata = np.arange(50) // 30
+
+    def by_hand(rows):
+        a = (1 - chance[rows]) / np.sum(1 - chance[rows])
+        middle = np.sum(a * r[rows] / chance[rows])
+        return np.sum((1 - chance[rows]) * (r[rows] / chance[rows] - middle) ** 2) / (1 - np.sum(a**2))
+
+    noise = np.sum(r * (r - 1) / chance)
+    assert np.sum(noise_of(scores[:, 1]) / chance) == pytest.approx(noise, rel=1e-12)
+    ones = np.ones(50, np.int64)
+    for own, parts in ((None, [slice(None)]), (strata, [strata == 0, strata == 1])):
+        drawn = Sampled(1 / chance, own, chances=chance)
+        found = without_replacement(scores[:, 1] / chance, ones, drawn)
+        assert found == pytest.approx(sum(by_hand(rows) for rows in parts), rel=1e-12)
+    # A stratum of which everybody was asked.
+    everybody = Sampled(np.ones(50), strata, chances=np.where(strata == 0, 1.0, 0.5))
+    assert without_replacement(np.where(strata == 0, r, 3.0), ones, everybody) == pytest.approx(0, abs=1e-9)
+
+
+def test_half_of_all_people_drawn_without_replacement_are_covered():
+    """90 % of totals; the variance with replacement is too large by what was drawn."""
+    random = np.random.default_rng(6)
+    truth = (random.random(400) < 0.4).astype(int)
+    inside = np.zeros(2)
+    runs, size = 600, 200
+    chance, ones = np.full(size, size / 400), np.ones(size, np.int64)
+    drawn = Sampled(1 / chance, scaled=True, chances=chance)
+    half = stats.t.ppf(0.95, size - 1)
+    for _ in range(runs):
+        answers = truth[random.permutation(400)[:size]]
+        said = (random.random(size) < np.asarray(DICE)[answers, 1]).astype(int)
+        scores = scores_of(known_channel("q", ["no", "yes"], said, DICE))
+        found, spread = total(scores, drawn.weights, ones, drawn)
+        own = without_replacement(drawn.weights * scores[:, 1], ones, drawn)
+        own += np.sum(noise_of(scores[:, 1]) / chance)
+        inside += np.abs(found[1] - truth.sum()) < half * np.sqrt([own, spread[1, 1]])
+    assert 0.87 < inside[0] / runs < 0.93, inside
+    assert inside[1] / runs > 0.93
 
 
 def test_equal_rows_that_are_counted_together_are_as_many_rows():
@@ -170,6 +223,10 @@ def test_what_is_said_of_groups_adds_up():
     """Two groups' shares, weighted by their people, are everybody's; a level without reports is left out."""
     over = Population(by="region", inclusion="p", strata="region", cluster="village")
     found = {one.name: one for one in design_based(table(), "q", over.sampled(table()), "region")}
+    alone = Population(inclusion="p").sampled(table())
+    names = [one.name for one in design_based(table(), "q", alone)]
+    assert "design-based total q = yes, drawn without replacement" in names
+    assert not any("without" in name for name in found)
     groups = [found[f"design-based share q = yes, region = {level}"].draws.mean() for level in "ab"]
     assert np.mean(groups) == pytest.approx(found["design-based share q = yes"].draws.mean(), abs=1e-9)
     moved = found["design-based share q = yes, region: b − a"]
@@ -201,3 +258,31 @@ def test_a_sample_that_cannot_be_is_refused(given, said):
     with pytest.raises(InputError, match=said) as error:
         analyse_table(whole, "q ~ 1", population=Population(**given), method="laplace")
     assert "\n" not in str(error.value)
+
+
+def test_reports_of_devices_are_drawn_samples_too():
+    """Public fields carry how people were drawn; equal reports are counted together."""
+    fields = [
+        {"id": "p", "bounds": ["0.1", "1"], "step": "0.1"},
+        {"id": "town", "choices": ["a", "b"]},
+        {"id": "clinic", "bounds": ["1", "50"], "step": "1"},
+    ]
+    study = Study(studies.document(studies.YES_NO, public=fields))
+    mechanisms, (question,) = mechanisms_of(study), study.questions
+    reports, rows = [], []
+    for person in range(120):
+        public = {"p": ("0.2", "0.5")[person % 2], "town": "ab"[person // 60], "clinic": 1 + person // 20}
+        reports.append(perturb_answers(study, mechanisms, {"ever": person % 3 == 0, **public}))
+        said = private_of(question, [reports[-1].payloads["ever"]])
+        rows.append((float(public["p"]), public["town"], public["clinic"], scores_of(said)[0, 1]))
+    frame = pd.DataFrame(rows, columns=["p", "town", "clinic", "score"])
+    over = Population(inclusion="p", strata="town", cluster="clinic")
+    table = table_of_reports(study, reports, ["ever", *over.columns()])
+    assert len(table.counts) < 60
+    found = {one.name: one for one in design_based(table, "ever", over.sampled(table))}
+    each = frame.assign(value=frame["score"] / frame["p"]).groupby(["town", "clinic"])["value"].sum()
+    draws = found["design-based total ever = yes"].draws
+    assert np.median(draws) == pytest.approx(each.sum(), abs=1e-2)
+    variance = sum(3 * each[town].var(ddof=1) for town in "ab")
+    quantile = (np.quantile(draws, 0.95) - each.sum()) / stats.t.ppf(0.95, 4)
+    assert quantile == pytest.approx(np.sqrt(variance), rel=5e-3)
