@@ -82,8 +82,6 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N] …"""
     if wants_analysis(arguments):
-        if arguments.false_reports != FALSE_SHARE:
-            raise InputError("--false-reports is for a study's own models, not yet for analyses")
         found = run_analysis(arguments, tell)
         code = _told(arguments, {found.question: found})
         print_quantities(found)

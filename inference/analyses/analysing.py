@@ -14,6 +14,7 @@ from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked, judged
 from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of, sets_levels
+from inference.analyses.false_reports import analysis_sets
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.peaks import Peak, peaks_of
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
@@ -21,14 +22,16 @@ from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.result import AnalysisPosterior, Quantity
 from inference.analyses.stated_priors import is_flat
-from inference.analyses.table import Table
+from inference.analyses.table import Table, Values
 from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
-from inference.models.base import Model
+from inference.models.base import Draws, Model
 from inference.results.diagnostics import listed
+from inference.results.identified import check_share
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, Sampled
 from ldp_client.documents.errors import InputError
+from summaries.influence import FALSE_SHARE
 
 METHODS = ("nuts", "laplace")
 UNCHECKED = "nothing was checked of the law itself: the verdict on the model is of its priors alone"
@@ -45,17 +48,20 @@ def analyse_table(
     draws: int = KEPT,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
+    false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
     """Fit a formula to a table of reports.
 
     family: of the outcome, by default what its kind says. priors: "flat", or {parameter: "flat" or
     distribution}. population: over whom shares are also averaged. The others are as for `fit`.
+    false_reports: the share of reports that may have come from anything at all.
     Raises InputError for what cannot be fitted, and says why.
     """
     check_seed(seed)
     if method not in METHODS:
         raise InputError(f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are")
     check_draws(draws, method)
+    share = check_share(false_reports)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
     over = population or Population()
@@ -75,14 +81,36 @@ def analyse_table(
     own_seed = crc32(f"{seed} {formula}".encode())
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
     alone, *arms = arms_apart(analysis, table, drawn.sites)
-    quantities = (
-        *quantities_of(analysis, drawn.sites, own_seed),
-        *quantities_over(analysis, drawn.sites, people, over, own_seed),
-        *by_weights,
-        *alone,
-    )
+
+    def follows(sites: Draws) -> tuple[Quantity, ...]:
+        of_groups = quantities_over(analysis, sites, people, over, own_seed)
+        return (*quantities_of(analysis, sites, own_seed), *of_groups)
+
+    quantities = (*follows(drawn.sites), *by_weights, *alone)
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, seed=seed, method=method)
+    found = _in_doubt(found, table, analysis, drawn.sites, follows, share)
     return replace(found, diagnostics=found.diagnostics.with_model(*arms)) if any(arms) else found
+
+
+def _in_doubt(
+    found: AnalysisPosterior,
+    table: Table,
+    analysis: Assembled,
+    sites: Draws,
+    follows: Callable[[Draws], tuple[Quantity, ...]],
+    share: float,
+) -> AnalysisPosterior:
+    """The posterior with what false reports leave possible, its model bad where reports are seen to be false.
+
+    follows: from draws of the sites, the quantities that follow from them.
+    """
+
+    def evaluated(sites: Draws) -> dict[str, Values]:
+        return {**analysis.parameters(sites), **{one.name: one.draws for one in follows(sites)}}
+
+    reported = {**found.draws, **{one.name: one.draws for one in found.quantities}}
+    sets = analysis_sets(analysis, sites, reported, evaluated, share)
+    return replace(found, identified=sets).doubted(table.doubts)
 
 
 def _posterior(

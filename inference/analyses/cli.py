@@ -95,7 +95,7 @@ def print_quantities(found: Any) -> None:
     from inference.analyses.page import sentence
 
     for quantity in found.quantities[:MOST_PRINTED]:
-        print(f"  {visible(sentence(quantity))}")
+        print(f"  {visible(sentence(quantity, found.identified))}")
     if len(found.quantities) > MOST_PRINTED:
         print(f"  … and {len(found.quantities) - MOST_PRINTED} more in posterior.json")
 
@@ -154,7 +154,12 @@ def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _common(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {"seed": arguments.seed, "method": arguments.method, "draws": arguments.draws}
+    return {
+        "seed": arguments.seed,
+        "method": arguments.method,
+        "draws": arguments.draws,
+        "false_reports": arguments.false_reports,
+    }
 
 
 def _options(arguments: argparse.Namespace, of_design: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from inference.analyses.arms import ARM, arms_of
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.checking import judged
 from inference.analyses.formula import known_column
+from inference.analyses.joint_sets import joint_sets
 from inference.analyses.naming import Axis, axis_of, named
 from inference.analyses.result import AnalysisPosterior, Draws, Quantity
 from inference.analyses.table import Codes, Private, Table, Values
@@ -25,9 +26,11 @@ from inference.limits import check_draws, check_seed
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
 from inference.priors.laws import state
+from inference.results.identified import check_share
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS
 from ldp_client.documents.errors import InputError
+from summaries.influence import FALSE_SHARE
 
 MOST_SHARES = 2000
 
@@ -41,13 +44,16 @@ def cross_table(
     method: str = "nuts",
     draws: int = KEPT,
     progress: Callable[[str], None] | None = None,
+    false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
     """The shares of all combinations of private answers, of all people or by a public column.
 
-    Each table's shares are uniform before the reports. Raises InputError for columns that cannot be crossed.
+    Each table's shares are uniform before the reports. false_reports: the share of reports that may have come
+    from anything at all. Raises InputError for columns that cannot be crossed.
     """
     check_seed(seed)
     check_draws(draws, method)
+    share = check_share(false_reports)
     columns = _columns(table, names, by)
     use_compile_cache()
     cells = cells_of(table, [by] if by else [], names)
@@ -65,7 +71,7 @@ def cross_table(
     prior = parameters({"shares": random.dirichlet(np.ones(len(answers)), (PRIOR_DRAWS, len(levels)))})
     found = parameters(drawn.sites)
     alone, said = _of_arms(table, columns, by)
-    return AnalysisPosterior(
+    crossed = AnalysisPosterior(
         question="-".join(names),
         model="joint table",
         n=table.n,
@@ -82,7 +88,9 @@ def cross_table(
         axes=_axes(names, by, levels, answers),
         quantities=(*_dependence(columns, by, levels, drawn.sites["shares"]), *alone),
         stated=table.noise,
+        identified=joint_sets(columns, cells, codes, found, share),
     )
+    return crossed.doubted(table.doubts)
 
 
 def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> tuple[list[Quantity], list[str]]:

@@ -38,9 +38,9 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
     counts = np.concatenate([table.counts for table in tables.values()])
     noise = [f"{column} {name}: {line}" for name, table in tables.items() for line in table.noise]
     digests = {name: table.digest for name, table in tables.items()}
-    return Table(
-        pd.DataFrame(public), private, counts, tuple(dict.fromkeys(notes)), digest_of(digests), tuple(noise)
-    )
+    doubts = [f"{column} {name}, {line}" for name, table in tables.items() for line in table.doubts]
+    once = tuple(dict.fromkeys(notes))
+    return Table(pd.DataFrame(public), private, counts, once, digest_of(digests), tuple(noise), tuple(doubts))
 
 
 def digest_of(digests: Mapping[str, str]) -> str:

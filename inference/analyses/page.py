@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from inference.analyses.result import AnalysisPosterior, Quantity
 from inference.results.folder import PAGE
-from inference.results.page import ENVIRONMENT, PART_QUESTIONS, rows_of
+from inference.results.identified import IdentifiedSets
+from inference.results.page import ENVIRONMENT, PART_QUESTIONS, false_percent, rows_of
 from inference.results.plots import (
     INCHES_WIDE,
     INTERVAL,
@@ -65,9 +67,11 @@ def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -
         reasons=verdict.reasons,
         parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
         notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
-        sentences=_sentences([one for one in posterior.quantities if not one.contrast]),
-        contrasts=_sentences([one for one in posterior.quantities if one.contrast]),
-        shares=to_svg(interval_plot(quoted)) if quoted else "",
+        sentences=_sentences(posterior, [one for one in posterior.quantities if not one.contrast]),
+        contrasts=_sentences(posterior, [one for one in posterior.quantities if one.contrast]),
+        false_share=false_percent(posterior),
+        false_words=posterior.identified.on_page() if posterior.identified else "",
+        shares=to_svg(interval_plot(quoted, posterior.identified)) if quoted else "",
         what="Coefficients" if posterior.spreads else "Shares",
         forest=to_svg(forest),
         rows=rows_of(posterior, None),
@@ -85,14 +89,17 @@ def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 
-def _sentences(quantities: Sequence[Quantity]) -> list[str]:
-    found = [sentence(one) for one in quantities[:MOST_SENTENCES]]
+def _sentences(posterior: AnalysisPosterior, quantities: Sequence[Quantity]) -> list[str]:
+    found = [sentence(one, posterior.identified) for one in quantities[:MOST_SENTENCES]]
     more = len(quantities) - len(found)
     return [*found, f"… and {more} more in posterior.json."] if more else found
 
 
-def sentence(quantity: Quantity) -> str:
-    """What a quantity says, with its 90 % interval: a share in per cent, a difference in points."""
+def sentence(quantity: Quantity, identified: IdentifiedSets | None = None) -> str:
+    """What a quantity says, with its 90 % interval: a share in per cent, a difference in points.
+
+    identified: what false reports leave possible, which is said too.
+    """
     low, middle, high = np.quantile(quantity.draws, [0.05, 0.5, 0.95])
     begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
     if quantity.name.removeprefix("design-based ").startswith("share"):
@@ -100,7 +107,17 @@ def sentence(quantity: Quantity) -> str:
         numbers = f"{100 * middle:.1f} {unit} (90 % interval {100 * low:.1f} to {100 * high:.1f})"
     else:
         numbers = f"{middle:.3g} (90 % interval {low:.3g} to {high:.3g})"
-    return f"{begin}: {numbers.replace('-', '−')}{_direction(quantity)}."
+    if_false = _if_false(quantity, identified)
+    return f"{begin}: {numbers.replace('-', '−')}{_direction(quantity)}{if_false}."
+
+
+def _if_false(quantity: Quantity, identified: IdentifiedSets | None) -> str:
+    if identified is None or quantity.name not in identified.sets:
+        return ""
+    low, high = identified.sets[quantity.name]
+    share = quantity.name.startswith("share")
+    ends = f"{100 * low:.1f} to {100 * high:.1f}" if share else f"{low:.3g} to {high:.3g}"
+    return f"; {identified.condition}, {ends}".replace("-", "−")
 
 
 def _direction(quantity: Quantity) -> str:
@@ -115,31 +132,55 @@ def _direction(quantity: Quantity) -> str:
 
 def forest_plot(posterior: AnalysisPosterior) -> Figure:
     """90 % intervals of coefficients on one scale: a number's for one sd of its column."""
-    drawn = [
-        (f"{name} (per sd)" if posterior.spreads[name] != 1 else name, draws * posterior.spreads[name])
+    spreads = posterior.spreads or dict.fromkeys(posterior.draws, 1.0)
+    rows = [
+        Row(
+            f"{name} (per sd)" if spreads[name] != 1 else name,
+            draws * spreads[name],
+            _set_of(posterior.identified, name, spreads[name]),
+        )
         for name, draws in posterior.draws.items()
-        if name in posterior.spreads
+        if name in spreads
     ]
-    return _intervals(drawn or list(posterior.draws.items()), zero=bool(drawn))
+    return _intervals(rows, zero=bool(posterior.spreads))
 
 
-def interval_plot(quantities: Sequence[Quantity]) -> Figure:
-    """90 % intervals of what is expected of people."""
-    return _intervals([(one.name, one.draws) for one in quantities], zero=False)
+def interval_plot(quantities: Sequence[Quantity], identified: IdentifiedSets | None = None) -> Figure:
+    """90 % intervals of what is expected of people, and behind them what false reports leave possible."""
+    return _intervals(
+        [Row(one.name, one.draws, _set_of(identified, one.name)) for one in quantities], zero=False
+    )
 
 
-def _intervals(drawn: Sequence[tuple[str, NDArray[np.float64]]], *, zero: bool) -> Figure:
-    rows = list(drawn)[:MOST_ROWS]
+class Row(NamedTuple):
+    """One line of a picture. ends: of the set, where there is one."""
+
+    name: str
+    draws: NDArray[np.float64]
+    ends: tuple[float, float] | None
+
+
+def _set_of(identified: IdentifiedSets | None, name: str, spread: float = 1.0) -> tuple[float, float] | None:
+    if identified is None or name not in identified.sets:
+        return None
+    low, high = identified.sets[name]
+    return low * spread, high * spread
+
+
+def _intervals(drawn: Sequence[Row], *, zero: bool) -> Figure:
+    rows = drawn[:MOST_ROWS]
     figure = Figure(figsize=(INCHES_WIDE, 0.6 + 0.32 * len(rows)), layout="constrained")
     axis = figure.subplots()
     if zero:
         axis.axvline(0, color="#8a8f98", linewidth=0.8)
-    for place, (_, draws) in enumerate(rows):
-        low, high = np.quantile(draws, INTERVAL)
+    for place, row in enumerate(rows):
+        low, high = np.quantile(row.draws, INTERVAL)
+        if row.ends is not None:
+            axis.plot(row.ends, [place, place], color=PRIVATE, linewidth=1, alpha=0.6)
         axis.plot([low, high], [place, place], color=PRIVATE, linewidth=3, solid_capstyle="butt")
-        axis.plot([np.median(draws)], [place], "o", color=PRIVATE, markersize=5)
+        axis.plot([np.median(row.draws)], [place], "o", color=PRIVATE, markersize=5)
     axis.set_yticks(range(len(rows)))
-    axis.set_yticklabels([wrapped(name) for name, _ in rows], fontsize=6, parse_math=False)
+    axis.set_yticklabels([wrapped(row.name) for row in rows], fontsize=6, parse_math=False)
     axis.invert_yaxis()
     axis.tick_params(labelsize=6)
     axis.spines[["right", "top"]].set_visible(False)

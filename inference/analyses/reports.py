@@ -15,13 +15,16 @@ from inference.analyses.matrices import columns_of
 from inference.analyses.population import Population
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
+from inference.false_reports.conformance import not_conforming
+from inference.false_reports.details import Detail, detail_of
 from inference.sampling import KEPT
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
-from summaries import Summary, check_study
+from summaries import QuestionSummary, Summary, check_study
+from summaries.influence import FALSE_SHARE
 from summaries.reducing import CheckedReports, good_reports
 from summaries.reductions import sets_of
 from summaries.reductions.choice import support_sets
@@ -43,6 +46,7 @@ def analyse(
     draws: int = KEPT,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
+    false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
     """Fit a formula over a study's questions and public fields; it costs no privacy.
 
@@ -57,6 +61,7 @@ def analyse(
         draws: that each of four chains keeps, as for `fit`.
         progress: told what is being fitted.
         population: over whom shares are also averaged: by group, weighted, or in a census.
+        false_reports: the share of reports that may have come from anything at all, as for `fit`.
 
     Returns:
         Coefficients and what follows from them, named as bambi names them.
@@ -66,6 +71,7 @@ def analyse(
         InputError: the formula, a prior or a report cannot be fitted.
     """
     options: dict[str, Any] = {"family": family, "priors": priors, "seed": seed, "method": method}
+    options["false_reports"] = false_reports
     also = population.columns() if population else []
     table = table_of_reports(study, reports, [*columns_in(study, formula), *also])
     return analyse_table(table, formula, draws=draws, progress=progress, population=population, **options)
@@ -116,7 +122,24 @@ def table_of_reports(study: Study, reports: Iterable[Report], names: Sequence[st
     if others:
         notes = (*notes, f"{counted(others, 'report')} answered another question and tell nothing here")
     noise = tuple(f"{question.id}: {mechanism_for(question).in_words()}" for question in asked)
-    return Table(public, private, counts, notes, study.digest, noise)
+    came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
+    return Table(public, private, counts, notes, study.digest, noise, _doubts(asked, came, counts))
+
+
+def _doubts(
+    asked: Sequence[Question], payloads: Mapping[str, Sequence[bytes | None]], counts: Codes
+) -> tuple[str, ...]:
+    """Why the payloads of questions, so many of each, cannot all be what their mechanisms send."""
+    mechanisms = {one.id: mechanism_for(one) for one in asked}
+    parts: dict[str, QuestionSummary] = {}
+    details: dict[str, Detail | None] = {}
+    for name, mechanism in mechanisms.items():
+        came = [place for place, payload in enumerate(payloads[name]) if payload is not None]
+        joined = np.frombuffer(b"".join(payloads[name][place] or b"" for place in came), np.uint8)
+        rows = np.repeat(joined.reshape(len(came), mechanism.payload_size), counts[came], axis=0)
+        parts[name], details[name] = QuestionSummary.of(mechanism, rows), detail_of(mechanism, rows)
+    found = not_conforming(mechanisms, parts, details.__getitem__)
+    return tuple(reason for reasons in found.values() for reason in reasons)
 
 
 def _value(report: Report, field: str) -> str:

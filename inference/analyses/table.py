@@ -68,6 +68,7 @@ class Table:
 
     counts: (rows,) how many reports each row stands for. notes: what a reader of any result must know.
     digest: of the documents that it came from. noise: what the design or the study says of it, in words.
+    doubts: why the reports cannot all be what their mechanisms send.
     """
 
     public: pd.DataFrame
@@ -76,6 +77,7 @@ class Table:
     notes: tuple[str, ...] = ()
     digest: str = ""
     noise: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]

@@ -31,7 +31,7 @@ from inference.sampling.space import Arrays, as_arrays
 Vector = NDArray[np.float64]
 
 # Of Newton's method, which has settled when it still moves by less.
-STEPS, SETTLED = 10, 1e-3
+STEPS, SETTLED = 12, 1e-5
 TINY, SINGULAR = 1e-300, 1e10
 # Unbounded: a step by which a positive parameter becomes e times another, or a place leaves the bounds.
 TOO_FAR = 1.0
@@ -77,7 +77,7 @@ class Cells(NamedTuple):
         """
         chances, slopes = self.law(start)
         scores = slopes / np.maximum(chances, TINY)[:, None]
-        at, pushed, moved = start, share / (1 - share) * scores, np.inf
+        at, pushed = start, share / (1 - share) * scores
         for _ in range(STEPS):
             chances, slopes = self.law(at)
             turn = slopes.T @ scores
@@ -85,11 +85,13 @@ class Cells(NamedTuple):
                 return None
             moves = -np.linalg.solve(turn.T, (chances @ scores + pushed).T)
             worst = int(np.argmax(side * moves[place]))
-            moved = np.abs(moves[:, worst]).max()
+            moved = float(np.abs(moves[:, worst]).max())
             if moved > TOO_FAR:
                 return None
             at = at + moves[:, worst]
-        return float(at[place] - start[place]) if moved < SETTLED else None
+            if moved < SETTLED:
+                return float(at[place] - start[place])
+        return None
 
 
 def _trace(model: Model, sites: Arrays, data: Arrays) -> dict[str, Any]:

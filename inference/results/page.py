@@ -74,7 +74,7 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         "reasons": posterior.verdict.reasons,
         "notes": posterior.diagnostics.notes,
         "rows": rows_of(posterior, raw),
-        "false_share": _percent(posterior),
+        "false_share": false_percent(posterior),
         "false_words": posterior.identified.on_page() if posterior.identified else "",
         "noise": mechanism.in_words(),
         "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
@@ -120,7 +120,7 @@ def rows_of(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
     return rows
 
 
-def _percent(posterior: Posterior) -> str:
+def false_percent(posterior: Posterior) -> str:
     """Of reports that may be false, in whose column no set stands where there is none."""
     found = posterior.identified
     return f"{100 * found.share:g} %" if found is not None and found.sets else ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import arviz_base
 import numpy as np
@@ -121,7 +121,7 @@ class Posterior:
             )
         return needed
 
-    def doubted(self, reasons: tuple[str, ...]) -> Posterior:
+    def doubted(self, reasons: tuple[str, ...]) -> Self:
         """Call the model bad for reasons.
 
         Args:

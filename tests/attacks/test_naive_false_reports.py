@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 
+from inference.analyses.reports import table_of_reports
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Details
 from inference.fitting import fit
@@ -75,6 +76,13 @@ def test_they_are_found_where_reports_are_read(name):
         summary = reduce_reports(study, details.watch(some))
         wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
         assert (question.id in wrong) == found
+
+
+@pytest.mark.parametrize("name", ["oue", "olh"])
+def test_an_analysis_finds_them(name):
+    study, reports = attacked(name)
+    assert table_of_reports(study, reports, ["occupation"]).doubts[0].startswith("occupation: ")
+    assert table_of_reports(study, reports[FALSE:], ["occupation"]).doubts == ()
 
 
 @pytest.mark.parametrize("name", ["oue", "oue of many", "sue"])

@@ -1,0 +1,238 @@
+"""What coefficients and what follows from them may be if a share of the reports was false.
+
+Honest reports of each public cell follow the law at some θ, and false ones, a share f of all, are of any cell
+and say anything. The law that fits all reports best is at the θ* where its score s adds up to zero:
+
+    Σ over cells (w − g) E s(cell, report | θ) + Σ g s(cell, report) = 0,
+
+w being the shares of the cells and g those of the false reports, which add up to f and are no more than w.
+Given θ*, that is solved for the θ of honest people, with the g that moves a quantity most: reports of the
+largest influence on it, cell after cell. The law itself is taken to be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpyro import handlers
+
+from inference.analyses.channels import NO_CHANNEL, all_reports
+from inference.analyses.program import Assembled
+from inference.analyses.table import Codes, Values
+from inference.compiling import Program
+from inference.false_reports.functionals import TAILS, around
+from inference.models.base import Draws, Model
+from inference.results.identified import Bounds, IdentifiedSets
+from inference.sampling.space import Space, as_arrays, as_draws, space_of
+
+Evaluated = Callable[[Draws], dict[str, Values]]
+
+# Kinds of reports × coordinates, and quantities: at more, the sets would take longer than the fit.
+MOST_TERMS, MOST_QUANTITIES = 100_000, 200
+STEPS, SETTLED, TOO_FAR = 12, 1e-4, 2.0
+TINY, SINGULAR, NUDGE = 1e-300, 1e10, 1e-4
+GROUPED = "effects that vary by group have no bound that false reports could not pass"
+NUMBERS = "a public number can be anything in a false report, so that nothing is bounded"
+TOO_MANY = "there are too many kinds of reports to look at each"
+OTHERS = "of the others the reports say too little, or one of their groups is no larger than that share"
+
+
+def analysis_sets(
+    analysis: Assembled, sites: Draws, draws: Mapping[str, Values], evaluated: Evaluated, share: float
+) -> IdentifiedSets | None:
+    """The set of each parameter and each quantity; None where the share is zero.
+
+    draws: of all that is reported, by name; evaluated: from draws of the sites, those that follow from them.
+    """
+    if not share:
+        return None
+    why = _without_sets(analysis)
+    if why:
+        return IdentifiedSets(share, open=why)
+    with jax.enable_x64(True):
+        kinds = Kinds.of(analysis)
+        space = space_of(kinds.model)
+        if len(kinds.cell) * space.dimension > MOST_TERMS:
+            return IdentifiedSets(share, open=TOO_MANY)
+        sets = _sets(kinds, space, sites, draws, evaluated, share)
+    return IdentifiedSets(share, sets, open="" if len(sets) == len(draws) else OTHERS)
+
+
+def _without_sets(analysis: Assembled) -> str:
+    """Why there are none."""
+    if analysis.groups or analysis.shares_groups:
+        return GROUPED
+    if analysis.response is None and not analysis.outcome.answers:
+        return NUMBERS
+    if any(all_reports(one) is None for one in analysis.privates):
+        return NO_CHANNEL
+    return ""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Every kind of report of every cell. cell: (kinds,). weights: (cells,) shares of all reports.
+
+    model: whose reports are one of each kind. logs: inside a program, (kinds,) their log-probabilities.
+    """
+
+    cell: Codes
+    weights: Values
+    model: Model
+    logs: Callable[[Mapping[str, Array], Mapping[str, Array]], Array]
+
+    @classmethod
+    def of(cls, analysis: Assembled) -> Kinds:
+        """All combinations of cells, reports of each private column, and values of a public outcome."""
+        vectors = [one for one in map(all_reports, analysis.privates) if one is not None]
+        sizes = [len(analysis.cells.frame), *map(len, vectors)]
+        public = analysis.response is None
+        if public:
+            sizes.append(len(analysis.outcome.answers))
+        grid = np.asarray(list(product(*map(range, sizes))), np.int64).T
+        columns = {
+            one.name: replace(one, vectors=own, missing=0)
+            for one, own in zip(analysis.privates, vectors, strict=True)
+        }
+        cells = replace(
+            analysis.cells,
+            cell=grid[0],
+            counts=np.ones(grid.shape[1], np.int64),
+            reports={name: grid[1 + place] for place, name in enumerate(columns)},
+        )
+        every = replace(
+            analysis,
+            cells=cells,
+            response=None if analysis.response is None else columns[analysis.response.name],
+            predictors=tuple(columns[one.name] for one in analysis.predictors),
+            values=grid[-1].astype(np.float64) if public else analysis.values,
+        )
+        model = Model(every.program, every.data(), every.initial(), every.parameters)
+
+        def logs(sites: Mapping[str, Array], data: Mapping[str, Array]) -> Array:
+            with handlers.seed(rng_seed=0), handlers.substitute(data=dict(sites)):
+                return every.each(dict(data), *every.drawn(dict(data)))
+
+        sizes_of_cells = analysis.cells.sizes.astype(np.float64)
+        return cls(grid[0], sizes_of_cells / sizes_of_cells.sum(), model, logs)
+
+
+def _sets(
+    kinds: Kinds,
+    space: Space,
+    sites: Draws,
+    draws: Mapping[str, Values],
+    evaluated: Evaluated,
+    share: float,
+) -> dict[str, Bounds]:
+    data = as_arrays(kinds.model.data)
+    middle = {name: sites[name].mean(axis=(0, 1)) for name in kinds.model.initial}
+    start = np.asarray(space.start(as_arrays(middle, float), data))
+    moved = _Moved(kinds, space, start, share)
+
+    def at(vectors: Values) -> dict[str, Values]:
+        found = as_draws(jax.vmap(space.sites, (0, None))(jnp.asarray(vectors), data))
+        return {name: draws[0] for name, draws in evaluated(_one_chain(found)).items()}
+
+    nudges = NUDGE * np.eye(len(start))
+    here = at(np.concatenate([start[None], start + nudges, start - nudges]))
+    d = len(start)
+    slopes = {name: (draws[1 : d + 1] - draws[d + 1 :]) / (2 * NUDGE) for name, draws in here.items()}
+    asked = [(name, side) for name in list(here)[:MOST_QUANTITIES] for side in (-1, 1)]
+    solved = {(name, side): moved.to(slopes[name], side) for name, side in asked}
+    places = {key: place for place, (key, one) in enumerate(solved.items()) if one is not None}
+    there = at(np.stack([start if one is None else one for one in solved.values()]))
+    order = list(solved)
+    return {
+        name: _around(
+            name, draws[name], here[name][0], [there[name][order.index((name, s))] for s in (-1, 1)]
+        )
+        for name in here
+        if (name, -1) in places and (name, 1) in places
+    }
+
+
+def _one_chain(sites: Draws) -> Draws:
+    return {name: values[None] for name, values in sites.items()}
+
+
+def _around(name: str, draws: Values, here: float, there: list[float]) -> Bounds:
+    """The interval of draws, each end moved as far as honest people may be; ratios by their logarithms."""
+    interval = tuple(float(end) for end in np.quantile(draws, TAILS))
+    most = (0.0, 1.0) if name.startswith("share ") and " − " not in name else (-np.inf, np.inf)
+    if name.startswith("odds ratio"):
+        low, high = (end * one / here for end, one in zip(interval, there, strict=True))
+    else:
+        low, high = (end + one - here for end, one in zip(interval, there, strict=True))
+    return around(low, high, (interval[0], interval[1]), most)
+
+
+class _Moved:
+    """Where honest people may be, given where all reports put the law."""
+
+    def __init__(self, kinds: Kinds, space: Space, start: Values, share: float) -> None:
+        self._kinds, self._start, self._share = kinds, start, share
+        data = as_arrays(kinds.model.data)
+        logs = lambda vector: kinds.logs(space.sites(vector, data), data)  # noqa: E731
+        self._law = Program(lambda vector: (logs(vector), jax.jacfwd(logs)(vector)), runs_once=True)
+        self._scores = np.asarray(self._law(jnp.asarray(start))[1])
+
+    def to(self, slope: Values, side: int) -> Values | None:
+        """The end on one side (−1, 1) of a quantity with this slope; None where there is none.
+
+        slope: (coordinates,) of the quantity.
+        """
+        at = self._start
+        for _ in range(STEPS):
+            logs, slopes = (np.asarray(one) for one in self._law(jnp.asarray(at)))
+            chances = np.exp(logs)
+            expected, turns = self._of_cells(chances, slopes)
+            turn = np.einsum("c,cij->ij", self._kinds.weights, turns)
+            if not np.isfinite(turn).all() or np.linalg.cond(turn) > SINGULAR:
+                return None
+            # A false report in place of an honest one of its cell moves the quantity by so much.
+            pushed = -(self._scores - expected[self._kinds.cell]) @ np.linalg.solve(turn.T, slope)
+            false = self._false(side * pushed)
+            honest = self._kinds.weights - np.bincount(self._kinds.cell, false, len(self._kinds.weights))
+            sum_of_scores = honest @ expected + false @ self._scores
+            left = np.einsum("c,cij->ij", honest, turns)
+            if np.linalg.cond(left) > SINGULAR:
+                return None
+            step = -np.linalg.solve(left, sum_of_scores)
+            moved = float(np.abs(step).max())
+            if moved > TOO_FAR:
+                return None
+            at = at + step
+            if moved < SETTLED:
+                return at
+        return None
+
+    def _of_cells(self, chances: Values, slopes: Values) -> tuple[Values, Values]:
+        """Of each cell the mean score (cells, coordinates), and its derivative (cells, coordinates, …)."""
+        cells, size = len(self._kinds.weights), len(self._start)
+        expected, turns = np.zeros((cells, size)), np.zeros((cells, size, size))
+        np.add.at(expected, self._kinds.cell, chances[:, None] * self._scores)
+        each = self._scores[:, :, None] * (chances[:, None] * slopes)[:, None, :]
+        np.add.at(turns, self._kinds.cell, each)
+        return expected, turns
+
+    def _false(self, gains: Values) -> Values:
+        """The shares (kinds,) of false reports: of each cell the kind that gains most, best cells first."""
+        found, left = np.zeros(len(gains)), self._share
+        taken: set[int] = set()
+        for kind in np.argsort(-gains):
+            cell = int(self._kinds.cell[kind])
+            if cell in taken:
+                continue
+            taken.add(cell)
+            found[kind] = min(left, self._kinds.weights[cell])
+            left -= found[kind]
+            if left <= 0:
+                break
+        return found
