@@ -148,7 +148,9 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     sure.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
     sure.add_argument("--dry-run", action="store_true", help="only say how many there are")
     text = "delete used invitations, and the order in which reports came; a server does so once a day"
-    _add_command(subparsers, "upkeep", text, "upkeep", run_upkeep)
+    upkeep = _add_command(subparsers, "upkeep", text, "upkeep", run_upkeep)
+    text = "this day (UTC), where a clock was wrong: reports of days to come are dated today"
+    upkeep.add_argument("--date", metavar="YYYY-MM-DD", help=text)
     text = "count every stored report again, for the running summaries"
     _add_command(subparsers, "recount", text, "recount", run_recount)
 
@@ -340,22 +342,47 @@ def run_expire(arguments: argparse.Namespace) -> int:
         found = counted(count_reports(database, arguments.study, before), "report")
         if arguments.dry_run:
             print(f"{found} would be deleted in {database.shown}")
-            return 0
+            return _warn_of_days_to_come(database, arguments.study)
         if not arguments.yes:
             where = f"{arguments.study} in {database.shown}"
             raise InputError(f"{found} of {where} came before {before}: deleting them needs --yes")
         deleted = counted(delete_reports(database, arguments.study, before), "report")
         print(f"{deleted} deleted in {database.shown}")
-    return 0
+        return _warn_of_days_to_come(database, arguments.study)
+
+
+def _warn_of_days_to_come(database: Database, study_id: str) -> int:
+    """Say how many reports are kept by a wrong day; the exit code."""
+    from collector.operator.retention import count_to_come
+    from collector.storage.upkeep import utc_today
+
+    found = count_to_come(database, study_id, utc_today())
+    if not found:
+        return 0
+    print(
+        f"{counted(found, 'report')} of {study_id} came on a day that is still to come, by a clock that was "
+        "wrong: `ldpkit admin upkeep` dates them today, and they expire then",
+        file=sys.stderr,
+    )
+    return 1
 
 
 def run_upkeep(arguments: argparse.Namespace) -> int:
-    """ldpkit admin upkeep"""
-    from collector.storage.upkeep import Upkeep, utc_today
+    """ldpkit admin upkeep [--date YYYY-MM-DD]"""
+    from collector.storage.upkeep import Upkeep, doubt_of, utc_today
 
+    today = utc_today()
+    if arguments.date not in (None, today.isoformat()):
+        raise InputError(
+            f"--date {arguments.date}: this machine's clock says {today} (UTC); set it right first"
+        )
     with _opened(arguments) as database:
         secret = settings_to_invite(database=arguments.database).invitation_secret
-        Upkeep(database, utc_today, secret).run(utc_today(), even_if_done=True)
+        with database.read() as session:
+            doubt = doubt_of(session, today)
+        if doubt and arguments.date is None:
+            raise InputError(f"{doubt}: where today is {today}, say so with --date {today}")
+        Upkeep(database, utc_today, secret).run(today, even_if_done=True)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
@@ -50,6 +50,13 @@ def count_reports(database: Database, study_id: str, before: date) -> int:
     number = _number(database, study_id)
     with database.read() as session:
         return queries.count_reports(session, number, before)
+
+
+def count_to_come(database: Database, study_id: str, today: date) -> int:
+    """How many reports came on days after tomorrow, by a clock that was wrong, so that they never expire."""
+    number = _number(database, study_id)
+    with database.read() as session:
+        return queries.count_after(session, number, today + timedelta(1))
 
 
 def delete_study(database: Database, study_id: str) -> int:

@@ -294,6 +294,19 @@ def count_reports(session: Session, study: int, before: date | None) -> int:
     return int(session.connection().execute(counted).scalar_one())
 
 
+def date_back(session: Session, after: date, day: date) -> None:
+    """Have reports of days after one come on another day."""
+    session.connection().execute(update(REPORTS).where(REPORTS.c.day > after).values(day=day))
+
+
+def count_after(session: Session, study: int, day: date) -> int:
+    """How many reports of a study, withdrawn ones too, came on later days."""
+    here = (REPORTS.c.study == study, REPORTS.c.day > day)
+    return int(
+        session.connection().execute(select(func.count()).select_from(REPORTS).where(*here)).scalar_one()
+    )
+
+
 def _before(study: int, before: date | None) -> list[ColumnElement[bool]]:
     here = [REPORTS.c.study == study]
     return here if before is None else [*here, REPORTS.c.day < before]

@@ -14,6 +14,8 @@ from sqlalchemy import Table, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from collector.bounding import log_throttled
+from collector.problems import UNAVAILABLE, ProblemError
 from collector.storage import queries
 from collector.storage.database import Database, one_line
 from collector.storage.invitations import delete_used_invitations
@@ -22,6 +24,10 @@ from collector.storage.queries import insert_new
 from ldp_client.documents.errors import InputError
 
 A_DAY = timedelta(1)
+# Since the last upkeep, which comes with the first reports of a day, a clock that is right has gone so far.
+MOST_BACK = timedelta(7)
+MOST_AHEAD = timedelta(366)
+FIRST_DAY = date(2026, 1, 1)
 LOGGER = logging.getLogger("collector")
 # A row's place in a PostgreSQL table, and the transaction that wrote it, tell when it came.
 WRITE_AGAIN = """
@@ -52,10 +58,14 @@ class Upkeep:
         self._done: date | None = None
 
     def run_if_due(self) -> None:
-        """Do it unless somebody has today; a failure is logged, and the next day tries again."""
+        """Do it unless somebody has today; a failure is logged, and the next day tries again.
+
+        Raises ProblemError where the clock cannot be right: reports would be kept by a wrong day for good.
+        """
         today = self._today()
         if self._done == today:
             return
+        self._require_right_clock(today)
         self._done = today
         try:
             self.run(today)
@@ -64,11 +74,24 @@ class Upkeep:
         except (SQLAlchemyError, sqlite3.Error) as error:
             LOGGER.warning("the daily upkeep failed: %s", one_line(getattr(error, "orig", error)))
 
+    def _require_right_clock(self, today: date) -> None:
+        try:
+            with self._database.read(reserved=True) as session:
+                doubt = doubt_of(session, today)
+        except SQLAlchemyError:
+            # Then nothing is stored either.
+            return
+        if doubt:
+            log_throttled(logging.ERROR, f"{doubt}: nothing is stored until the clock is right, or confirmed")
+            raise ProblemError(UNAVAILABLE, "the collector's clock is wrong; nothing was stored")
+
     def run(self, today: date, even_if_done: bool = False) -> bool:
         """Delete used invitations and rewrite storage; whether there was anything to do.
 
-        even_if_done: of all days, today's too. Raises SQLAlchemyError, sqlite3.Error; and InputError that
-        names the studies whose invitations another key has used: all else is done then.
+        even_if_done: of all days, today's too; reports of days to come, by another clock, came today.
+
+        Raises SQLAlchemyError, sqlite3.Error; and InputError that names the studies whose invitations another
+        key has used: all else is done then.
         """
         with self._database.write() as session:
             since = _take_day(session, today)
@@ -77,6 +100,8 @@ class Upkeep:
             elif since is None:
                 return False
             left_out = _delete_used(session, self._secret)
+            if even_if_done:
+                queries.date_back(session, today + A_DAY, today)
             if self._database.engine.dialect.name == "postgresql":
                 days = {"since": since, "today": today, "all": even_if_done}
                 session.execute(text(WRITE_AGAIN), days)
@@ -85,6 +110,16 @@ class Upkeep:
             kept = "used invitations could not be deleted, while all else was done"
             raise InputError("; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]))
         return True
+
+
+def doubt_of(session: Session, today: date) -> str:
+    """Why today cannot be the day, beside that of the last upkeep; "" where it can."""
+    last = session.execute(select(UpkeepRow.day)).scalar()
+    if last is None:
+        return "" if today >= FIRST_DAY else f"the clock says {today}"
+    if today >= FIRST_DAY and -MOST_BACK <= today - last <= MOST_AHEAD:
+        return ""
+    return f"the clock says {today}, and the last upkeep was on {last}; `ldpkit admin upkeep` can settle it"
 
 
 def telltale_settings(database: Database) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator.inviting import invite
+from collector.storage import upkeep
 from collector.storage.invitations import SPENT
 from ldp_client.cli import main
 from tests.attacks.conftest import KEY
@@ -78,6 +79,7 @@ def test_the_others_lose_their_order_and_used_invitations(moved, caplog):
 
 def test_the_command_says_so_in_its_exit_code_until_they_are_forgotten(moved, monkeypatch, capsys):
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
+    monkeypatch.setattr(upkeep, "utc_today", lambda: moved.day)
     place = ["--database", moved.url]
     assert main(["admin", "upkeep", *place]) != 0
     said = capsys.readouterr().err

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from sqlalchemy import text
 
+from collector.storage import upkeep
 from collector.storage.upkeep import Upkeep
+from ldp_client.cli import main
 from tests.collector.conftest import build_report
 
 REPORTS = 12
@@ -34,7 +36,7 @@ def days_in_order(harness):
     return {day for day, found in ids.items() if found == sorted(found)}
 
 
-@pytest.mark.parametrize("ahead", [1, 365])
+@pytest.mark.parametrize("ahead", [1, 6])
 def test_a_clock_that_was_ahead_hides_order_again(kept, study, caplog, ahead):
     right = kept.day
     send(kept, study)
@@ -46,6 +48,40 @@ def test_a_clock_that_was_ahead_hides_order_again(kept, study, caplog, ahead):
     send(kept, study)
     assert days_in_order(kept) >= {right}
     assert ("a clock was wrong" in caplog.text) == (ahead > 1)
+
+
+def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, capsys, monkeypatch):
+    """Of a board that starts in 1970, or years ahead: its days would say for good when reports go."""
+    right, place = habits.day, ["--database", f"sqlite:///{habits.path}"]
+    assert habits.put(build_report(study)).status_code == 201
+    for wrong in (date(1970, 1, 1), right - timedelta(8), right + timedelta(400)):
+        habits.day = wrong
+        answer = habits.put(build_report(study))
+        assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
+    assert "nothing is stored until the clock is right" in caplog.text
+    habits.day = right + timedelta(300)
+    ahead = build_report(study)
+    assert habits.put(ahead).status_code == 201
+    habits.day = right
+    late = build_report(study)
+    assert habits.put(late).status_code == 503
+    monkeypatch.setattr(upkeep, "utc_today", lambda: right)
+    expire = ["admin", "expire", "habits", "--before", right.isoformat(), *place]
+    assert main([*expire, "--dry-run"]) == 1
+    assert "1 report of habits came on a day that is still to come" in capsys.readouterr().err
+    assert main(["admin", "upkeep", *place]) == main(["admin", "upkeep", "--date", "2026-06-14", *place]) == 2
+    assert f"--date {right}" in capsys.readouterr().err
+    assert main(["admin", "upkeep", "--date", right.isoformat(), *place]) == 0
+    assert habits.put(late).status_code == 201
+    assert main([*expire, "--yes"]) == 0
+    monkeypatch.setattr(upkeep, "utc_today", lambda: right + timedelta(1))
+    assert main([*expire[:4], (right + timedelta(1)).isoformat(), *place, "--yes"]) == 0
+    assert habits.exported() == []
+
+
+def test_a_new_collector_in_1970_stores_nothing(habits, study):
+    habits.day = date(1970, 1, 1)
+    assert habits.put(build_report(study)).status_code == 503
 
 
 def test_upkeep_by_hand_orders_all_days(kept, study):
