@@ -10,7 +10,7 @@ it: that of R's `RRTCS`. Intervals are wide where the model's are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -55,19 +55,33 @@ def sampled_of(
     chances: Values | None = None,
 ) -> Sampled:
     """How a table was drawn, of its public columns. Raises InputError for a cluster in two strata."""
-    own, levels = _codes(table, strata) if strata is not None else (None, ())
-    units = _codes(table, cluster)[0] if cluster is not None else None
-    if strata is not None and cluster is not None:
-        pairs = pd.DataFrame({"strata": table.public[strata], "cluster": table.public[cluster]})
-        often = pairs.drop_duplicates()["cluster"].value_counts()
+    within = [name for name in (table.waves, strata) if name]
+    own, levels = _crossed(table, within) if within else (None, ())
+    units = _crossed(table, [name for name in (table.waves, cluster) if name])[0] if cluster else None
+    if strata is not None and units is not None:
+        pairs = pd.DataFrame({"stratum": own, "unit": units}).drop_duplicates()
+        often = pairs["unit"].value_counts()
         if often.iloc[0] > 1:
+            name = table.public[cluster].iloc[int(np.flatnonzero(units == often.index[0])[0])]
             raise InputError(
-                f"{cluster} {often.index[0]} stands in {often.iloc[0]} strata: clusters lie within strata; "
-                "where these are others of the same name, give each a name of its own"
+                f"{cluster} {name} stands in {often.iloc[0]} strata: clusters lie within strata; where these "
+                "are others of the same name, give each a name of its own"
             )
-    named = tuple(f"{strata} = {level}" for level in levels)
     chances = chances if units is None else None
-    return Sampled(weights, own, units, scaled, named, cluster or "report", chances)
+    return Sampled(weights, own, units, scaled, levels, cluster or "report", chances)
+
+
+def _crossed(table: Table, names: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
+    """Which combination of values each row has, and those in words."""
+    parts = [_codes(table, name) for name in names]
+    whole, places = np.unique(np.column_stack([codes for codes, _ in parts]), axis=0, return_inverse=True)
+    words = [
+        ", ".join(
+            f"{name} = {levels[place]}" for name, (_, levels), place in zip(names, parts, row, strict=True)
+        )
+        for row in whole
+    ]
+    return places.ravel().astype(np.int64), tuple(words)
 
 
 def _codes(table: Table, name: str) -> tuple[Codes, tuple[str, ...]]:
@@ -80,8 +94,8 @@ def _codes(table: Table, name: str) -> tuple[Codes, tuple[str, ...]]:
 def design_based(table: Table, name: str, sampled: Sampled, by: str | None = None) -> list[Quantity]:
     """Shares of a private column's answers, totals, and with `by` those of groups and their differences.
 
-    Raises InputError where the reports do not tell the answers apart, a share is open, or a stratum has one
-    unit alone, whose variance nothing tells.
+    Of waves, those of each. Raises InputError where the reports do not tell the answers apart, a share is
+    open, or a stratum has one unit alone, whose variance nothing tells.
     """
     column = table.private[name]
     if column.unknown:
@@ -91,6 +105,9 @@ def design_based(table: Table, name: str, sampled: Sampled, by: str | None = Non
     if column.missing:
         raise InputError(f"{name} has rows without a report: leave them out before weights are used")
     asked = _Asked(column, scores_of(column), table.counts, sampled)
+    if table.waves:
+        # Each is a sample of its own: together they are a sample of nobody.
+        return list(asked.of_groups(table.waves, *_codes(table, table.waves)))
     found = list(asked.of_all())
     if by is not None:
         found += asked.of_groups(by, *_codes(table, by))
@@ -136,7 +153,7 @@ class _Asked:
                 )
 
     def of_groups(self, by: str, codes: Codes, levels: tuple[str, ...]) -> Iterator[Quantity]:
-        """Shares of each group, and differences between each two: units outside a group count as zeros."""
+        """Shares and totals of each group, and differences: units outside a group count as zeros."""
         shares, linear = [], []
         for place in range(len(levels)):
             own, moved = _linearised(self.scores, self.sampled.weights * (codes == place), self.counts)
@@ -150,6 +167,14 @@ class _Asked:
                 yield self._quantity(
                     f"share {what}, {words}", f"share of {what} where {words}", shares[group][place], variance
                 )
+                if self.sampled.scaled:
+                    each = self.sampled.weights * (codes == group) * self.scores[:, place]
+                    yield self._quantity(
+                        f"total {what}, {words}",
+                        f"number of people with {what} where {words}",
+                        float(self.counts @ each),
+                        self._variance(each),
+                    )
             for one, other in list(combinations(range(len(levels)), 2))[:MOST_CONTRASTS]:
                 moved = linear[other][:, place] - linear[one][:, place]
                 pair = f"{by}: {levels[other]} − {levels[one]}"

@@ -106,7 +106,7 @@ def sentence(quantity: Quantity, identified: IdentifiedSets | None = None) -> st
         unit = "points" if quantity.contrast else "%"
         numbers = f"{100 * middle:.1f} {unit} (90 % interval {100 * low:.1f} to {100 * high:.1f})"
     else:
-        numbers = f"{middle:.3g} (90 % interval {low:.3g} to {high:.3g})"
+        numbers = f"{_number(middle)} (90 % interval {_number(low)} to {_number(high)})"
     if_false = _if_false(quantity, identified)
     return f"{begin}: {numbers.replace('-', '−')}{_direction(quantity)}{if_false}."
 
@@ -116,8 +116,13 @@ def _if_false(quantity: Quantity, identified: IdentifiedSets | None) -> str:
         return ""
     low, high = identified.sets[quantity.name]
     share = quantity.name.startswith("share")
-    ends = f"{100 * low:.1f} to {100 * high:.1f}" if share else f"{low:.3g} to {high:.3g}"
+    ends = f"{100 * low:.1f} to {100 * high:.1f}" if share else f"{_number(low)} to {_number(high)}"
     return f"; {identified.condition}, {ends}".replace("-", "−")
+
+
+def _number(value: float) -> str:
+    """Three digits; of thousands, as of people, all."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _direction(quantity: Quantity) -> str:

@@ -81,7 +81,8 @@ def load_waves(
     digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
     own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
     table = survey_of(whole, own, used, blanks, digest)
-    return (table if WAVE in used else replace(table, notes=(*table.notes, POOLED))), design
+    notes = table.notes if WAVE in used else (*table.notes, POOLED)
+    return replace(table, notes=notes, waves=WAVE), design
 
 
 def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str]) -> None:

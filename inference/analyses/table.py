@@ -69,6 +69,7 @@ class Table:
     counts: (rows,) how many reports each row stands for. notes: what a reader of any result must know.
     digest: of the documents that it came from. noise: what the design or the study says of it, in words.
     doubts: why the reports cannot all be what their mechanisms send.
+    waves: the public column whose values were drawn as samples of their own, "" where all is one sample.
     """
 
     public: pd.DataFrame
@@ -78,6 +79,7 @@ class Table:
     digest: str = ""
     noise: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    waves: str = ""
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]

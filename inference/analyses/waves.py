@@ -75,7 +75,7 @@ def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
             raise InputError(f"wave {name}: {error}") from None
     table = joined(tables, WAVE)
     studies = {name: study for name, (study, _) in waves.items()}
-    return replace(table, notes=(*table.notes, *_notes(studies, names)))
+    return replace(table, notes=(*table.notes, *_notes(studies, names)), waves=WAVE)
 
 
 class _Once(CheckedReports):

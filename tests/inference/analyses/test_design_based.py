@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +22,7 @@ from inference.analyses.design_based import (
     total,
     without_replacement,
 )
+from inference.analyses.joining import joined
 from inference.analyses.page import sentence
 from inference.analyses.population import Population
 from inference.analyses.reports import private_of, table_of_reports
@@ -237,6 +240,25 @@ def test_what_is_said_of_groups_adds_up():
         found["design-based share q = yes"].draws.mean() * np.sum(1 / table().public["p"]), rel=1e-9
     )
     assert not any("sea" in name for name in found)
+
+
+def test_each_wave_is_a_sample_of_its_own():
+    """Shares, totals and variances are those of the wave alone; villages of one name are others."""
+    over = Population(inclusion="p", strata="region", cluster="village")
+    whole = replace(joined({"a": table(), "b": table(40)}, "wave"), waves="wave")
+    found = {one.name: one.draws for one in design_based(whole, "q", over.sampled(whole))}
+    for wave, own in (("a", table()), ("b", table(40))):
+        alone = {one.name: one.draws for one in design_based(own, "q", over.sampled(own))}
+        for name in ("share", "total"):
+            together = found[f"design-based {name} q = yes, wave = {wave}"]
+            by_itself = alone[f"design-based {name} q = yes"]
+            assert together.mean() == pytest.approx(by_itself.mean(), abs=1e-9)
+            # Of all waves' degrees of freedom.
+            assert together.std() == pytest.approx(by_itself.std(), rel=0.2)
+    assert "design-based share q = yes, wave: b − a" in found
+    assert "design-based total q = yes" not in found
+    sampled = over.sampled(whole)
+    assert freedom(whole.counts, sampled) == 12 + 8 - 4
 
 
 LONE = np.where(np.arange(60) == 0, "c", "a")
