@@ -19,7 +19,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
-from collector.storage.wal import has_foreign_log
+from collector.storage.wal import has_foreign_log, is_overwritten, save_log
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
 
@@ -301,6 +301,12 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
         connection.isolation_level = None
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
+        same.has_log = connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+    @event.listens_for(engine, "close")
+    def spare(_connection: Any, _record: object) -> None:
+        # The last one that is closed writes the log into the file, whatever that is by now.
+        same.save_log()
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -312,11 +318,15 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
 
 
 class _SameFile:
-    """The file that an engine opened first: SQLite would go on writing into one that has lost its name."""
+    """The file that an engine opened first: SQLite would go on writing into one that has lost its name.
+
+    has_log: whether it was put into WAL mode, as the file itself says from then on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
         self._opened: tuple[int, int] | None = None
+        self.has_log = False
 
     def require(self) -> None:
         """Raises OperationalError (SQLAlchemy's) where the path is another file's by now, or no file's."""
@@ -328,6 +338,15 @@ class _SameFile:
         self._opened = self._opened or now
         if now != self._opened:
             raise self._gone("was replaced")
+        if self.save_log():
+            raise self._gone("was overwritten")
+
+    def save_log(self) -> bool:
+        """Whether the file was overwritten, as with `cp`; then its log is kept from what it is now."""
+        overwritten = self.has_log and self._path.exists() and is_overwritten(self._path)
+        if overwritten:
+            save_log(self._path)
+        return overwritten
 
     def _gone(self, what: str) -> OperationalError:
         advice = "nothing more is read or stored; put it right and start again"

@@ -139,6 +139,8 @@ def _is_shared(path: str, busy_timeout: float) -> bool:
     ) as connection:
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
+            # As connections of this process know it.
+            connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -47,6 +48,34 @@ def has_foreign_log(file: Path) -> bool:
     return _size(log) > 0 and _mode(file) != WITH_LOG and _size(log) > 0
 
 
+def is_overwritten(file: Path) -> bool:
+    """Whether other content was written into a file that has a log, such as a backup with `cp`."""
+    return _mode(file) != WITH_LOG
+
+
+def save_log(file: Path) -> None:
+    """Keep a copy of the log of a file that was overwritten, and empty it.
+
+    SQLite writes the log's pages into whatever the file is by then as soon as its last connection is closed.
+    """
+    log = _beside(file, "-wal")
+    if not _size(log):
+        return
+    aside = _name_aside(file)
+    try:
+        shutil.copyfile(log, aside)
+        os.truncate(log, 0)
+    except OSError as error:
+        LOGGER.error("%s was overwritten while it was served; its log stays: %s", file, error.strerror)
+    else:
+        LOGGER.error("%s was overwritten while it was served; its log is now %s", file, aside)
+
+
+def _name_aside(file: Path) -> Path:
+    names = (_beside(file, f"-wal.replaced-{number}") for number in count(1))
+    return next(name for name in names if not name.exists())
+
+
 def _fold(file: Path, served: tuple[int, int]) -> None:
     now = _identity(file)
     if now is None:
@@ -64,8 +93,7 @@ def _put_aside(file: Path) -> None:
     log = _beside(file, "-wal")
     if not _size(log):
         return
-    names = (_beside(file, f"-wal.replaced-{number}") for number in count(1))
-    aside = next(name for name in names if not name.exists())
+    aside = _name_aside(file)
     log.rename(aside)
     _beside(file, "-shm").unlink(missing_ok=True)
     advice = "with the replaced file it reads what was stored last, delete it where that is not wanted"

@@ -28,7 +28,11 @@ def moved(path):
     shutil.move(path, path.with_name("elsewhere.sqlite3"))
 
 
-@pytest.mark.parametrize("change", [restored, moved])
+def overwritten(path):
+    shutil.copyfile(path.with_name("backup.sqlite3"), path)
+
+
+@pytest.mark.parametrize("change", [restored, moved, overwritten])
 def test_nothing_is_acknowledged_that_would_be_lost(habits, study, caplog, change):
     assert habits.put(build_report(study)).status_code == 201
     back_up(habits.collector.database, habits.path.with_name("backup.sqlite3"))
@@ -93,6 +97,27 @@ def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_pa
     # Nothing that was acknowledged is lost to whoever wants it back.
     aside.rename(log_of(kept))
     assert ids_in(kept) == {before.id, after.id}
+
+
+def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, study):
+    """With `cp`, which keeps the file and changes what is in it."""
+    server = start_server("--workers", "2")
+    (path,) = tmp_path.glob("*.sqlite3")
+    server.request("POST", "/v1/studies", study.document)
+    before, after = build_report(study), build_report(study)
+    assert server.put(before) == 201
+    back_up(Database(f"sqlite:///{path}", 10), path.with_name("backup.sqlite3"))
+    assert server.put(after) == 201
+    overwritten(path)
+    bytes_restored = path.read_bytes()
+    with pytest.raises(HTTPError, match="503"):
+        server.put(build_report(study))
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(timeout=START_SECONDS)
+    assert path.read_bytes() == bytes_restored
+    assert ids_in(path) == {before.id}
+    assert list(tmp_path.glob("*-wal.replaced-1"))
+    check(Database(f"sqlite:///{path}", 10))
 
 
 def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp_path, study):
