@@ -22,7 +22,7 @@ NPM := $(NPM_PACKAGES)
 else
 LEFT_OUT := browser collector portable
 endif
-PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore tests/,$(LEFT_OUT))
+PYTEST = $(BIN)/python -m pytest -n 3 --dist worksteal $(addprefix --ignore tests/,$(LEFT_OUT))
 
 # Without the tests marked slow: long fits and studies of studies.
 test: lint types $(NPM) left-out

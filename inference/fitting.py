@@ -92,10 +92,8 @@ def fit(
     summary = _summary_of(study, reports, few, details)
     wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
     each = _fit_each(study, questions, summary, few, seed, method, draws, progress, false_share)
-    posteriors = {name: found.doubted(wrong.get(name, ())) for name, found in each}
-    if isinstance(reports, CheckedReports):
-        return {name: found.noted(reports.notes()) for name, found in posteriors.items()}
-    return posteriors
+    notes = reports.notes() if isinstance(reports, CheckedReports) else ()
+    return {name: found.doubted(wrong.get(name, ())).noted(notes) for name, found in each}
 
 
 def _summary_of(

@@ -117,6 +117,11 @@ class Fitter:
                     self._fit_if_changed(study_id, number)
                 except ProblemError as problem:
                     self._keep_problem(study_id, number, problem)
+                except (SQLAlchemyError, OSError):
+                    raise
+                except Exception as error:
+                    # One study's fault: the others go on. Its text, which may quote a summary, is not logged.
+                    LOGGER.error("%s: its posteriors cannot be fitted: %s", study_id, type(error).__name__)
                 end = time.monotonic()
                 self._due[study_id] = end + REST * (end - start)
 

@@ -229,6 +229,27 @@ def test_the_fitter_outlives_a_full_disk(opened, monkeypatch, caplog):
     assert "No space left on device" in caplog.text
 
 
+def test_a_fault_with_one_study_leaves_the_others_their_posteriors(
+    make_harness, make_study, monkeypatch, caplog, fits
+):
+    harness = make_harness()
+    for study in (make_study(id="first"), make_study(id="second")):
+        harness.publish(study)
+        harness.put(build_report(study))
+    sound = fitting.read_summary
+
+    def faulty(source, study_id):
+        if study_id == "first":
+            raise ValueError("the answers were 1, 2 and 3")
+        return sound(source, study_id)
+
+    monkeypatch.setattr(fitting, "read_summary", faulty)
+    Fitter(Opened(harness.collector.database, harness.collector.rules)).fit_all()
+    assert fits() == 1
+    assert "first: its posteriors cannot be fitted: ValueError" in caplog.text
+    assert "1, 2 and 3" not in caplog.text
+
+
 def test_a_failed_fit_is_shown_in_one_line(habits, study, opened, monkeypatch, token):
     monkeypatch.setattr(fitting, "LDPKIT", [sys.executable, "-c", FAILING])
     habits.put(build_report(study))
