@@ -77,7 +77,8 @@ def test_what_postgresql_ends_for_another_is_done_again(make_harness, postgresql
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(run, range(2), timeout=30))
-    assert sorted(tries) == [1, 2]
+    # PostgreSQL may end either of them, and on a busy machine both.
+    assert max(tries) > 1
     with harnesses[0].collector.database.read() as session:
         assert all((read_sums(session, 1, version, size) == 2).all() for version in (1, 2))
 
