@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from inference.models import family_of
 from inference.models.base import Truth
-from inference.models.sampled_products import cell_probabilities
+from inference.models.product_cells import cell_probabilities
 from inference.units import RecordUnits, field_units, fields_of, number_units
 from ldp_client import Mechanism
 from ldp_client.bulk import randomise_many

@@ -63,6 +63,8 @@ def _line(question: Question, longest: float, size: float) -> Priors:
     middle, half = units.response
     spans = list(zip(units.names, units.zero.tolist(), units.unit.tolist(), strict=True))
     numbers = [span for span, field in zip(spans, question.features, strict=True) if field.bounds]
+    # Where nothing is a number the features' law is one of cells.
+    joint = numbers or (question.response is not None and question.response.bounds is not None)
     return {
         "centre": state("normal", loc=middle, scale=half),
         "coefficients": {
@@ -74,7 +76,7 @@ def _line(question: Question, longest: float, size: float) -> Priors:
         "feature_sd": {
             name: state("gamma", shape=2.0, rate=4.0 / (size * unit)) for name, _, unit in numbers
         },
-        "feature_correlation": state("lkj", concentration=2.0),
+        **({"feature_correlation": state("lkj", concentration=2.0)} if joint else {}),
     }
 
 

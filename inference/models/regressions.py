@@ -27,6 +27,7 @@ from inference.models import replicates
 from inference.models.base import Model, Truth
 from inference.models.clipping import Moments, beyond_bounds, clipping_notes, possible_clipping
 from inference.models.family import Answers, Family, Priors, Sets, register
+from inference.models.product_cells import logistic_from_products, random_cells
 from inference.models.regression import (
     Scale,
     draw_sites,
@@ -207,13 +208,7 @@ class RecordRegression(Family):
         """Features are normal, as most of these models take them; a yes/no is a normal's sign."""
         scale = Scale(question)
         assert question.response is not None
-        factor = np.atleast_2d(truth.sites.get("feature_correlation", 1.0))
-        white = random.normal(size=(n, len(scale.names))) @ factor.T
-        features = scale.zero + scale.unit * (truth.sites["feature_mean"] + truth.sites["feature_sd"] * white)
-        for index, field in enumerate(question.features):
-            if field.bounds is None:
-                share = (1 + truth.sites["feature_mean"][index]) / 2
-                features[:, index] = white[:, index] < ndtri(share)
+        features = _random_features(question, truth, n, random)
         slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.names])
         line = truth.parameters["intercept"] + features @ slopes
         response = self.respond(line, truth.parameters, random)
@@ -226,6 +221,20 @@ class RecordRegression(Family):
     def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
         """Draw responses (n,) given the linear predictor (n,), in own units."""
         raise NotImplementedError
+
+
+def _random_features(question: Question, truth: Truth, n: int, random: Generator) -> Matrix:
+    """(n, d) in own units."""
+    if "main" in truth.sites:
+        return random_cells(truth.sites, n, random)
+    scale, mean = Scale(question), truth.sites["feature_mean"]
+    factor = np.atleast_2d(truth.sites.get("feature_correlation", 1.0))
+    white = random.normal(size=(n, len(scale.names))) @ factor.T
+    features: Matrix = scale.zero + scale.unit * (mean + truth.sites["feature_sd"] * white)
+    for index, field in enumerate(question.features):
+        if field.bounds is None:
+            features[:, index] = white[:, index] < ndtri((1 + mean[index]) / 2)
+    return features
 
 
 @register
@@ -267,7 +276,11 @@ class LogisticRegression(RecordRegression):
 
     name = "logistic_regression"
     builds = MappingProxyType(
-        {"gaussian_statistics": logistic_from_sums, "gaussian_record": logistic_from_records}
+        {
+            "gaussian_statistics": logistic_from_sums,
+            "gaussian_record": logistic_from_records,
+            "sampled_products": logistic_from_products,
+        }
     )
     reads = tuple(builds)
 

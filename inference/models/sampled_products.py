@@ -8,7 +8,6 @@ correlations, line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -42,17 +41,17 @@ def linear_from_products(question: Question, mechanism: Mechanism, summary: Ques
 
     def program(n: int, counts: Array) -> None:
         line = regression(question)
-        mean, covariance = _features(question)
+        mean, covariance = features(question)
         second = second_moments(
             line.intercept, line.coefficients, mean, covariance, residual_sd(question), jnp
         )
-        numpyro.sample("reports", _signs(products, second, n), obs=jnp.asarray(counts))
+        numpyro.sample("reports", signs_of(products, second, n), obs=jnp.asarray(counts))
 
     model = Model(
         program,
         {"n": summary.n, "counts": summary.values},
-        _start(question),
-        partial(_parameters, question),
+        {**start(question), "sd": 0.5},
+        partial(parameters, question),
         clipping_notes(question, _moments(products, summary)),
     )
     return model if model.notes else replace(model, remarks=partial(possible_clipping, question))
@@ -64,33 +63,23 @@ def second_moments(
     """M = E[uuᵀ], u = (1, features, response), (d + 2, d + 2) in scaled units; numpy: or JAX's."""
     cross = covariance @ coefficients
     variance = coefficients @ cross + sd**2
+    return together(mean, covariance, intercept + coefficients @ mean, cross, variance, numpy)
+
+
+def together(mean: Any, covariance: Any, response: Any, cross: Any, variance: Any, numpy: Any = np) -> Any:
+    """M from mean and covariance of the features and the response's, and what both have in common."""
     spread = numpy.block([[covariance, cross[:, None]], [cross[None], variance[None, None]]])
-    middle = numpy.concatenate([numpy.ones(1), mean, (intercept + coefficients @ mean)[None]])
+    middle = numpy.concatenate([numpy.ones(1), mean, response[None]])
     return numpy.outer(middle, middle) + numpy.pad(spread, ((1, 0), (1, 0)))
 
 
-def _signs(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns:
+def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns:
     first, other = np.asarray(mechanism.coordinates).T
     shares = np.asarray(mechanism.weights) / mechanism.total
     return ProductSigns(second[first, other], shares, float(mechanism.gain), n)
 
 
-def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> Values:
-    """Of each sign of each product, (2 T,), from one draw of the model's sites."""
-    # There is no such site for one feature.
-    factor = sites["feature_sd"][:, None] * sites.get("feature_correlation", np.eye(1))
-    second = second_moments(
-        np.asarray(sites["intercept"]),
-        sites["coefficients"],
-        sites["feature_mean"],
-        factor @ factor.T,
-        np.asarray(sites["sd"]),
-    )
-    cells = np.asarray(_signs(mechanism, second, 1).cell_probs, np.float64)
-    return np.asarray(cells / cells.sum())
-
-
-def _features(question: Question) -> tuple[Array, Array]:
+def features(question: Question) -> tuple[Array, Array]:
     """Mean (d,) and covariance (d, d). A yes/no's variance follows from its mean, as its square is 1."""
     units, priors = RecordUnits(question), priors_of(question)
     yes_no = np.asarray([field.bounds is None for field in question.features])
@@ -114,33 +103,34 @@ def _features(question: Question) -> tuple[Array, Array]:
     return mean, factor @ factor.T
 
 
-def _start(question: Question) -> dict[str, object]:
+def start(question: Question) -> dict[str, object]:
     """No slope, features about the middle of their bounds."""
     d = len(question.features)
     numbers = sum(field.bounds is not None for field in question.features)
-    start: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d), "sd": 0.5}
+    found: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d)}
     if numbers:
-        start |= {"number_mean": np.zeros(numbers), "number_sd": np.full(numbers, 0.5)}
+        found |= {"number_mean": np.zeros(numbers), "number_sd": np.full(numbers, 0.5)}
     if numbers < d:
-        start |= {"share": np.full(d - numbers, 0.5)}
-    return {**start, "feature_correlation": np.eye(d)} if d > 1 else start
+        found |= {"share": np.full(d - numbers, 0.5)}
+    return {**found, "feature_correlation": np.eye(d)} if d > 1 else found
 
 
-def _parameters(question: Question, draws: Draws) -> dict[str, Values]:
-    """The line, the residual sd and R², then mean, sd and correlations of the features, in own units."""
+def parameters(question: Question, draws: Draws) -> dict[str, Values]:
+    """The line, linear its residual sd and R², then mean, sd and correlations of features, in own units."""
     scale = Scale(question)
     named = scale.parameters(draws)
     slopes, sd = draws["coefficients"], draws["feature_sd"]
     factor = draws.get("feature_correlation", np.ones((*sd.shape, 1)))
-    explained = np.sum(np.einsum("...i,...ij->...j", slopes * sd, factor) ** 2, axis=-1)
-    named["r_squared"] = explained / (explained + draws["sd"] ** 2)
+    if "sd" in draws:
+        explained = np.sum(np.einsum("...i,...ij->...j", slopes * sd, factor) ** 2, axis=-1)
+        named["r_squared"] = explained / (explained + draws["sd"] ** 2)
     mean = scale.zero + scale.unit * draws["feature_mean"]
     named |= {f"mean[{name}]": mean[..., i] for i, name in enumerate(scale.names)}
     numbers = [i for i, field in enumerate(question.features) if field.bounds is not None]
     named |= {f"sd[{scale.names[i]}]": scale.unit[i] * sd[..., i] for i in numbers}
     for i, j in combinations(range(len(scale.names)), 2):
-        together = np.sum(factor[..., i, :] * factor[..., j, :], axis=-1)
-        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = together
+        shared = np.sum(factor[..., i, :] * factor[..., j, :], axis=-1)
+        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = shared
     return named
 
 

@@ -99,7 +99,8 @@ class Signs(ChoiceMechanism):
         self.of = of
         self.field = of.field
         answers = answers_for(question)
-        corners = ("all high, high", "all low, high", "all low, low", "all high, low")
+        words = ("yes", "no") if of.binary else ("high", "low")
+        corners = tuple([f"all {end}, {word}" for word in words for end in ("high", "low")])
         self.records = [of.quantise(answers[name]) for name in corners]
         self.labels, self.choices, self.payload_size = corners, len(corners), of.payload_size
         self.numbered, self.boolean = False, False

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # Of four features there are some 9000 products then, in one report.
 MOST_FEATURES_OF_POWERS = 20
+# Their answers together are one of 2**16 cells, over which a posterior takes a transform for each gradient.
+MOST_YES_NO = 16
 
 
 def check_together(parsed: "dict[str, Any]") -> None:
@@ -147,15 +149,24 @@ def _check_fields(question: "dict[str, Any]", path: str) -> None:
         if question["norm"] is not None:
             problem = "does not go with 'sampled_products', which clips each field to its own bounds"
             raise StudyError(f"{path}.norm", problem)
-        if "bounds" not in question["response"]:
-            problem = (
-                "'sampled_products' needs a number as the response; 'gaussian_statistics' takes a yes/no"
-            )
-            raise StudyError(f"{path}.response", problem)
+        fields = list(question["features"])
+        fields.append(question["response"])
+        if not any(["bounds" in field for field in fields]):
+            _check_cells(question, path)
         return
     if question["norm"] is None:
         raise StudyError(f"{path}.norm", "is missing")
     _check_bounds_of_features(question, path)
+
+
+def _check_cells(question: "dict[str, Any]", path: str) -> None:
+    """Where all is yes/no, features make cells."""
+    if len(question["features"]) > MOST_YES_NO:
+        problem = f"must be {MOST_YES_NO} at most where all are yes/no, and so is the response"
+        raise StudyError(f"{path}.features", problem)
+    if "feature_correlation" in given_priors(question["model"]):
+        problem = "is for a number among the features: pairs of yes/no have a prior of their own"
+        raise StudyError(f"{path}.model.prior.feature_correlation", problem)
 
 
 def _check_bounds_of_features(question: "dict[str, Any]", path: str) -> None:

@@ -11,7 +11,8 @@ from inference import fit, summarize
 from inference.design.calibration import calibrate, covered
 from inference.likelihoods import ProductSigns
 from inference.models import model_for
-from inference.models.sampled_products import cell_probabilities, second_moments
+from inference.models.product_cells import cell_probabilities
+from inference.models.sampled_products import second_moments
 from inference.sampling import sample, sample_prior
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import StudyError

@@ -16,6 +16,7 @@ from tests.ldp_client.exact_laws import WHOLE, coin, fraction, joined, law_of, w
 from tests.statistics import follows
 
 PLAIN = studies.PRODUCTS["mechanism"]
+LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}
 HIGH = {"age": 1e9, "married": "yes", "rate": 5}
 RECORDS = [
     HIGH,
@@ -143,7 +144,8 @@ def test_a_word_that_would_favour_some_products_is_drawn_again():
         ({"mechanism": {**PLAIN, "epsilon": "1e-12"}}, "mechanism.epsilon"),
         ({"mechanism": {**PLAIN, "weights": {"means": 0}}}, "mechanism.weights.means"),
         ({"mechanism": {**PLAIN, "delta": "1e-6"}}, "mechanism.delta"),
-        ({"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}, "response"),
+        ({"response": {"id": "rate", "ask": "yes_no"}}, "model.name"),
+        ({**LOGISTIC, "features": [{"id": f"f{i}", "ask": "yes_no"} for i in range(17)]}, "features"),
         ({"mechanism": studies.GAUSSIAN, "norm": "1"}, "features[1].ask"),
     ],
 )
@@ -151,6 +153,12 @@ def test_what_does_not_fit_is_refused_where_the_study_states_it(changes, field):
     with pytest.raises(StudyError) as caught:
         mechanism_for(Study(studies.document({**studies.PRODUCTS, **changes})).questions[0])
     assert caught.value.field == f"questions[0].{field}"
+
+
+def test_a_yes_no_response_has_no_square():
+    m = mechanism(**LOGISTIC)
+    assert m.coordinates == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3), (2, 3)]
+    assert m.quantise({"age": 42, "married": False, "rate": "no"}) == [1 << 20, 1 << 20, -1 << 20, -1 << 20]
 
 
 def test_impossible_payloads_and_answers_are_refused():

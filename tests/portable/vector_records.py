@@ -82,6 +82,9 @@ def noisy_draws() -> Iterator[dict[str, Any]]:
     yield draw("logistic", {"age": 30, "years": 3}, "noisy refused")
 
 
+LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}
+
+
 def product_studies() -> dict[str, Any]:
     def study(epsilon: str, **weights: int) -> dict[str, Any]:
         stated: dict[str, Any] = {"name": "sampled_products", "epsilon": epsilon}
@@ -93,6 +96,7 @@ def product_studies() -> dict[str, Any]:
         "weighted": study("0.25", squares=3, response=1000),
         "one": {**study("4"), "features": [{"id": "married", "ask": "yes_no"}]},
         "two-bytes": {**study("1"), "features": features},
+        "logistic": {**study("2"), **LOGISTIC},
     }
 
 
@@ -100,7 +104,10 @@ def _product_answers(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for place, married, response in ((-100, "no", 1), (100, "yes", 1e9), (0.37, True, 2.75), (40, False, 5)):
         features = question["features"]
         record = {feature["id"]: place if "bounds" in feature else married for feature in features}
-        yield {**record, question["response"]["id"]: response}
+        yield {
+            **record,
+            question["response"]["id"]: response if "bounds" in question["response"] else married,
+        }
 
 
 def product_draws() -> Iterator[dict[str, Any]]:

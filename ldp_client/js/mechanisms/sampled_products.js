@@ -25,7 +25,8 @@ const sampled = {
 export const mechanism = { kinds: [sampled], check: checkSampled, build };
 
 function checkSampled(question) {
-  check(question.response.bounds, `${question.path}.response`);
+  const { features, response, path } = question;
+  check(features.length < 17 || [response, ...features].some((one) => one.bounds), `${path}.features`);
   checkRecord(question);
 }
 

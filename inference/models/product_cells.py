@@ -1,0 +1,158 @@
+"""Logistic regression from the signs of sampled products.
+
+Features that are all yes/no have 2^d combinations, cells. Their law is log-linear with all pairs; with the
+line it says each cell's share of yes, and a fast Walsh–Hadamard transform gives every product's mean,
+exactly. Where a feature is a number, all are taken as jointly normal, as the other logistic models do: the
+products' means are exact then by Stein's lemma (METHODS 4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import combinations
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from inference.likelihoods import ProductSigns
+from inference.likelihoods.choices.multinomial import walsh_hadamard
+from inference.likelihoods.regression.sigmoid import response_moments
+from inference.models.base import Draws, Model
+from inference.models.clipping import beyond_bounds
+from inference.models.regression import Scale, regression
+from inference.models.sampled_products import (
+    features,
+    parameters,
+    second_moments,
+    signs_of,
+    start,
+    together,
+)
+from ldp_client import Mechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
+from schemas import Question
+from summaries import QuestionSummary
+
+Values = NDArray[np.float64]
+# Of log shares of cells: of each feature, and of each pair, scale and degrees of freedom of a Student's t.
+MAIN, PAIR, TAILS = 1.0, 0.25, 4.0
+
+
+def logistic_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    """P(yes | x) = sigmoid(intercept + coefficients·x), over cells or normal features."""
+    products = cast(SampledProducts, mechanism)
+    if any(field.bounds for field in question.features):
+        return _of_normal_features(question, products, summary)
+
+    def program(n: int, counts: Array) -> None:
+        line = regression(question)
+        d = len(question.features)
+        main = numpyro.sample("main", dist.Normal(0, MAIN).expand([d]).to_event(1))
+        pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR).expand([d * (d - 1) // 2]).to_event(1))
+        found = cell_moments(line.intercept, line.coefficients, main, pair)
+        numpyro.deterministic("second", found)
+        numpyro.sample("reports", signs_of(products, found, n), obs=jnp.asarray(counts))
+
+    d = len(question.features)
+    initial: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d), "main": np.zeros(d)}
+    return Model(
+        program,
+        {"n": summary.n, "counts": summary.values},
+        {**initial, "pair": np.zeros(d * (d - 1) // 2)},
+        partial(_parameters, question),
+    )
+
+
+def cell_moments(intercept: Any, coefficients: Any, main: Any, pair: Any) -> Array:
+    """M = E[uuᵀ], u = (1, features, response) of −1 and 1, (d + 2, d + 2), O(d 2^d).
+
+    main (d,), pair (d (d − 1) / 2,): of the log share of a cell, beside each feature and product of two.
+    """
+    d = len(coefficients)
+    law, places = _law(main, pair), np.concatenate([[0], 1 << np.arange(d)])
+    line = walsh_hadamard(jnp.zeros(1 << d).at[places].set(jnp.append(intercept, coefficients)))
+    among, with_response = walsh_hadamard(law), walsh_hadamard(law * jnp.tanh(line / 2))
+    second = among[places[:, None] ^ places[None]]
+    cross = with_response[places]
+    return jnp.block([[second, cross[:, None]], [cross[None], jnp.ones((1, 1))]])
+
+
+def _law(main: Any, pair: Any) -> Array:
+    """Shares (2^d,) of the cells; in bit j of a cell's number 1 stands for no, −1."""
+    d = len(main)
+    both = [(1 << i) | (1 << j) for i, j in combinations(range(d), 2)]
+    places = np.concatenate([1 << np.arange(d), np.asarray(both, dtype=int)])
+    effects = jnp.zeros(1 << d).at[places].set(jnp.concatenate([jnp.asarray(main), jnp.asarray(pair)]))
+    return jax.nn.softmax(walsh_hadamard(effects))
+
+
+def random_cells(sites: Mapping[str, Any], n: int, random: Generator) -> Values:
+    """Features (n, d), 0 or 1, of n people, from one draw of the sites."""
+    with jax.enable_x64(True):
+        law = np.asarray(_law(sites["main"], sites["pair"]))
+    cells = random.choice(len(law), size=n, p=law / law.sum())
+    return np.asarray(1 - ((cells[:, None] >> np.arange(len(sites["main"]))) & 1), np.float64)
+
+
+def _parameters(question: Question, draws: Draws) -> dict[str, Values]:
+    """The line, then shares of yes and correlations of the features, in own units."""
+    scale = Scale(question)
+    named = scale.parameters(draws)
+    second = draws["second"]
+    mean = second[..., 0, 1:-1]
+    sd = np.sqrt(np.maximum(1 - mean**2, 1e-12))
+    named |= {f"mean[{name}]": (1 + mean[..., i]) / 2 for i, name in enumerate(scale.names)}
+    for i, j in combinations(range(len(scale.names)), 2):
+        covariance = second[..., i + 1, j + 1] - mean[..., i] * mean[..., j]
+        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = covariance / (sd[..., i] * sd[..., j])
+    return named
+
+
+def _of_normal_features(question: Question, mechanism: SampledProducts, summary: QuestionSummary) -> Model:
+    def program(n: int, counts: Array) -> None:
+        line = regression(question)
+        second = normal_moments(line.intercept, line.coefficients, *features(question), jnp)
+        numpyro.sample("reports", signs_of(mechanism, second, n), obs=jnp.asarray(counts))
+
+    return Model(
+        program,
+        {"n": summary.n, "counts": summary.values},
+        start(question),
+        partial(parameters, question),
+        remarks=partial(beyond_bounds, question),
+    )
+
+
+def normal_moments(intercept: Any, coefficients: Any, mean: Any, covariance: Any, numpy: Any = np) -> Any:
+    """M with a response of −1 and 1, of features that are jointly normal."""
+    cross = covariance @ coefficients
+    g = response_moments(intercept + coefficients @ mean, coefficients @ cross)
+    return together(mean, covariance, numpy.asarray(g[0]), g[1] * cross, numpy.asarray(1 - g[0] ** 2), numpy)
+
+
+def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> Values:
+    """Of each sign of each product, (2 T,), from one draw of the sites of any regression on them."""
+    with jax.enable_x64(True):
+        law: ProductSigns = signs_of(mechanism, np.asarray(_second(sites)), 1)
+        cells = np.asarray(law.cell_probs, np.float64)
+    return np.asarray(cells / cells.sum())
+
+
+def _second(sites: Mapping[str, Any]) -> Any:
+    if "second" in sites:
+        return sites["second"]
+    # There is no such site for one feature.
+    factor = sites["feature_sd"][:, None] * sites.get("feature_correlation", np.eye(1))
+    line = np.asarray(sites["intercept"]), sites["coefficients"]
+    law = sites["feature_mean"], factor @ factor.T
+    return (
+        second_moments(*line, *law, np.asarray(sites["sd"])) if "sd" in sites else normal_moments(*line, *law)
+    )
