@@ -50,13 +50,14 @@ def arms_of(table: Table, column: Private, expected: Values | None = None) -> Fo
         return [], (), (f"devices and paper were not held against each other: {error}",)
     moved = parts[1][0] - parts[0][0] - (0 if expected is None else expected)
     covariance = parts[0][1] + parts[1][1]
+    rest = "" if expected is None else ", beyond what public columns explain"
     found = []
     for place in [1] if len(column.answers) == 2 else range(len(column.answers)):
         what = f"{column.name} = {column.answers[place]}"
         for arm, (shares, own) in zip((DEVICE, PAPER), parts, strict=True):
             name, words = f"share {what}, {ARM} = {arm} alone", f"share of {what} as {arm} alone says it"
             found.append(Quantity(name, words, as_draws(shares[place], own[place, place])))
-        beyond = f"difference of the share of {what}, paper − devices, beyond what public columns explain"
+        beyond = f"difference of the share of {what}, paper − devices{rest}"
         draws = as_draws(moved[place], covariance[place, place])
         found.append(Quantity(f"share {what}, {ARM}: {PAPER} − {DEVICE}", beyond, draws, contrast=True))
     # Shares add up to 1: one of them says nothing beside the others.
@@ -64,7 +65,7 @@ def arms_of(table: Table, column: Private, expected: Values | None = None) -> Fo
     if stats.chi2.sf(statistic, len(moved) - 1) >= FALSE_ALARM:
         return found, (), ()
     reason = (
-        f"devices and paper disagree on {column.name} by more than public columns explain: do not take them "
-        f"together; name {ARM} in the formula, or find out who was asked on paper and what they did"
+        f"devices and paper disagree on {column.name}{rest}: do not take them together; name {ARM} in the "
+        "formula, or find out who was asked on paper and what they did"
     )
     return found, (reason,), ()

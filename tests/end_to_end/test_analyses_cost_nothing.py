@@ -19,7 +19,7 @@ PUBLIC = [
     {"id": "weight", "bounds": ["1", "3"], "step": "1"},
 ]
 STUDY = Study(studies.document(studies.YES_NO, public=PUBLIC))
-PEOPLE = 12
+PEOPLE = 6
 CENSUS = pd.DataFrame({"region": ["south", "north"], "count": [700, 300]})
 FITS = [
     Population(by="region", weights="weight"),
