@@ -34,7 +34,7 @@ from ldp_client.documents.errors import InputError
 from summaries.influence import FALSE_SHARE
 
 METHODS = ("nuts", "laplace")
-UNCHECKED = "nothing was checked of the law itself: the verdict on the model is of its priors alone"
+UNCHECKED = "nothing was checked of the law itself, as its reports differ too much to be counted"
 
 
 def analyse_table(
@@ -87,7 +87,7 @@ def analyse_table(
         return (*quantities_of(analysis, sites, own_seed), *of_groups)
 
     quantities = (*follows(drawn.sites), *by_weights, *alone)
-    found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, seed=seed, method=method)
+    found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share)
     return replace(found, diagnostics=found.diagnostics.with_model(*arms)) if any(arms) else found
 
@@ -120,6 +120,7 @@ def _posterior(
     peaks: tuple[Peak, Peak] | None,
     quantities: tuple[Quantity, ...],
     own_seed: int,
+    by: str | None,
     *,
     seed: int,
     method: str,
@@ -133,9 +134,9 @@ def _posterior(
     before = {name: float(np.std(values)) for name, values in prior_draws.items()}
     notes = (*table.notes, *notes_of(analysis, peaks))
     diagnostics = judged(parameters, prior_draws, drawn, table.n, notes, method)
-    expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed)
+    expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed, by)
     if expected is None:
-        diagnostics = diagnostics.with_model((), (UNCHECKED,))
+        diagnostics = diagnostics.unchecked(UNCHECKED)
     else:
         diagnostics = diagnostics.with_model(expected.reasons(), expected.notes())
     return AnalysisPosterior(

@@ -1,4 +1,4 @@
-"""Whether reports look as the fitted law says: how often each came, of all people and by public column."""
+"""Whether reports look as the fitted law says: how often each came, and with what, of all and by column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.table import Looks, Private, Values
+from inference.analyses.table import Codes, Looks, Private, Values
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import Diagnostics, diagnose
 from inference.results.predictive import Predictive
@@ -22,9 +22,13 @@ from inference.sampling import Sampled
 Mask = NDArray[np.bool_]
 
 SIMULATED = 60
-# Groups of people, and of reports in each: a page shows no more.
+# Groups of people, and what shows in each: a page shows no more.
 MOST_LEVELS, MOST_GROUPS = 8, 48
-AT_ONCE = 2_000_000
+# Kinds of reports of two columns together; of more, each column is looked at alone.
+MOST_KINDS = 64
+AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
+# Where a public number is cut: its middle, and tails that a wrong law misses.
+CUTS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
 
 
 def judged(
@@ -50,38 +54,45 @@ def judged(
     )
 
 
-def checked(analysis: Assembled, prior: Sites | None, posterior: Sites, seed: int) -> Predictive | None:
-    """Shares of reports, simulated and observed; None where the outcome is public or reports differ too much.
+def checked(
+    analysis: Assembled, prior: Sites | None, posterior: Sites, seed: int, by: str | None = None
+) -> Predictive | None:
+    """Shares of reports, simulated and observed; None where reports differ too much to be counted.
 
-    prior: {site: (draws, …)}, None under flat priors, which expect anything. posterior: {site: (chains,
-    draws, …)}.
+    Of a private outcome what was reported, of a public one the parts of its range, or its choices; with
+    private predictors, each beside what they were reported to be. prior: {site: (draws, …)}, None under flat
+    priors, which expect anything. posterior: {site: (chains, draws, …)}. by: a column to group by first.
     """
-    response = analysis.response
-    if response is None or response.looks is None:
-        return None
     random = np.random.default_rng(seed)
-    features = response.looks.shows.shape[1]
-    most = max(1, MOST_GROUPS // features)
-    groups = list(_groups(analysis.cells.frame))[:most]
-    reports = _Reports(analysis, response, response.looks)
-    observed = np.concatenate([reports.observed(group) for group in groups])
-    after = reports.simulated(_some(posterior, 2), groups, random)
-    if prior is None:
-        before = random.random(after.shape)
-    else:
-        before = reports.simulated(_some(prior, 1), groups, random)
-    # Of features of which each report has one, the last's share follows from the others'.
-    alone = bool(response.looks.exclusive_parts.all())
-    kept = [place for place in range(len(observed)) if not alone or (place + 1) % features]
-    return Predictive(before[:, kept], after[:, kept], observed[kept])
+    found = [_compared(one, prior, posterior, random, by) for one in _pairs(analysis)]
+    if not found:
+        return None
+    before, after, observed = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+    return Predictive(before, after, observed)
 
 
-def _groups(frame: pd.DataFrame) -> Iterator[Mask]:
-    """Which cells are in each group: all, and those of each level of a column with few."""
+def _compared(
+    pair: _Pair, prior: Sites | None, posterior: Sites, random: np.random.Generator, by: str | None
+) -> tuple[Values, Values, Values]:
+    """Shares of a pair's kinds: (draws, groups × kinds) before and after the reports, and observed."""
+    most = max(1, MOST_GROUPS // pair.kinds)
+    groups = list(_groups(pair.frame, by))[:most]
+    observed = pair.observed(groups)
+    after = pair.simulated(_some(posterior, 2), groups, random)
+    expects = prior is not None
+    before = pair.simulated(_some(prior or {}, 1), groups, random) if expects else random.random(after.shape)
+    # Of kinds of which each report is one, the last's share follows from the others'.
+    kept = [place for place in range(len(observed)) if not pair.exclusive or (place + 1) % pair.kinds]
+    return before[:, kept], after[:, kept], observed[kept]
+
+
+def _groups(frame: pd.DataFrame, by: str | None) -> Iterator[Mask]:
+    """Which cells are in each group: all, and those of each level of `by`, and of a column with few."""
     yield np.ones(len(frame), bool)
-    for column in frame.columns:
+    columns = sorted(frame.columns, key=lambda column: column != by)
+    for column in columns:
         values = frame[column]
-        if 2 <= values.nunique() <= MOST_LEVELS:
+        if 2 <= values.nunique() <= (MOST_GROUPS if column == by else MOST_LEVELS):
             for level in values.unique():
                 yield (values == level).to_numpy()
 
@@ -93,49 +104,173 @@ def _some(sites: Sites, axes: int) -> dict[str, Values]:
     return {name: values[places][None] for name, values in flat.items()}
 
 
-class _Reports:
-    """The reports of a private outcome: how many of each part came in each cell, and what they show."""
+def _pairs(analysis: Assembled) -> Iterator[_Pair]:
+    """The outcome with each private predictor; each of them alone where the other cannot be counted."""
+    response = analysis.response
+    sides = [one for one in analysis.predictors if one.looks is not None]
+    counted = response is None or response.looks is not None
+    own = _width(analysis) if counted else 0
+    joint = [one for one in sides if one.looks and own * one.looks.shows.shape[1] <= MOST_KINDS and own]
+    if counted and not joint:
+        yield _Pair(analysis, True, None)
+    for one in sides:
+        yield _Pair(analysis, one in joint, one)
 
-    def __init__(self, analysis: Assembled, response: Private, looks: Looks) -> None:
-        self.analysis, self.looks = analysis, looks
-        codes = analysis.cells.reports[response.name]
-        said = codes < len(looks.shows)
-        self._cell, self._code = analysis.cells.cell[said], codes[said]
-        self._counts = analysis.cells.counts[said]
-        self._sizes = np.zeros((len(looks.chances), len(analysis.cells.frame)))
-        np.add.at(self._sizes, (looks.part[self._code], self._cell), self._counts)
 
-    def observed(self, group: Mask) -> Values:
-        """The share of a group's reports that show each feature."""
-        inside = group[self._cell]
-        counts = self._counts[inside]
-        return np.asarray(counts @ self.looks.shows[self._code[inside]] / max(counts.sum(), 1))
+def _width(analysis: Assembled) -> int:
+    """How many kinds the outcome has."""
+    if analysis.response is not None and analysis.response.looks is not None:
+        return analysis.response.looks.shows.shape[1]
+    return len(analysis.outcome.answers) or len(cuts_of(analysis)) + 1
+
+
+def cuts_of(analysis: Assembled) -> Values:
+    """Where a public number is cut into parts: halfway between values that came."""
+    assert analysis.values is not None
+    counts = np.bincount(np.unique(analysis.values, return_inverse=True)[1], analysis.cells.counts)
+    values = np.unique(analysis.values)
+    places = np.searchsorted(np.cumsum(counts) / counts.sum(), CUTS)
+    middles = (values[1:] + values[:-1]) / 2
+    return np.unique(middles[np.minimum(places, len(middles) - 1)])
+
+
+class _Side:
+    """One private column: of each pattern its part and what it shows; (parts, answers, kinds) the chances."""
+
+    def __init__(self, looks: Looks, codes: Codes) -> None:
+        self.looks = looks
+        self.said = codes < len(looks.shows)
+        codes = np.where(self.said, codes, 0)
+        self.part, self.shows = looks.part[codes], looks.shows[codes]
+
+    def chances(self, sites: Mapping[str, Values], place: int) -> Values:
+        """At one draw."""
+        found = self.looks.chances.copy()
+        for name, slopes in self.looks.unknown.items():
+            found += slopes * sites[name][0, place]
+        return found
+
+
+class _Pair:
+    """Kinds of reports: what the outcome shows, or one predictor, or both; how many came in each cell."""
+
+    def __init__(self, analysis: Assembled, outcome: bool, predictor: Private | None) -> None:
+        self.analysis, cells = analysis, analysis.cells
+        response = analysis.response if outcome else None
+        self._outcome = _side(analysis, response)
+        self._predictor = _side(analysis, predictor)
+        self._place = analysis.predictors.index(predictor) if predictor else 0
+        self._public = outcome and response is None
+        self._cuts = cuts_of(analysis) if self._public and not analysis.outcome.answers else None
+        shows = [self._outcome.shows] if self._outcome else [self._kind_shown()] if self._public else []
+        shows += [self._predictor.shows] if self._predictor else []
+        sides = [side for side in (self._outcome, self._predictor) if side]
+        self._exclusive = _exclusive(sides)
+        self.exclusive = bool(self._exclusive.all())
+        self.kinds = int(np.prod([one.shape[1] for one in shows]))
+        said = np.logical_and.reduce([np.ones(len(cells.cell), bool), *(side.said for side in sides)])
+        self._parts = [len(side.looks.chances) for side in (self._outcome, self._predictor) if side]
+        part = np.zeros(len(cells.cell), np.int64)
+        for side in sides:
+            part = part * len(side.looks.chances) + side.part
+        self._take(said, part, shows)
+
+    def _kind_shown(self) -> Values:
+        """Of each pattern its choice, or its part of the range, as ones and zeros."""
+        values = self.analysis.values
+        assert values is not None
+        if self._cuts is None:
+            return np.eye(len(self.analysis.outcome.answers))[values.astype(int)]
+        return np.eye(len(self._cuts) + 1)[np.searchsorted(self._cuts, values)]
+
+    def _take(self, said: Mask, part: Codes, shows: list[Values]) -> None:
+        """Count what is said by part and cell: sizes (parts, cells) and kinds (cells, kinds)."""
+        cells = self.analysis.cells
+        combinations = len(self.analysis.law.matrix.combinations)
+        most = max(1, MOST_AT_ONCE // (SIMULATED * combinations * self.kinds))
+        some = np.arange(len(cells.frame))
+        if len(some) > most:
+            some = np.sort(np.random.default_rng(0).choice(some, most, replace=False))
+        where = np.full(len(cells.frame), -1)
+        where[some] = np.arange(len(some))
+        said = said & (where[cells.cell] >= 0)
+        cell, counts = where[cells.cell[said]], cells.counts[said].astype(np.float64)
+        parts = int(np.prod(self._parts)) if self._parts else 1
+        # How many reports of each part of the designs came in each cell.
+        self._sizes = np.bincount(part[said] * len(some) + cell, counts, parts * len(some))
+        self._sizes = self._sizes.reshape(parts, len(some))
+        self.frame = cells.frame.iloc[some].reset_index(drop=True)
+        self._counts = np.empty((len(some), self.kinds))
+        for kind, places in enumerate(np.ndindex(*(one.shape[1] for one in shows))):
+            shown = np.prod([one[said, place] for one, place in zip(shows, places, strict=True)], axis=0)
+            self._counts[:, kind] = np.bincount(cell, counts * shown, len(some))
+
+    def observed(self, groups: list[Mask]) -> Values:
+        """The share of each group's reports that are of each kind."""
+        sizes = self._sizes.sum(axis=0)
+        shares = [self._counts[group].sum(axis=0) / max(sizes[group].sum(), 1) for group in groups]
+        return np.concatenate(shares)
 
     def simulated(self, sites: dict[str, Values], groups: list[Mask], random: np.random.Generator) -> Values:
-        """(draws, groups × features): the same of as many people at each draw."""
-        frame = self.analysis.cells.frame
-        choices = len(self.analysis.outcome.answers) * len(self.analysis.law.matrix.combinations)
-        step = max(1, AT_ONCE // (len(frame) * choices))
+        """(draws, groups × kinds): the same of as many people at each draw."""
+        choices = max(len(self.analysis.outcome.answers), 1) * len(self.analysis.law.matrix.combinations)
+        step = max(1, AT_ONCE // (len(self.frame) * choices))
         found = []
         for start in range(0, SIMULATED, step):
             some = {name: values[:, start : start + step] for name, values in sites.items()}
-            for place, answers in enumerate(Predicted(self.analysis, some).each(frame)):
-                chances = self.looks.chances.copy()
-                for name, slopes in self.looks.unknown.items():
-                    chances += slopes * some[name][0, place]
-                of_cells = np.einsum("ca,paf->pcf", answers, chances)
+            predicted = Predicted(self.analysis, some)
+            shares, eta = predicted.laws(self.frame)
+            outcome = self._outcomes(predicted, eta)
+            for place in range(len(shares)):
+                of_cells = self._chances(some, place, shares[place], outcome[place])
                 found.append(np.concatenate([self._drawn(of_cells, group, random) for group in groups]))
         return np.stack(found)
+
+    def _outcomes(self, predicted: Predicted, eta: Values) -> Values:
+        """(draws, cells, combinations, answers or parts of the range)."""
+        if self._cuts is not None:
+            below = predicted.below(eta, self._cuts)
+            ends = np.zeros((*below.shape[:-1], 1))
+            return np.diff(np.concatenate([ends, below, ends + 1], axis=-1), axis=-1)
+        return predicted.expected(eta) if self._outcome or self._public else np.ones((*eta.shape[:3], 1))
+
+    def _chances(self, sites: Mapping[str, Values], place: int, shares: Values, outcome: Values) -> Values:
+        """(parts, cells, kinds) at one draw."""
+        shown = np.ones((1, 1, len(self.analysis.law.matrix.combinations)))
+        if self._predictor:
+            answers = self.analysis.predictors[self._place].answers
+            combinations = self.analysis.law.matrix.combinations
+            own = [answers.index(one[self._place]) for one in combinations]
+            shown = self._predictor.chances(sites, place)[:, own].transpose(0, 2, 1)
+        laws = outcome[None]
+        if self._outcome:
+            laws = np.einsum("cka,pao->pcko", outcome, self._outcome.chances(sites, place))
+        both = np.einsum("ck,pcko,qjk->pqcoj", shares, laws, shown, optimize=True)
+        return np.asarray(both.reshape(-1, len(self.frame), self.kinds))
 
     def _drawn(self, of_cells: Values, group: Mask, random: np.random.Generator) -> Values:
         sizes = self._sizes[:, group]
         n = int(sizes.sum())
-        found = np.zeros(of_cells.shape[2])
+        found = np.zeros(self.kinds)
         for exclusive in (True, False):
-            parts = self.looks.exclusive_parts == exclusive
+            parts = self._exclusive == exclusive
             own = int(sizes[parts].sum())
             if not own:
                 continue
             mean = np.clip(np.einsum("pc,pcf->f", sizes[parts], of_cells[parts][:, group]) / own, 0, 1)
             found += random.multinomial(own, mean / mean.sum()) if exclusive else random.binomial(own, mean)
         return np.asarray(found / max(n, 1))
+
+
+def _exclusive(sides: list[_Side]) -> NDArray[np.bool_]:
+    """Of each two parts of two columns whether a report is of one kind alone."""
+    found = np.ones(1, bool)
+    for side in sides:
+        found = np.logical_and.outer(found, side.looks.exclusive_parts).ravel()
+    return found
+
+
+def _side(analysis: Assembled, column: Private | None) -> _Side | None:
+    if column is None or column.looks is None:
+        return None
+    return _Side(column.looks, analysis.cells.reports[column.name])

@@ -9,7 +9,7 @@ import numpy as np
 from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
 
-from inference.results.verdict import BAD, UNTOUCHED, Part, Verdict
+from inference.results.verdict import BAD, NOT_CHECKED, UNTOUCHED, Part, Verdict
 from inference.samplers import KEEP_MORE
 
 MAX_R_HAT = 1.01
@@ -50,6 +50,12 @@ class Diagnostics:
         """The same, and the model is bad for these reasons too, where there are any; and more notes."""
         verdict = replace(self.verdict, model=self.verdict.model.with_reasons(reasons))
         return replace(self, verdict=verdict, notes=(*self.notes, *notes))
+
+    def unchecked(self, why: str) -> Diagnostics:
+        """The same, and nothing was checked of the model, unless it is bad already."""
+        own = self.verdict.model
+        model = own if own.state == BAD else Part(NOT_CHECKED, (*own.reasons, why))
+        return replace(self, verdict=replace(self.verdict, model=model))
 
 
 @dataclass(frozen=True)

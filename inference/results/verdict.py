@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 GOOD, PARTIAL, BAD = "good", "partial", "bad"
-_WORST_FIRST = (BAD, PARTIAL, GOOD)
+NOT_CHECKED = "not checked"
+_WORST_FIRST = (BAD, NOT_CHECKED, PARTIAL, GOOD)
 # Of two that are equally bad the first decides: without draws of the posterior nothing else can be read, and
 # of a model that is wrong nobody asks how narrow it is.
 PARTS = ("chains", "model", "knowledge")
 _HEADLINES = {
     ("chains", BAD): "the draws do not represent the posterior",
     ("model", BAD): "the reports do not fit the model",
+    ("model", NOT_CHECKED): "nothing could be checked of the model",
     ("knowledge", BAD): "nothing was learnt: this is the prior",
     ("knowledge", PARTIAL): "of some parameters nothing was learnt",
 }
@@ -32,7 +34,8 @@ ALL_GOOD = "no check speaks against these numbers"
 
 @dataclass(frozen=True)
 class Part:
-    """state: "good", "bad", or of knowledge "partial" where it is bad of some parameters; reasons: why."""
+    """state: "good", "bad", of knowledge "partial" where it is bad of some parameters, or of the model "not
+    checked"; reasons: why."""
 
     state: str = GOOD
     reasons: tuple[str, ...] = ()

@@ -12,10 +12,13 @@ import pytest
 from inference.analyses import analysing, peaks
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
+from inference.analyses.checking import checked
 from inference.analyses.page import save_analysis
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import Table, known_channel, table_of
+from inference.results.diagnostics import Diagnostics
+from inference.results.verdict import Verdict
 from inference.samplers import Sampler
 from inference.sampling import Sampled
 from ldp_client.documents.errors import InputError
@@ -114,3 +117,61 @@ def test_what_was_drawn_can_be_read(formula, family, tmp_path, monkeypatch):
     monkeypatch.setattr(Sampler, "draw", draw)
     monkeypatch.setattr(analysing, "peaks_of", lambda *_: None)
     read(analyse_table(whole, formula, family=family, draws=100), formula, tmp_path)
+
+
+def of_two_kinds(seed: int, n: int = 2000) -> Table:
+    """0.3 of all are armed, which is behind noise; what else they are has nothing to do with it."""
+    random = np.random.default_rng(seed)
+    armed = (random.random(n) < 0.3).astype(int)
+    public = pd.DataFrame(
+        {
+            "sound": random.normal(0, 1, n).round(2),
+            "skewed": random.lognormal(0, 0.6, n),
+            "apart": (np.where(random.random(n) < 0.5, 0, 5) + random.normal(0, 1, n)).round(2),
+        }
+    )
+    said = (random.random(n) < np.asarray(YES_NO)[armed, 1]).astype(int)
+    others = (random.random(n) < 0.3).astype(int)
+    return table_of(
+        public,
+        [
+            known_channel("armed", ("no", "yes"), said, YES_NO),
+            known_channel("other", ("no", "yes"), others, YES_NO),
+        ],
+    )
+
+
+# A public number, or a private answer, by the answer behind noise: what a sampler may come to, and whether
+# the reports bear it: {site: value}, of which the share of armed is that of yes.
+CAME = [
+    ("sound ~ armed", {"low": 0.0, "high": 0.0, "share": 0.3, "sigma": 1.0}, True),
+    ("skewed ~ armed", {"low": 1.2, "high": 1.2, "share": 0.3, "sigma": 0.8}, False),
+    ("apart ~ armed", {"low": 0.0, "high": 5.0, "share": 0.5, "sigma": 1.0}, False),
+    ("sound ~ armed", {"low": 0.0, "high": 0.0, "share": 0.7, "sigma": 1.0}, False),
+    ("other ~ armed", {"low": -1.4, "high": -1.4, "share": 0.7}, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("formula", "came", "good"), CAME, ids=[f"{one} {at['share']}" for one, at, _ in CAME]
+)
+def test_a_predictor_that_became_a_label_of_the_outcome_is_found(formula, came, good):
+    """The reports alone say how many are armed, and whether these have another outcome."""
+    analysis = assemble(of_two_kinds(1), formula)
+    law, random = analysis.law, np.random.default_rng(2)
+    moved = (came["high"] - came["low"]) * law.spreads[0] / law.unrotation[0, 0]
+    middle = came["low"] + law.middles[0] * (came["high"] - came["low"])
+    places = {"law_rotated": moved, "law_middle": middle}
+    places["shares_middle"] = np.log(came["share"] / (1 - came["share"]))
+    sites = {name: random.normal(value, 0.03, (4, 100, 1)) for name, value in places.items()}
+    sites["law_rotated"] = sites["law_rotated"][..., None]
+    if "sigma" in came:
+        sites["sigma"] = random.normal(came["sigma"], 0.02, (4, 100))
+    assert bool(checked(analysis, None, sites, 3).reasons()) != good
+
+
+def test_an_analysis_of_which_nothing_was_checked_is_not_called_good():
+    found = Diagnostics(Verdict(), (), 0, {}, {}, {}).unchecked("nothing was checked")
+    assert not found.ok
+    assert found.verdict.headline() == "nothing could be checked of the model"
+    assert found.verdict.to_document()["model"]["state"] == "not checked"
