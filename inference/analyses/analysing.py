@@ -16,6 +16,7 @@ from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.false_reports import analysis_sets
 from inference.analyses.naming import INTERCEPT
+from inference.analyses.noise_bounds import impossible
 from inference.analyses.peaks import Peak, peaks_of
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites, without_prior
@@ -139,6 +140,7 @@ def _posterior(
         diagnostics = diagnostics.unchecked(UNCHECKED)
     else:
         diagnostics = diagnostics.with_model(expected.reasons(), expected.notes())
+    diagnostics = diagnostics.with_model(impossible(analysis.privates, analysis.cells))
     return AnalysisPosterior(
         question=analysis.formula.outcome,
         model=analysis.outcome.name,

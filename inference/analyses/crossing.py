@@ -18,6 +18,7 @@ from inference.analyses.checking import judged
 from inference.analyses.formula import known_column
 from inference.analyses.joint_sets import joint_sets
 from inference.analyses.naming import Axis, axis_of, named
+from inference.analyses.noise_bounds import impossible
 from inference.analyses.result import AnalysisPosterior, Draws, Quantity
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -71,13 +72,14 @@ def cross_table(
     prior = parameters({"shares": random.dirichlet(np.ones(len(answers)), (PRIOR_DRAWS, len(levels)))})
     found = parameters(drawn.sites)
     alone, said = _of_arms(table, columns, by)
+    diagnostics = judged(found, prior, drawn, table.n, [*_notes(table, cells, columns), *said], method)
     crossed = AnalysisPosterior(
         question="-".join(names),
         model="joint table",
         n=table.n,
         draws=found,
         prior_sd={name: float(values.std()) for name, values in prior.items()},
-        diagnostics=judged(found, prior, drawn, table.n, [*_notes(table, cells, columns), *said], method),
+        diagnostics=diagnostics.with_model(impossible(columns, cells)),
         study=table.digest,
         seed=seed,
         method=method,
@@ -109,7 +111,12 @@ def _refuse_large(size: int) -> None:
 
 def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> list[str]:
     missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
-    return [*table.notes, cells.form, "nothing was checked of a law, as a joint table has none", *missing]
+    return [
+        *table.notes,
+        cells.form,
+        "a joint table has no law to be checked: only whether the noise can give such reports",
+        *missing,
+    ]
 
 
 def _axes(

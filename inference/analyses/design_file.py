@@ -14,6 +14,10 @@ from ldp_client.documents.errors import InputError
 FORMAT = "ldpkit.design/1"
 MOST_ANSWERS = 1000
 MOST_CARDS = 100
+MOST_DIGITS = 100
+NOT_GIVEN = object()
+# What people write for no, and for yes.
+NO_YES = (("no", "n", "false", "f", "0"), ("yes", "y", "true", "t", "1"))
 _OPEN = "several shares would be open"
 
 
@@ -80,6 +84,8 @@ def read_design(text: str | bytes) -> Design:
     _members(document, "the design", ("format", "columns"), ("prior", "title"))
     if document["format"] != FORMAT:
         raise InputError(f"the design's format must be {FORMAT!r}")
+    if not isinstance(document.get("title", ""), str):
+        raise InputError("the design's title must be text")
     columns = document["columns"]
     if not isinstance(columns, dict) or not columns:
         raise InputError("the design's columns must be {column: what its reports say}")
@@ -125,11 +131,13 @@ def _column(name: str, document: Any) -> ColumnDesign:
                 raise InputError(f'{where}: each of several matrices needs its rows, {{"column": value}}')
     else:
         stated = [rest]
-    answers = _labels(document.get("answers"), f"{where}: answers")
+    answers = _labels(document.get("answers", NOT_GIVEN), f"{where}: answers")
     parts = [_part(where, one) for one in stated]
     answers = answers or _named_answers(stated) or _lacking(where, "answers")
     channels = [_told(where, document, part.channel) for part in parts]
-    reports = _labels(document.get("reports"), f"{where}: reports")
+    reports = _labels(document.get("reports", NOT_GIVEN), f"{where}: reports")
+    if "matrix" not in stated[0]:
+        _refuse_turned(where, answers, reports)
     reports = reports or (
         tuple(map(str, range(len(channels[0].matrix[0])))) if "matrix" not in stated[0] else ()
     )
@@ -137,7 +145,39 @@ def _column(name: str, document: Any) -> ColumnDesign:
     for channel in channels:
         _check(where, channel, answers, reports)
     whole = tuple(Part(part.rows, channel, part.words) for part, channel in zip(parts, channels, strict=True))
-    return ColumnDesign(name, answers, reports, whole, document.get("ordered") is True)
+    return ColumnDesign(name, answers, reports, whole, _boolean(f"{where}: ordered", document))
+
+
+def _boolean(where: str, document: Mapping[str, Any]) -> bool:
+    value = document.get("ordered", False)
+    if not isinstance(value, bool):
+        raise InputError(f"{where} must be true or false, without quotes")
+    return value
+
+
+def _refuse_turned(where: str, answers: Sequence[str], reports: Sequence[str]) -> None:
+    """Raises InputError for a named design with yes before no: its rows are those of no, then of yes."""
+    for labels, what in ((answers, "answers"), (reports, "reports")):
+        told = [one.casefold() for one in labels]
+        known = [place for place, both in enumerate(zip(*NO_YES, strict=True)) if set(told) == set(both)]
+        if (known and told[0] in NO_YES[1]) or _falling(labels):
+            raise InputError(
+                f"{where}: {what} must be listed with no first, then yes, as a design with a name has them: "
+                f"{', '.join(reversed(labels))}; the table may have them in any order"
+            )
+    if reports and list(reports) != list(answers) and set(reports) == set(answers):
+        raise InputError(
+            f"{where}: reports stand in another order than answers ({', '.join(answers)}): list them alike"
+        )
+
+
+def _falling(labels: Sequence[str]) -> bool:
+    """Whether labels are numbers, and not in their order: report j of a design is the number j."""
+    try:
+        numbers = [float(one) for one in labels]
+    except ValueError:
+        return False
+    return numbers != sorted(numbers)
 
 
 def _lacking(where: str, what: str) -> tuple[str, ...]:
@@ -150,7 +190,7 @@ def _named_answers(stated: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _labels(value: Any, where: str) -> tuple[str, ...]:
-    if value is None:
+    if value is NOT_GIVEN:
         return ()
     if not isinstance(value, list) or not 2 <= len(value) <= MOST_ANSWERS:
         raise InputError(f"{where} must be a list of 2 to {MOST_ANSWERS} labels")
@@ -173,7 +213,7 @@ def _part(where: str, document: Mapping[str, Any]) -> Part:
         return Part(where_rows, Channel(_matrix(where, own["matrix"])), "a matrix")
     _members(own, where, ("design",), tuple(own))
     name = own.pop("design")
-    if name not in NAMED:
+    if not isinstance(name, str) or name not in NAMED:
         raise InputError(f"{where}: {name!r} is no design; {', '.join(NAMED)} are, or state a matrix")
     named = NAMED[name]
     _members(own, f"{where}: {name}", named.needs, named.may)
@@ -195,7 +235,8 @@ def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
     if not isinstance(value, str):
         raise InputError(f'{where} must be a decimal or a fraction in quotes, such as "0.25" or "1/6"')
     try:
-        number = Fraction(value.strip())
+        # A power of ten may be a number that no memory holds.
+        number = Fraction(value.strip() if len(value) <= MOST_DIGITS and "e" not in value.lower() else "")
     except (ValueError, ZeroDivisionError):
         raise InputError(f'{where} must be a decimal or a fraction, such as "0.25" or "1/6"') from None
     if whole and (number.denominator != 1 or not 1 <= number <= MOST_CARDS):

@@ -11,6 +11,8 @@ from ldp_client.documents.errors import InputError
 
 _POWER = re.compile(r"(?<![\w.)])([A-Za-z_][\w.]*)\s*(?:\^|\*\*)\s*\d")
 
+_NUMBER = re.compile(r"[\d.]+")
+
 
 @dataclass(frozen=True)
 class Varying:
@@ -132,10 +134,11 @@ class Names:
     def __init__(self, columns: Sequence[str]) -> None:
         odd = [name for name in columns if not name.isidentifier()]
         self.stand_ins: Mapping[str, str] = {name: f"column{place}z" for place, name in enumerate(odd)}
-        longest = sorted(map(re.escape, odd), key=len, reverse=True)
-        self._odd = re.compile(
-            rf"`({'|'.join(longest)})`|(?<![\w.])({'|'.join(longest)})(?![\w.]*\()(?![\w])"
-        )
+        longest = sorted(odd, key=len, reverse=True)
+        every = "|".join(map(re.escape, longest))
+        # As in R, a number is a column only between backticks: 1 is the intercept.
+        bare = "|".join(re.escape(name) for name in longest if not _NUMBER.fullmatch(name)) or "(?!)"
+        self._odd = re.compile(rf"`({every})`|(?<![\w.])({bare})(?![\w.]*\()(?![\w])")
 
     def put(self, text: str) -> str:
         """The text with stand-ins for names."""

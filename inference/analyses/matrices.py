@@ -191,7 +191,9 @@ def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
     levels: list[str] = []
     for part in spec.structure:
         factors = [names.restored(str(factor)) for factor in part.term.factors]
-        term = "Intercept" if factors == ["1"] else ":".join(factors)
+        # Before names are put back: a column may be called 1.
+        alone = [str(factor) for factor in part.term.factors] == ["1"]
+        term = "Intercept" if alone else ":".join(factors)
         for column in part.columns:
             terms.append(term)
             levels.append(_level(names.restored(str(column)), factors))

@@ -133,28 +133,53 @@ def read_frame(path: str) -> pd.DataFrame:
     """A CSV or Parquet file as it is. Raises InputError."""
     if path.lower().endswith((".parquet", ".pq")):
         try:
-            return pd.read_parquet(path)
+            frame = pd.read_parquet(path)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or 'not a Parquet file'}") from None
         except Exception:
             raise InputError(f"{path} is damaged, or is not a Parquet file") from None
+        return _without_spaces(frame)
     header, rows = read_rows(path)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     return pd.DataFrame({name: typed(column) for name, column in zip(header, columns, strict=True)})
+
+
+def _without_spaces(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its text as `typed` reads it: without spaces around, and blank cells missing."""
+    texts = frame.select_dtypes(exclude=["number", "bool", "datetime", "timedelta"])
+    return frame.assign(**{str(name): _stripped(column) for name, column in texts.items()})
+
+
+def _stripped(column: pd.Series) -> pd.Series:
+    cells = [_text(cell) for cell in column.astype(object)]
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.Series(cells, index=column.index, dtype=object)
+    levels = dict.fromkeys(level for one in column.cat.categories if (level := _text(one)) is not None)
+    kept = pd.Categorical(cells, categories=list(levels), ordered=column.cat.ordered)
+    return pd.Series(kept, index=column.index)
+
+
+def _text(cell: object) -> object:
+    """A cell, None where it is blank."""
+    if not isinstance(cell, str):
+        return cell
+    return None if cell.strip().lower() in BLANK_CELLS else cell.strip()
 
 
 def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
     name = Path(path).name
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file, strict=True) if row]
+            rows = list(csv.reader(file, strict=True))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as CSV in UTF-8") from None
     except csv.Error as error:
         raise InputError(f"{name} is not CSV: {error}") from None
-    return _checked(name, rows)
+    # A blank line is a blank cell where there is one column; else nobody's row.
+    alone = len(next(filter(None, rows), ())) == 1
+    return _checked(name, [row or [""] for row in rows if row or alone])
 
 
 def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
@@ -177,8 +202,7 @@ def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str
 
 def typed(cells: Sequence[str]) -> pd.Series:
     """A column of numbers where all cells are, else of text; blank cells are missing."""
-    stripped = [cell.strip() for cell in cells]
-    filled = [None if cell.lower() in BLANK_CELLS else cell for cell in stripped]
+    filled = [None if cell.strip().lower() in BLANK_CELLS else cell.strip() for cell in cells]
     try:
         numbers = [float("nan") if cell is None or "_" in cell else float(cell) for cell in filled]
         if not any(cell is not None and "_" in cell for cell in filled) and _finite(numbers, filled):

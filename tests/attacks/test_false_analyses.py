@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,15 @@ import pytest
 from inference.analyses import analysing, peaks
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
+from inference.analyses.cells import cells_of
 from inference.analyses.checking import checked
+from inference.analyses.design_file import read_design
+from inference.analyses.noise_bounds import impossible
 from inference.analyses.page import save_analysis
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites
-from inference.analyses.table import Table, known_channel, table_of
+from inference.analyses.survey import read_frame
+from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.results.diagnostics import Diagnostics
 from inference.results.verdict import Verdict
 from inference.samplers import Sampler
@@ -175,3 +180,103 @@ def test_an_analysis_of_which_nothing_was_checked_is_not_called_good():
     assert not found.ok
     assert found.verdict.headline() == "nothing could be checked of the model"
     assert found.verdict.to_document()["model"]["state"] == "not checked"
+
+
+def dice(random, share: float, n: int, kinds: int) -> Private:
+    """Answers behind noise, of which `share` are of each kind but the first."""
+    matrix = np.full((kinds, kinds), 0.4 / kinds) + 0.6 * np.eye(kinds)
+    answers = np.where(random.random(n) < share * (kinds - 1), random.integers(1, kinds, n), 0)
+    said = np.asarray([random.choice(kinds, p=matrix[answer]) for answer in answers])
+    return known_channel(f"q{kinds}", [str(kind) for kind in range(kinds)], said, matrix)
+
+
+@pytest.mark.parametrize("kinds", [2, 4])
+def test_reports_that_no_answers_give_are_found(kinds):
+    """In a crossed table and of a predictor too; shares at the very bound of what is possible are sound."""
+    random, n = np.random.default_rng(kinds), 400
+    place = np.where(np.arange(n) % 2, "north", "south")
+    sound = dice(random, 0.0, n, kinds)
+    cheated = replace(sound, codes=np.where(place == "north", 0, sound.codes))
+    for column, bad in ((sound, False), (cheated, True)):
+        whole = table_of(pd.DataFrame({"place": place}), [column])
+        said = impossible([column], cells_of(whole, ["place"], [column.name]))
+        assert bool(said) == bad
+        assert not bad or "where place = north" in said[0]
+
+
+def test_sound_reports_are_seldom_called_impossible():
+    """At the hull's corners, where all of one kind answered, 120 times."""
+    random = np.random.default_rng(7)
+    for _ in range(40):
+        for share in (0.0, 0.2, 1.0 / 3):
+            column = dice(random, share, 60, 3)
+            whole = table_of(pd.DataFrame(index=range(60)), [column])
+            assert not impossible([column], cells_of(whole, [], ["q3"]))
+
+
+TURNED = [
+    {"answers": ["yes", "no"], "reports": ["no", "yes"]},
+    {"reports": ["yes", "no"]},
+    {"reports": ["1", "0"]},
+    {"answers": ["armed", "not"], "reports": ["not", "armed"]},
+]
+
+
+def design(**more) -> str:
+    column = {"design": "forced", "yes": "1/6", "no": "1/6", **more}
+    return json.dumps({"format": "ldpkit.design/1", "columns": {"armed": column}})
+
+
+@pytest.mark.parametrize("given", TURNED, ids=str)
+def test_a_named_design_that_is_turned_round_is_refused(given):
+    """Its rows are those of no, then of yes: the other order would invert every share."""
+    with pytest.raises(InputError, match=r"no first, then yes|in another order"):
+        read_design(design(**given))
+    for sound in ({}, {"reports": ["no", "yes"]}, {"answers": ["not", "armed"], "reports": ["0", "1"]}):
+        read_design(design(**sound))
+
+
+MISTYPED = [
+    (design(ordered="true"), "ordered must be true or false"),
+    (design(reports=None), "reports must be a list"),
+    (design(answers=None), "answers must be a list"),
+    (design(design=["forced"]), "is no design"),
+    (design(yes="1e-999999999"), "a decimal or a fraction"),
+    (design(random=True), "a decimal or a fraction"),
+    (design().replace('"format"', '"title": 3, "format"'), "title must be text"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), MISTYPED, ids=[said for _, said in MISTYPED])
+def test_a_design_of_other_types_is_refused(text, said):
+    with pytest.raises(InputError, match=said):
+        read_design(text)
+
+
+def test_blank_cells_are_blank_in_every_file(tmp_path):
+    """A blank line of one column; and in Parquet what a CSV file has as blank, or with spaces around."""
+    (tmp_path / "one.csv").write_text("armed\nno\n\nyes\n")
+    assert read_frame(str(tmp_path / "one.csv"))["armed"].isna().tolist() == [False, True, False]
+    cells = ["A", "A ", "", "NA", None, "B"]
+    kinds = pd.Categorical(cells, categories=["B", "A ", "A", "NA", ""])
+    frame = pd.DataFrame({"place": cells, "kind": kinds})
+    frame.to_parquet(tmp_path / "two.parquet")
+    found = read_frame(str(tmp_path / "two.parquet"))
+    for name in ("place", "kind"):
+        assert found[name].isna().tolist() == [False, False, True, True, True, False]
+        assert found[name].dropna().tolist() == ["A", "A", "B"]
+    assert list(found["kind"].cat.categories) == ["B", "A"]
+
+
+def test_a_column_called_1_is_no_intercept():
+    public = pd.DataFrame({"1": [3.0, 4.0] * 20, "x": [1.0, 2.0, 3.0, 4.0] * 10})
+    whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
+    assert assemble(whole, "ever ~ 1 + x").law.matrix.terms == ("Intercept", "x")
+    assert assemble(whole, "ever ~ `1`").law.matrix.terms == ("Intercept", "1")
+
+
+def test_weights_beyond_all_people_are_refused():
+    whole = table()
+    whole.public["weight"] = np.where(np.arange(40) == 6, 1e200, 1.0)
+    with pytest.raises(InputError, match="look at row 7"):
+        Population(weights="weight").check(whole)
