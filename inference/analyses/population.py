@@ -17,7 +17,7 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Draws, Quantity
 from inference.analyses.table import Table, Values
-from inference.analyses.varying import levels_of
+from inference.analyses.varying import level_text, levels_of
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError
@@ -211,10 +211,12 @@ def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:
 def _alike(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
     """A census column in the kind of the table's. Raises InputError for numbers that are none."""
     if isinstance(table.dtype, pd.CategoricalDtype):
-        odd = sorted(set(census.astype(str)) - set(table.cat.categories))
+        # A file's years are numbers, a wave's or a choice's are labels.
+        labels = census.map(level_text)
+        odd = sorted(set(labels) - set(table.cat.categories))
         if odd:
             raise InputError(f"the census: {name} has {odd[0]!r}, which is none of its values")
-        return census.astype(str).astype(table.dtype)
+        return labels.astype(table.dtype)
     if pd.api.types.is_numeric_dtype(table) and not pd.api.types.is_numeric_dtype(census):
         raise InputError(f"the census: {name} must hold numbers, as it does in the reports")
     return census

@@ -13,10 +13,11 @@ from inference import analyse_waves
 from inference.analyses.assembling import assemble
 from inference.analyses.likelihood import with_unknown
 from inference.analyses.page import sentence
+from inference.analyses.population import Population, people_of
 from inference.analyses.reports import table_of_reports
 from inference.analyses.result import Quantity
 from inference.analyses.sources import source_of
-from inference.analyses.survey import load_waves
+from inference.analyses.survey import load_waves, read_frame
 from inference.analyses.waves import table_of_waves
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
@@ -185,6 +186,17 @@ def test_choices_in_another_order_are_the_same_choices():
     mine, theirs = table.private["job"], own.private["job"]
     assert mine.answers == tuple(JOB["choices"])
     assert np.array_equal(mine.vectors[mine.codes[-len(own.counts) :]], theirs.vectors[theirs.codes][:, ::-1])
+
+
+def test_a_census_of_waves_that_are_called_by_years(waves, tmp_path):
+    """A file's 2024 is a number, the wave's name a label."""
+    (tmp_path / "census.csv").write_text("wave,count\n2024,100\n2025,300\n")
+    census = read_frame(str(tmp_path / "census.csv"))
+    table = table_of_waves(waves, ["ever", "wave"])
+    analysis = assemble(table, "ever ~ wave")
+    frame, sizes = people_of(analysis, table, Population(census=census, by="wave"))
+    assert list(frame["wave"]) == ["2024", "2025"]
+    assert list(sizes) == [100, 300]
 
 
 def test_one_wave_is_none(waves):
