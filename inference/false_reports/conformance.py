@@ -150,7 +150,8 @@ def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
     most = curve * widths[1:-1] / (widths[:-2] + widths[2:])
     inside = part.values[1:-1]
     around = inside[:-2] + inside[1:-1] + inside[2:]
-    p = stats.binom.sf(inside[1:-1] - 1, around, most / (1 + most))
+    # So small an ε that the bounds are neighbours on the grid has no cell between others.
+    p = stats.binom.sf(inside[1:-1] - 1, around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
     words = f"more reports lie at one place than beside it, which `{mechanism.name}` noise would smooth out"
     return Finding(min(1.0, len(p) * float(p.min())), words)
 

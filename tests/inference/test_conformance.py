@@ -25,6 +25,7 @@ def choice(name, count, epsilon="1"):
 HONEST = {
     "laplace": (studies.AGE, 45.0),
     "laplace inside": (studies.with_epsilon(studies.AGE, "4"), 30.0),
+    "laplace of two points": (studies.with_epsilon(studies.AGE, "0.000001"), 15.0),
     "gaussian": (studies.NORMAL, 15.0),
     "randomized_response": (choice("randomized_response", 5), 1),
     "oue": (choice("oue", 6), 2),
