@@ -33,14 +33,17 @@ from inference.sampling.space import Space, as_arrays, as_draws, space_of
 
 Evaluated = Callable[[Draws], dict[str, Values]]
 
-# Kinds of reports × coordinates, and quantities: at more, the sets would take longer than the fit.
-MOST_TERMS, MOST_QUANTITIES = 100_000, 200
-STEPS, SETTLED, TOO_FAR = 12, 1e-4, 2.0
+# Kinds of reports × coordinates, and quantities: at more, sets would take longer than the fit.
+MOST_TERMS, MOST_QUANTITIES = 50_000, 100
+STEPS, CHOOSING, SETTLED, TOO_FAR = 12, 4, 1e-4, 2.0
 TINY, SINGULAR, NUDGE = 1e-300, 1e10, 1e-4
 GROUPED = "effects that vary by group have no bound that false reports could not pass"
 NUMBERS = "a public number can be anything in a false report, so that nothing is bounded"
 TOO_MANY = "there are too many kinds of reports to look at each"
-OTHERS = "of the others the reports say too little, or one of their groups is no larger than that share"
+OTHERS = (
+    "of the others the reports say too little, one of their groups is no larger than that share, or they are "
+    "too many to look at each"
+)
 
 
 def analysis_sets(
@@ -77,7 +80,7 @@ def _without_sets(analysis: Assembled) -> str:
 
 @dataclass(frozen=True)
 class Kinds:
-    """Every kind of report of every cell. cell: (kinds,). weights: (cells,) shares of all reports.
+    """Every kind of report of every cell, in their order. cell: (kinds,). weights: (cells,) shares.
 
     model: whose reports are one of each kind. logs: inside a program, (kinds,) their log-probabilities.
     """
@@ -188,23 +191,24 @@ class _Moved:
 
         slope: (coordinates,) of the quantity.
         """
-        at = self._start
-        for _ in range(STEPS):
+        at, weights = self._start, self._kinds.weights
+        false = np.zeros(len(self._scores))
+        for number in range(STEPS):
             logs, slopes = (np.asarray(one) for one in self._law(jnp.asarray(at)))
             chances = np.exp(logs)
-            expected, turns = self._of_cells(chances, slopes)
-            turn = np.einsum("c,cij->ij", self._kinds.weights, turns)
-            if not np.isfinite(turn).all() or np.linalg.cond(turn) > SINGULAR:
+            expected = (chances[:, None] * self._scores).reshape(len(weights), -1, len(at)).sum(axis=1)
+            turn = self._turn(weights, chances, slopes)
+            if turn is None:
                 return None
             # A false report in place of an honest one of its cell moves the quantity by so much.
             pushed = -(self._scores - expected[self._kinds.cell]) @ np.linalg.solve(turn.T, slope)
-            false = self._false(side * pushed)
-            honest = self._kinds.weights - np.bincount(self._kinds.cell, false, len(self._kinds.weights))
-            sum_of_scores = honest @ expected + false @ self._scores
-            left = np.einsum("c,cij->ij", honest, turns)
-            if np.linalg.cond(left) > SINGULAR:
+            # Of kinds that gain alike the best would change for ever.
+            false = self._false(side * pushed) if number < CHOOSING else false
+            honest = weights - np.bincount(self._kinds.cell, false, len(weights))
+            left = self._turn(honest, chances, slopes)
+            if left is None:
                 return None
-            step = -np.linalg.solve(left, sum_of_scores)
+            step = -np.linalg.solve(left, honest @ expected + false @ self._scores)
             moved = float(np.abs(step).max())
             if moved > TOO_FAR:
                 return None
@@ -213,14 +217,11 @@ class _Moved:
                 return at
         return None
 
-    def _of_cells(self, chances: Values, slopes: Values) -> tuple[Values, Values]:
-        """Of each cell the mean score (cells, coordinates), and its derivative (cells, coordinates, …)."""
-        cells, size = len(self._kinds.weights), len(self._start)
-        expected, turns = np.zeros((cells, size)), np.zeros((cells, size, size))
-        np.add.at(expected, self._kinds.cell, chances[:, None] * self._scores)
-        each = self._scores[:, :, None] * (chances[:, None] * slopes)[:, None, :]
-        np.add.at(turns, self._kinds.cell, each)
-        return expected, turns
+    def _turn(self, weights: Values, chances: Values, slopes: Values) -> Values | None:
+        """The derivative of the mean score of so many reports of each cell; None where it is singular."""
+        turn = self._scores.T @ ((weights[self._kinds.cell] * chances)[:, None] * slopes)
+        sound = np.isfinite(turn).all() and np.linalg.cond(turn) < SINGULAR
+        return np.asarray(turn) if sound else None
 
     def _false(self, gains: Values) -> Values:
         """The shares (kinds,) of false reports: of each cell the kind that gains most, best cells first."""

@@ -65,6 +65,7 @@ def analysed():
 
 def test_the_truth_lies_inside_and_the_worst_reports_leave_it_at_the_end(analysed):
     for kind, found in analysed.items():
+        assert found.identified.open == ""
         for name, truth in EXPECTED.items():
             low, high = found.identified.sets[name]
             slack = 0.01 * (high - low)
