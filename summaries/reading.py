@@ -91,21 +91,24 @@ class ReportFiles(CheckedReports):
     """All good reports on one document in files, once each.
 
     Raises InputError at the end if any was bad, or if there were reports but none on this document. Then
-    `left_out` are the reports on other versions: {(version, digest): how many}.
+    `left_out` are the reports on other versions: {(version, digest): how many}. Those on `read_elsewhere`,
+    digests of versions that the same analysis reads too, are not spoken of.
     """
 
     def __init__(self, study: Study, paths: Iterable[str]) -> None:
         self.left_out: Counter[tuple[int, str]] = Counter()
+        self.read_elsewhere: frozenset[str] = frozenset()
         self.digest = study.digest
         self._study, self._paths = study, paths
 
     def notes(self) -> tuple[str, ...]:
         """Notes for readers of the result on reports that were left out."""
-        if not self.left_out:
+        left = {one: many for one, many in self.left_out.items() if one[1] not in self.read_elsewhere}
+        if not left:
             return ()
-        count = self.left_out.total()
+        count = sum(left.values())
         said = "1 report answers" if count == 1 else f"{count} reports answer"
-        which = ", ".join([f"version {version}" for version, _ in sorted(self.left_out)])
+        which = ", ".join([f"version {version}" for version, _ in sorted(left)])
         verb = "was" if count == 1 else "were"
         return (
             f"{said} other versions of the study ({which}) and {verb} left out: fit those with the study "

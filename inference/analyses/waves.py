@@ -16,6 +16,7 @@ from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
 from summaries import check_study
+from summaries.reading import ReportFiles
 from summaries.reducing import CheckedReports, Seen, good_reports
 
 Waves = Mapping[str, tuple[Study, Iterable[Report]]]
@@ -61,6 +62,7 @@ def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
         raise InputError("waves are compared with one another: give two or more")
     own = [name for name in names if name != WAVE]
     seen: dict[str, Seen] = {}
+    documents = frozenset(study.digest for study, _ in waves.values())
     tables: dict[str, Table] = {}
     for name, (study, reports) in waves.items():
         known = [*(question.id for question in study.questions), *(field.id for field in study.public)]
@@ -68,6 +70,8 @@ def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
             raise InputError(f"wave {name}: its study has a {WAVE} of its own, which waves would hide")
         for one in own:
             known_column(one, known, f"wave {name}: ")
+        if isinstance(reports, ReportFiles):
+            reports.read_elsewhere = documents
         once = _Once(study, reports, seen.setdefault(study.digest, Seen()))
         try:
             tables[name] = table_of_reports(study, once, own)

@@ -24,6 +24,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
+from summaries.reading import load_evidence
 from tests import studies
 
 REGION = {"id": "region", "choices": ["south", "north"]}
@@ -186,6 +187,20 @@ def test_choices_in_another_order_are_the_same_choices():
     mine, theirs = table.private["job"], own.private["job"]
     assert mine.answers == tuple(JOB["choices"])
     assert np.array_equal(mine.vectors[mine.codes[-len(own.counts) :]], theirs.vectors[theirs.codes][:, ::-1])
+
+
+def test_one_export_serves_all_waves(waves, tmp_path, capsys):
+    """Each wave reads its own version's reports, and none is called left out but those of a third version."""
+    third = study_of(3, EVER, JOB)
+    both = [one for _, reports in waves.values() for one in reports]
+    for others, said in (([], False), (reports_of(third, 0.5, 3, 9), True)):
+        path = tmp_path / "all.ndjson"
+        path.write_text("".join(f"{one.to_json()}\n" for one in [*both, *others]))
+        read = {name: (study, load_evidence(study, path)) for name, (study, _) in waves.items()}
+        table = table_of_waves(read, ["ever", "wave"])
+        assert table.n == 1600
+        assert any("3 reports answer other versions" in note for note in table.notes) == said
+        assert ("left out" in capsys.readouterr().err) == said
 
 
 def test_a_census_of_waves_that_are_called_by_years(waves, tmp_path):
