@@ -31,6 +31,11 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     plan.add_argument(
         "--truth", metavar="NAME=X,…", help="a guess of the truth (default: drawn from the prior)"
     )
+    plan.add_argument(
+        "--mechanisms",
+        action="store_true",
+        help="compare the mechanisms that could ask a record's regression",
+    )
     plan.set_defaults(run=run_plan)
 
     text = "simulate whether intervals contain the truth as often as they say"
@@ -64,6 +69,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
     study = load_study(arguments.study)
     from inference.compiling import use_compile_cache
+    from inference.design.comparing import offer_lines
     from inference.design.folders import PLAN_FILES, save_plans
     from inference.design.plan import DEVICES, plan, questions_to_plan
     from inference.design.truth import parse_truth
@@ -88,10 +94,12 @@ def run_plan(arguments: argparse.Namespace) -> int:
                 arguments.seed,
                 tell,
                 parameter=arguments.parameter,
+                mechanisms=arguments.mechanisms,
             )
             for name in asked
         ]
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
+        lines += [line for one in found for line in offer_lines(one.question, one.offers)]
         save_plans(study, found, folder, arguments.width)
     print("\n".join(lines))
     return 0

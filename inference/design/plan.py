@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
+from inference.design.comparing import Offer, offers
 from inference.design.simulated_posteriors import poorly_mixed, posterior_draws
 from inference.design.simulation import clipped_share, for_clients, simulate
 from inference.design.truth import with_truth
@@ -47,6 +48,7 @@ class Plan:
 
     devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
     it was given; what is not given was drawn from the prior. notes: what a reader should know besides.
+    offers: of each mechanism that could ask it, at the study's ε and the most devices, where asked for.
     """
 
     question: str
@@ -57,6 +59,7 @@ class Plan:
     truth: Mapping[str, float]
     half_widths: Mapping[str, Vector]
     notes: tuple[str, ...] = ()
+    offers: tuple[Offer, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -70,6 +73,7 @@ class Plan:
                 epsilon: dict(zip(self.parameters, widths.T.tolist(), strict=True))
                 for epsilon, widths in self.half_widths.items()
             },
+            **({"mechanisms": [one.to_document() for one in self.offers]} if self.offers else {}),
         }
 
 
@@ -83,6 +87,7 @@ def plan(
     progress: Progress = lambda _message: None,
     *,
     parameter: str | None = None,
+    mechanisms: bool = False,
 ) -> Plan:
     """Expect the posterior widths of one question, for numbers of devices and budgets.
 
@@ -95,6 +100,7 @@ def plan(
         seed: of everything that is drawn.
         progress: is told in words what is being done.
         parameter: one that the plan must have.
+        mechanisms: whether to compare the mechanisms that could ask a record's regression.
 
     Returns:
         Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
@@ -121,7 +127,14 @@ def plan(
     notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
     half_widths = {epsilon: one.half for epsilon, one in found.items()}
     names = found[epsilon].parameters
-    return Plan(question_id, questions[0].model.name, seed, chosen, names, truth or {}, half_widths, notes)
+    offered: tuple[Offer, ...] = ()
+    if mechanisms:
+        progress(
+            f"{question_id}: comparing mechanisms at epsilon {study.question(question_id).mechanism.epsilon}"
+        )
+        offered = offers(study, question_id, truths, answers[-1], own_seed, DRAWS, TAILS)
+    head = (question_id, questions[0].model.name, seed, chosen, names, truth or {})
+    return Plan(*head, half_widths, notes, offered)
 
 
 def _truths(question: Question, given: Mapping[str, float], parameter: str | None, seed: int) -> list[Truth]:

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inference.design.calibration import prior_truths
 from inference.design.cli import plan_lines
+from inference.design.comparing import offer_lines, offers
 from inference.design.plan import Plan, devices_for, plan, rounded_up
 from inference.design.truth import parse_truth, with_truth
 from inference.models.base import Truth
@@ -214,3 +216,34 @@ def test_a_width_that_the_fewest_devices_have_is_at_most_theirs():
     found = Plan("ever", "bernoulli", 0, (1000, 9000), ("p",), {}, {"1": np.asarray([[0.3], [0.1]])})
     assert plan_lines(found, 0.5, None)[-1].endswith("at most 1,000 devices")
     assert plan_lines(found, 0.2, None)[-1].split(": ")[1].startswith("about ")
+
+
+def test_mechanisms_are_compared_on_the_same_truths(monkeypatch):
+    """Their summaries are simulated; posteriors stand in for drawn ones, wide as the payload is long."""
+    asked = Study(studies.document(studies.PRODUCTS, studies.YES_NO))
+    seen = []
+
+    def stand_in(models, seed, draws, thin):
+        del seed, thin
+        counts = models[0].data.get("counts", models[0].data.get("statistics"))
+        seen.append([int(model.data["n"]) for model in models])
+        wide = np.linspace(-1, 1, draws)[None] * np.asarray(counts).ndim
+        return {"coefficient[age]": wide.repeat(len(models), 0), "sd": wide.repeat(len(models), 0)}
+
+    monkeypatch.setattr("inference.design.comparing.posterior_draws", stand_in)
+    truths = prior_truths(asked.questions[0], 2, 1)
+    found = offers(asked, "salary", truths, 500, 1, 101, (0.05, 0.95))
+    assert [one.mechanism for one in found] == [
+        "sampled_products",
+        "gaussian_statistics, norm 1",
+        "gaussian_statistics, norm 1.414",
+    ]
+    assert [(one.bytes, one.delta) for one in found] == [(1, 0.0), (36, 1e-6), (36, 1e-6)]
+    assert seen == [[500, 500]] * 3
+    assert [one.half_widths for one in found] == [
+        {"coefficient[age]": pytest.approx(0.9 * width)} for width in (1, 2, 2)
+    ]
+    lines = offer_lines("salary", found)
+    assert ["narrowest" in line for line in lines] == [False, True, False, False, False]
+    assert offers(asked, "ever", truths, 500, 1, 101, (0.05, 0.95)) == ()
+    assert offer_lines("ever", ()) == []
