@@ -24,6 +24,7 @@ from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.olh import Olh
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from summaries import QuestionSummary
 from summaries.reductions.choice import keeps_patterns, pattern_bits
 
@@ -82,6 +83,8 @@ def findings(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None)
     elif isinstance(mechanism, NumberMechanism):
         yield _beyond(mechanism, part)
         yield _spikes(mechanism, part)
+    elif isinstance(mechanism, SampledProducts):
+        yield from _products(mechanism, part)
     if detail is not None and detail.bins is not None:
         yield _uniform(detail)
         yield _again(mechanism, *detail.most_alike())
@@ -154,6 +157,18 @@ def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
     p = stats.binom.sf(inside[1:-1] - 1, around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
     words = f"more reports lie at one place than beside it, which `{mechanism.name}` noise would smooth out"
     return Finding(min(1.0, len(p) * float(p.min())), words)
+
+
+def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Finding]:
+    """Which product is sent no answer decides, and each sign is sent with probability 1 − p at least."""
+    signs = part.values.reshape(-1, 2)
+    drawn = signs.sum(axis=1)
+    law = np.asarray(mechanism.weights, np.float64) / mechanism.total
+    words = "some product was sent more, or less, often than it is drawn"
+    yield Finding(_two_sided(drawn, part.n, law), words)
+    few = stats.binom.cdf(signs, drawn[:, None], 1 - float(mechanism.p)).min()
+    words = f"some product has fewer reports of one sign than `{mechanism.name}` gives it"
+    yield Finding(min(1.0, signs.size * float(few)), words)
 
 
 def _uniform(detail: Detail) -> Finding:

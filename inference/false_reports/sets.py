@@ -16,13 +16,19 @@ from inference.results.identified import IdentifiedSets
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 from summaries import QuestionSummary
+from summaries.influence import product_influence
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
 UNBOUNDED = "one false report can say so much that no share of them leaves a bound"
 OF_A_SUM = "nobody sees what one share of a secure sum says: a false one can move the total at will"
+OF_PRODUCTS = (
+    "no set is computed of what follows from products; an average product of scaled fields, between −1 and "
+    "1, could be moved by up to {:.3g}"
+)
 NOT_BOUNDED = "nothing bounds what false reports could do to the others"
 
 
@@ -51,6 +57,9 @@ def identified_sets(
     elif isinstance(mechanism, NumberMechanism):
         sets = law_sets(model, sites, share)
         what = {name: f"the {name} of the law" for name in sets}
+    elif isinstance(mechanism, SampledProducts):
+        moved = min(2.0, product_influence(mechanism, share))
+        return IdentifiedSets(share, open=OF_PRODUCTS.format(moved))
     else:
         return IdentifiedSets(share, open=UNBOUNDED)
     return IdentifiedSets(share, sets, what, "" if len(sets) == len(parameters) else NOT_BOUNDED)

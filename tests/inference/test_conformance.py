@@ -21,6 +21,8 @@ def choice(name, count, epsilon="1"):
     return {**studies.CHOICE, "choices": {"count": count}, "mechanism": {"name": name, "epsilon": epsilon}}
 
 
+PRODUCTS = {**studies.LINEAR, "mechanism": {"name": "sampled_products", "epsilon": "1"}}
+del PRODUCTS["norm"]
 # With the answers that leave least room: all at a bound, or all of one choice.
 HONEST = {
     "laplace": (studies.AGE, 45.0),
@@ -34,6 +36,7 @@ HONEST = {
     "subset_selection": (choice("subset_selection", 8), 7),
     "olh": (choice("olh", 40, "2"), 3),
     "hadamard": (choice("hadamard", 9), 3),
+    "products": (PRODUCTS, {"age": 42, "years": 23, "rate": 5}),
 }
 
 
@@ -103,6 +106,8 @@ FAULTS = {
     "whole bytes": ("laplace", 0.05, lambda _m, some: some[:, 3].fill(0), "last bits of the numbers"),
     "one number": ("gaussian", 0.01, _to((1 << 20).to_bytes(4, "big")), "number came more often"),
     "a spike": ("laplace inside", 0.05, _to((1 << 21).to_bytes(4, "big")), "more reports lie at one place"),
+    "one product": ("products", 0.03, _to(b"\x01"), "some product was sent more"),
+    "one sign": ("products", 0.7, lambda _m, some: some.__ior__(1), "fewer reports of one sign"),
     "far out": ("gaussian", 0.02, _to((12 << 20).to_bytes(4, "big")), "lie beyond a bound"),
     "always out": ("laplace", 0.2, _to((6 << 20).to_bytes(4, "big")), "lie beyond a bound"),
 }
