@@ -3,7 +3,8 @@
 Each test is of something whose law, or a bound of it, follows from the mechanism alone: how many ones a
 report of unary bits has, how often a choice is supported at least and at most, whether hash seeds and the
 last bits of numbers are uniform, whether one seed or number comes again and again, whether a histogram under
-smooth noise has a spike. Tests are exact or bounds, and all of one fit share one rate of false alarms.
+smooth noise has a spike, whether each product is drawn as often as it should be. Tests are exact or bounds,
+and all of one fit share one rate of false alarms.
 """
 
 from __future__ import annotations
@@ -126,6 +127,18 @@ def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
     """The smallest of exact binomial tests of each count, for all of them."""
     below, above = stats.binom.cdf(counts, n, law), stats.binom.sf(counts - 1, n, law)
     return min(1.0, 2 * counts.size * float(np.minimum(below, above).min()))
+
+
+def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Finding]:
+    """Which product is sent is chance alone; of its signs a share between 1 − p and p is positive."""
+    negative, positive = part.values.reshape(-1, 2).T
+    drawn = np.asarray(mechanism.weights) / mechanism.total
+    words = f"`{mechanism.name}` does not draw some product as often, or as seldom"
+    yield Finding(_two_sided(negative + positive, part.n, drawn), words)
+    p = float(mechanism.p)
+    rare = [stats.binom.sf(one - 1, negative + positive, p).min() for one in (negative, positive)]
+    words = f"one sign of some product came more often than `{mechanism.name}` lets it"
+    yield Finding(min(1.0, 2 * len(negative) * float(min(rare))), words)
 
 
 def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:

@@ -39,6 +39,11 @@ NEWER = {
         {"wage/age": "30", "wage/years": "4", "wage/rate": "4"},
         "a noisy number for each of age, years, rate",
     ),
+    "sampled_products": (
+        {**studies.PRODUCTS, "text": "About your work"},
+        {"salary/age": "30", "salary/married": "yes", "salary/rate": "4"},
+        "one product, drawn by chance",
+    ),
     "memoized": (HABIT, {"habit": "yes"}, "Did you ride a bicycle this week?"),
 }
 
