@@ -46,7 +46,6 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--method",
         choices=list(dict.fromkeys([*SAMPLERS, *NAMES])),
         metavar="NAME",
-        default="nuts",
         help="nuts (default), or laplace: a fast Gaussian approximation that says when it is poor; for data "
         f"holders' tables also {', '.join(NAMES)}",
     )
@@ -100,7 +99,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
             evidence,
             arguments.seed,
             tell,
-            method=arguments.method,
+            method=arguments.method or "nuts",
             draws=arguments.draws,
             false_reports=arguments.false_reports,
         )

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import Cells, cells_of
-from inference.analyses.families import FAMILIES, Outcome, OwnParameters, choice_outcome, number_outcome
+from inference.analyses.families import (
+    FAMILIES,
+    Outcome,
+    OwnParameters,
+    choice_outcome,
+    number_outcome,
+    private_number_outcome,
+)
 from inference.analyses.formula import Formula, Varying, parse
 from inference.analyses.linear import Linear, Scales, linear_of
 from inference.analyses.matrices import Matrix, matrix_of, variables
@@ -71,6 +78,12 @@ def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], li
         raise InputError(f"{formula.outcome} stands on both sides of the formula")
     ordered = [name for name in table.names if name in named]
     private = tuple(table.private[name] for name in ordered if name in table.private)
+    for predictor in private:
+        if predictor.channel is not None:
+            raise InputError(
+                f"{predictor.name} is a private number, which can be an outcome but no predictor: ask for "
+                "its bands as a choice"
+            )
     return private, [name for name in ordered if name not in table.private]
 
 
@@ -78,6 +91,8 @@ def _outcome_of(
     name: str, response: Private | None, cells: Cells, family: str | None
 ) -> tuple[Outcome, Values | None]:
     """The outcome's law, and where it is public its values."""
+    if response is not None and response.channel is not None:
+        return private_number_outcome(name, response.channel, family), None
     if response is not None:
         return choice_outcome(response.answers, response.ordered, family), None
     column = cells.outcome

@@ -82,7 +82,7 @@ def run_analysis(arguments: argparse.Namespace, tell: Any) -> Any:
     with whole_folder(Path(arguments.out), study=source) as folder:
         table = source.table()
         if arguments.cross is not None:
-            found = cross_table(table, names, arguments.by, progress=tell, **_common(arguments))
+            found = cross_table(table, names, arguments.by, progress=tell, **_crossed_by(arguments))
         else:
             options = _options(arguments, source.priors)
             found = analyse_table(table, arguments.formula, progress=tell, **options)
@@ -104,7 +104,8 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raises InputError for options that are missing, or do not go together."""
     if (arguments.formula is None) == (arguments.cross is None):
         raise InputError('an analysis needs --formula "outcome ~ terms", or --cross A,B, and not both')
-    if arguments.method not in SAMPLERS or SAMPLERS[arguments.method].tables_alone:
+    method = arguments.method or "nuts"
+    if method not in SAMPLERS or SAMPLERS[method].tables_alone:
         raise InputError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
     if arguments.cross is not None:
         _refuse(
@@ -151,6 +152,10 @@ def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     """The columns to cross, and the one by which."""
     names = [name.strip() for name in (arguments.cross or "").split(",") if name.strip()]
     return names, [arguments.by] if arguments.by is not None else []
+
+
+def _crossed_by(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {**_common(arguments), "method": arguments.method or "nuts"}
 
 
 def _common(arguments: argparse.Namespace) -> dict[str, Any]:

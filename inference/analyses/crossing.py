@@ -169,6 +169,8 @@ def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private
         known_column(name, table.names)
         if name not in table.private:
             raise InputError(f"{name} is public: cross private columns, and give a public one with --by")
+        if table.private[name].channel is not None:
+            raise InputError(f"{name} is a number: cross choices, and take a number as a formula's outcome")
         if table.private[name].unknown:
             raise InputError(f"{name}: its design leaves a share open, which a crossed table cannot tell")
     if by is not None and known_column(by, table.names) in table.private:

@@ -115,6 +115,7 @@ class Kinds:
             response=None if analysis.response is None else columns[analysis.response.name],
             predictors=tuple(columns[one.name] for one in analysis.predictors),
             values=grid[-1].astype(np.float64) if public else analysis.values,
+            counted=True,
         )
         model = Model(every.program, every.data(), every.initial(), every.parameters)
 

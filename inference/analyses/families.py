@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,18 +18,29 @@ from inference.analyses.linear import Scales
 from inference.analyses.naming import Axis, Parameters, axis_of, named
 from inference.analyses.stated_priors import LOGIT_SCALE, PROBIT_SCALE, Given
 from inference.analyses.table import Values
+from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
 from ldp_client.documents.errors import InputError
 
+if TYPE_CHECKING:
+    from inference.analyses.private_numbers import NumberChannel
+
+# Of the bounds' distance: the scale of a private number's default priors.
+WIDE = 0.625
+
 
 @dataclass(frozen=True)
 class Own:
-    """A parameter of the law itself, beside the linear predictor: what it may be, and its default prior."""
+    """A parameter of the law itself, beside the linear predictor.
+
+    prior: its default one. kind: what it may be. start: of chains.
+    """
 
     name: str
     prior: Stated
     kind: str = "positive"
+    start: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -61,9 +72,14 @@ class Outcome:
         """log P(choice) of linear predictors (…, outputs): (…, choices)."""
         return _CHOICES[self.name](eta, own)
 
-    def log_density(self, value: Array, eta: Array, own: Mapping[str, Array]) -> Array:
-        """Of a number, at linear predictors (…, 1): (…)."""
-        return _NUMBERS[self.name](value, eta[..., 0], own)
+    @property
+    def log_link(self) -> bool:
+        """Whether the mean of a number is exp(η)."""
+        return self.name in LOG_LINKS
+
+    def law_of(self, eta: Array, own: Mapping[str, Array]) -> dist.Distribution:
+        """The law of a number at linear predictors (…, 1): batch (…)."""
+        return _NUMBERS[self.name](eta[..., 0], own)
 
     def below(self, cuts: Values, eta: Values, own: Mapping[str, Values]) -> Values:
         """P(a number ≤ cut), of arrays that broadcast."""
@@ -95,39 +111,50 @@ def _ordered(eta: Array, own: Mapping[str, Array]) -> Array:
     return jnp.concatenate([first, between, last], axis=-1)
 
 
-def _normal(value: Array, eta: Array, own: Mapping[str, Array]) -> Array:
-    return dist.Normal(eta, own["sigma"]).log_prob(value)
+def _normal(eta: Array, own: Mapping[str, Array]) -> dist.Distribution:
+    return dist.Normal(eta, own["sigma"])
 
 
-def _student(value: Array, eta: Array, own: Mapping[str, Array]) -> Array:
-    return dist.StudentT(own["nu"], eta, own["sigma"]).log_prob(value)
+def _student(eta: Array, own: Mapping[str, Array]) -> dist.Distribution:
+    return dist.StudentT(own["nu"], eta, own["sigma"])
 
 
-def _poisson(value: Array, eta: Array, own: Mapping[str, Array]) -> Array:
+def _exponential(eta: Array, own: Mapping[str, Array]) -> dist.Distribution:
     del own
-    return value * eta - jnp.exp(eta) - jax.scipy.special.gammaln(value + 1)
+    return dist.Exponential(jnp.exp(-eta))
 
 
-def _negative_binomial(value: Array, eta: Array, own: Mapping[str, Array]) -> Array:
-    return dist.NegativeBinomial2(jnp.exp(eta), own["alpha"]).log_prob(value)
+def _poisson(eta: Array, own: Mapping[str, Array]) -> dist.Distribution:
+    del own
+    return dist.Poisson(jnp.exp(eta))
+
+
+def _negative_binomial(eta: Array, own: Mapping[str, Array]) -> dist.Distribution:
+    return dist.NegativeBinomial2(jnp.exp(eta), own["alpha"])
 
 
 _CHOICES: Mapping[str, Any] = {"logit": _logit, "probit": _probit, "softmax": _softmax, "ordered": _ordered}
 _NUMBERS: Mapping[str, Any] = {
     "normal": _normal,
     "student_t": _student,
+    "exponential": _exponential,
     "poisson": _poisson,
     "negative_binomial": _negative_binomial,
 }
 _BELOW: Mapping[str, Any] = {
     "normal": lambda cuts, eta, own: stats.norm.cdf(cuts, eta, own["sigma"]),
     "student_t": lambda cuts, eta, own: stats.t.cdf(cuts, own["nu"], eta, own["sigma"]),
+    "exponential": lambda cuts, eta, _own: stats.expon.cdf(cuts, 0, np.exp(eta)),
     "poisson": lambda cuts, eta, _own: stats.poisson.cdf(cuts, np.exp(eta)),
     "negative_binomial": lambda cuts, eta, own: stats.nbinom.cdf(
         cuts, own["alpha"], own["alpha"] / (own["alpha"] + np.exp(eta))
     ),
 }
 FAMILIES = (*_CHOICES, *_NUMBERS)
+LOG_LINKS = ("exponential", "poisson", "negative_binomial")
+WHOLE = ("poisson", "negative_binomial")
+# Of a private number: those whose clipped and perturbed law has a closed form, or a finite sum.
+OF_PRIVATE_NUMBERS = ("normal", "exponential", "poisson", "negative_binomial")
 
 
 def choice_outcome(answers: Sequence[str], ordered: bool, family: str | None) -> Outcome:
@@ -165,19 +192,45 @@ def number_outcome(name: str, values: Values, counts: Values, family: str | None
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
     if sd == 0:
         raise InputError(f"{name} is the same in every row: nothing depends on anything")
-    if law_name in ("poisson", "negative_binomial"):
-        if (values < 0).any() or (values != np.floor(values)).any():
-            raise InputError(f"{name} must be whole numbers from 0 on for the family {law_name!r}")
-        middle = float(np.log(max(mean, 1e-3)))
-        own = (Own("alpha", state("gamma", shape=2.0, rate=0.1)),) if law_name != "poisson" else ()
-        return Outcome(
-            law_name, (), ("",), Scales(LOGIT_SCALE, LOGIT_SCALE, middle), own, np.asarray([middle])
+    if law_name in WHOLE and ((values < 0).any() or (values != np.floor(values)).any()):
+        raise InputError(f"{name} must be whole numbers from 0 on for the family {law_name!r}")
+    if law_name in LOG_LINKS and (values < 0).any():
+        raise InputError(f"{name} must be numbers from 0 on for the family {law_name!r}")
+    return _number_law(law_name, mean, sd, LOGIT_SCALE * sd)
+
+
+def private_number_outcome(name: str, channel: NumberChannel, family: str | None) -> Outcome:
+    """The law of a private number before it is clipped, whose default priors have the unit of its bounds.
+
+    Raises InputError for a family that does not fit, or bounds that it has no room in.
+    """
+    law_name = family or "normal"
+    if law_name not in OF_PRIVATE_NUMBERS:
+        raise InputError(
+            f"the family {law_name!r} does not fit the private number {name}: "
+            f"{', '.join(OF_PRIVATE_NUMBERS)} do"
         )
-    scales = Scales(LOGIT_SCALE * sd, LOGIT_SCALE * sd, mean)
-    further = [Own("sigma", state("half_normal", scale=LOGIT_SCALE * sd))]
-    if law_name == "student_t":
-        further.append(Own("nu", state("gamma", shape=2.0, rate=0.1)))
-    return Outcome(law_name, (), ("",), scales, tuple(further), np.asarray([mean]))
+    if law_name in LOG_LINKS and channel.high <= 0:
+        raise InputError(f"{law_name!r} is a law of positive numbers, and the bounds of {name} hold none")
+    if law_name in WHOLE and channel.high - min(channel.low, 0.0) > MOST_POINTS:
+        raise InputError(
+            f"{name}: a law of whole numbers needs bounds at most {MOST_POINTS} apart and from 0"
+        )
+    found = _number_law(law_name, (channel.low + channel.high) / 2, channel.sd, WIDE * channel.width)
+    start = np.log(max(channel.mean, channel.width / 100)) if found.log_link else channel.mean
+    return replace(found, start=np.asarray([start]))
+
+
+def _number_law(name: str, mean: float, sd: float, wide: float) -> Outcome:
+    """A number's law about a mean, with priors of scale `wide` where its mean is η itself."""
+    if name in LOG_LINKS:
+        middle = float(np.log(max(mean, 1e-3)))
+        own = (Own("alpha", state("gamma", shape=2.0, rate=0.1), start=1.0),) if name == WHOLE[1] else ()
+        return Outcome(name, (), ("",), Scales(LOGIT_SCALE, LOGIT_SCALE, middle), own, np.asarray([middle]))
+    further = [Own("sigma", state("half_normal", scale=wide), start=sd)]
+    if name == "student_t":
+        further.append(Own("nu", state("gamma", shape=2.0, rate=0.1), start=10.0))
+    return Outcome(name, (), ("",), Scales(wide, wide, mean), tuple(further), np.asarray([mean]))
 
 
 class OwnParameters:
@@ -209,9 +262,7 @@ class OwnParameters:
         """Where to start."""
         if self.outcome.cutpoints:
             return {"threshold": np.linspace(-1.0, 1.0, self.outcome.cutpoints + 2)[1:-1]}
-        spread = self.outcome.scales.intercept / LOGIT_SCALE
-        starts = {"sigma": spread, "nu": 10.0, "alpha": 1.0}
-        return {one.name: starts[one.name] for one in self.outcome.own}
+        return {one.name: one.start for one in self.outcome.own}
 
     def parameters(self, draws: Draws, shift: Values) -> Parameters:
         """{name: draws}; shift (…): what centring the columns took from η."""

@@ -60,6 +60,11 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
     for place, one in parts.items():
         if set(one.answers) != set(first.answers):
             raise InputError(_other_answers(name, first, one, f"{column} {leader}", f"{column} {place}"))
+        if _channel(one) != _channel(first):
+            raise InputError(
+                f"{name} was asked with other bounds or other noise in {column} {place} than in {column} "
+                f"{leader}: a number cannot be joined then"
+            )
         if one.ordered != first.ordered or (one.ordered and one.answers != first.answers):
             raise InputError(
                 f"{name} is ordered in another way in {column} {place} than in {column} {leader}"
@@ -80,8 +85,14 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
         first.ordered,
         all(one.exact for one in alike),
         looks=_looks(looks) if looks and len(looks) == len(alike) else None,
+        channel=first.channel,
     )
     return with_missing(whole)
+
+
+def _channel(one: Private) -> tuple[str, float, float, float] | None:
+    channel = one.channel
+    return None if channel is None else (channel.noise, channel.low, channel.high, channel.scale)
 
 
 def _said(one: Private) -> Private:

@@ -78,27 +78,34 @@ class Linear:
 
     def draw(self, data: dict[str, Array]) -> Array:
         """Inside a NumPyro program: η (cells, combinations, outputs)."""
+        rotated, middle = self.drawn()
+        eta = jnp.zeros((*self.rotated.shape[:2], len(self.outputs)))
+        if len(self.columns):
+            eta += data[f"{self.site}_columns"] @ rotated
+        return eta if middle is None else eta + middle
+
+    def drawn(self) -> tuple[Array, Array | None]:
+        """Inside a NumPyro program: coefficients of the rotated columns, and intercepts in the middle.
+
+        (columns, outputs) and, where there are any, (outputs,).
+        """
         outputs = len(self.outputs)
-        eta = jnp.zeros((*self.rotated.shape[:2], outputs))
-        coefficients = jnp.zeros((0, outputs))
+        rotated = coefficients = jnp.zeros((0, outputs))
         if len(self.columns):
             real = dist.ImproperUniform(dist.constraints.real, (), (len(self.columns), outputs))
             rotated = numpyro.sample(f"{self.site}_rotated", real)
-            eta += data[f"{self.site}_columns"] @ rotated
             coefficients = self.unrotation @ rotated / self.spreads[:, None]
             flat = [prior for row in self.priors for prior in row]
             numpyro.factor(f"{self.site}_prior", log_density(flat, coefficients.ravel()))
-        if self.intercept:
-            real = dist.ImproperUniform(dist.constraints.real, (), (outputs,))
-            middle = numpyro.sample(f"{self.site}_middle", real)
-            own = middle - self.middles @ coefficients
-            for place, (prior, was_stated) in enumerate(self.intercept_priors):
-                at = own if was_stated else middle
-                numpyro.factor(
-                    f"{self.site}_middle_prior_{place}", log_density([prior], at[place : place + 1])
-                )
-            eta += middle
-        return eta
+        if not self.intercept:
+            return rotated, None
+        real = dist.ImproperUniform(dist.constraints.real, (), (outputs,))
+        middle = numpyro.sample(f"{self.site}_middle", real)
+        own = middle - self.middles @ coefficients
+        for place, (prior, was_stated) in enumerate(self.intercept_priors):
+            at = own if was_stated else middle
+            numpyro.factor(f"{self.site}_middle_prior_{place}", log_density([prior], at[place : place + 1]))
+        return rotated, middle
 
     def coefficients(self, draws: Draws) -> Values:
         """β in own units, (…, columns of the matrix, outputs), of draws (…)."""

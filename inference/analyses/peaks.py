@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,7 @@ class Peak:
     sds: dict[str, float]
     log_likelihood: float
     found: bool
+    sites: Draws = field(default_factory=dict, repr=False)
 
     def to_document(self) -> dict[str, object]:
         """A peak in posterior.json."""
@@ -77,6 +78,7 @@ def _peak(analysis: Assembled, model: Model, *, with_prior: bool) -> Peak:
         dict(zip(values, map(float, sds), strict=True)),
         log_likelihood,
         peaked,
+        {name: draws[0] for name, draws in sites.items()},
     )
 
 

@@ -90,7 +90,7 @@ class Predicted:
         """(draws, rows, combinations, answers) of linear predictors; of a number its mean."""
         outcome = self.analysis.outcome
         if not outcome.answers:
-            return np.exp(eta) if outcome.name in ("poisson", "negative_binomial") else eta
+            return np.exp(eta) if outcome.log_link else eta
         with jax.enable_x64(True):
             own = {name: jnp.asarray(values) for name, values in self._own.items()}
             return np.exp(np.asarray(outcome.log_law(jnp.asarray(eta), own)))

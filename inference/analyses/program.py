@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax import Array
+from numpy.typing import DTypeLike
 
 from inference.analyses.cells import Cells
 from inference.analyses.families import Outcome, OwnParameters
@@ -18,10 +19,14 @@ from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
 from inference.analyses.naming import Axis, Parameters
+from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.table import Private, Values
 from inference.analyses.varying import Group
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law
+
+# Patterns × choices: of fewer, each law is computed once for its cell, and compiles faster.
+FROM_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,8 @@ class Assembled:
     response: the private outcome, None where it is public. predictors: the private ones. law: the linear
     predictor of the outcome, and groups what varies in it; shares and shares_groups: the same of the
     predictors' answers together, None without any. unknown: {share that a channel leaves open: its prior}.
-    values: (patterns,) of a public outcome: numbers, or places of choices.
+    values: (patterns,) of a public outcome: numbers, or places of choices. counted: whether each pattern's own
+    probability is wanted, and never sums of rows alone.
     """
 
     formula: Formula
@@ -46,6 +52,7 @@ class Assembled:
     own: OwnParameters
     unknown: Mapping[str, Stated]
     values: Values | None = None
+    counted: bool = False
 
     @property
     def privates(self) -> tuple[Private, ...]:
@@ -58,8 +65,17 @@ class Assembled:
         shares = (self.shares,) if self.shares is not None else ()
         return (self.law, *self.groups, *shares, *self.shares_groups)
 
-    def data(self) -> dict[str, Any]:
-        """What the program takes."""
+    @property
+    def by_rows(self) -> bool:
+        """Whether so many reports of a choice by public columns differ that products of rows are faster."""
+        of_choice = self.response is not None and self.outcome.name in ("logit", "softmax")
+        varies = self.groups or self.predictors or self.unknown or self.counted
+        return of_choice and not varies and len(self.cells.counts) * len(self.outcome.answers) >= FROM_ROWS
+
+    def data(self, dtype: DTypeLike = np.float64) -> dict[str, Any]:
+        """What the program takes; dtype: of rows, where they are taken by rows."""
+        if self.by_rows:
+            return self._rows(dtype)
         cells = self.cells
         found: dict[str, Any] = {
             "cell": cells.cell,
@@ -77,6 +93,14 @@ class Assembled:
             found["values"] = self.values
         return found
 
+    def _rows(self, dtype: DTypeLike) -> dict[str, Any]:
+        assert self.response is not None
+        cells, columns = self.cells, self.law.rotated[:, 0]
+        if self.law.intercept:
+            columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
+        vectors = self.response.vectors[cells.reports[self.response.name]]
+        return rows_of(columns[cells.cell], vectors, cells.counts.astype(np.float64), dtype)
+
     def initial(self) -> dict[str, object]:
         """Where to start."""
         found = {**self.law.initial(self.outcome.start), **self.own.initial()}
@@ -88,6 +112,12 @@ class Assembled:
 
     def program(self, **data: Array) -> None:
         """The NumPyro program of the analysis."""
+        if self.by_rows:
+            rotated, middle = self.law.drawn()
+            both = rotated if middle is None else jnp.concatenate([rotated, middle[None]])
+            rows = Rows(data["row_columns"], data["row_vectors"], data["row_counts"])
+            numpyro.factor("reports", log_likelihood(both, rows))
+            return
         log_law, log_shares, shares = self.drawn(data)
         numpyro.factor("reports", jnp.sum(data["counts"] * self.each(data, log_law, log_shares, shares)))
 
@@ -105,10 +135,13 @@ class Assembled:
             logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
             log_shares = jax.nn.log_softmax(logits, axis=1)
         shares = {name: numpyro.sample(name, law(prior)) for name, prior in self.unknown.items()}
-        if self.response is not None or self.outcome.answers:
+        if self.outcome.answers:
             return self.outcome.log_law(eta, own), log_shares, shares
-        density = self.outcome.log_density(data["values"][:, None], self._of_patterns(eta, data), own)
-        return density, log_shares, shares
+        law_of_number = self.outcome.law_of(self._of_patterns(eta, data), own)
+        channel = self.response.channel if self.response is not None else None
+        if channel is not None:
+            return channel.log_density(law_of_number, data["vectors_0"]), log_shares, shares
+        return law_of_number.log_prob(data["values"][:, None]), log_shares, shares
 
     def _of_patterns(self, values: Array, data: dict[str, Array]) -> Array:
         same = len(self.cells.cell) == len(self.cells.frame)
@@ -130,10 +163,10 @@ class Assembled:
         for one in vectors[len(self.privates) - len(self.predictors) :]:
             predictors = (predictors[:, :, None] * one[:, None, :]).reshape(len(one), -1)
         reported = Reported(data["cell"], predictors, len(self.cells.cell) == len(self.cells.frame))
-        if self.response is not None:
-            return reported.of_private(log_shares, log_law, vectors[0])
         if not self.outcome.answers:
             return reported.of_public(log_shares, log_law)
+        if self.response is not None:
+            return reported.of_private(log_shares, log_law, vectors[0])
         chosen = data["values"].astype(int)
         of_patterns = self._of_patterns(log_law, data)
         picked = jnp.take_along_axis(of_patterns, chosen[:, None, None], axis=2)[:, :, 0]

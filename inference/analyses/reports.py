@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,23 @@ from numpy.typing import NDArray
 from inference.analyses.analysing import analyse_table
 from inference.analyses.matrices import columns_of
 from inference.analyses.population import Population
+from inference.analyses.private_numbers import private_number_of
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Detail, detail_of
 from inference.sampling import KEPT
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
-from summaries import QuestionSummary, Summary, check_study
+from summaries import QuestionSummary, Summary, cell_summaries, check_study
 from summaries.influence import FALSE_SHARE
 from summaries.reducing import CheckedReports, good_reports
-from summaries.reductions import sets_of
-from summaries.reductions.choice import support_sets
+from summaries.reductions import REDUCTIONS, sets_of
+from summaries.reductions.choice import keeps_patterns, support_sets
 
 # Their sets are read of all reports at once; of others, of each different payload.
 _AT_ONCE = ("oue", "sue", "subset_selection", "olh")
@@ -36,13 +38,13 @@ MOST_CHOICES = 1000
 
 def analyse(
     study: Study,
-    reports: Iterable[Report],
+    reports: Iterable[Report] | Summary,
     formula: str,
     *,
     family: str | None = None,
     priors: Mapping[str, Any] | str | None = None,
     seed: int = 0,
-    method: str = "nuts",
+    method: str | None = None,
     draws: int = KEPT,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
@@ -52,12 +54,14 @@ def analyse(
 
     Args:
         study: the study that was answered.
-        reports: its reports, each of which counts once.
+        reports: its reports, each of which counts once; or their Summary, where the formula names one
+            private question alone.
         formula: such as "ever ~ age + region + (1 | clinic)", of question ids and public fields' ids.
         family: of the outcome, where not the usual one of its kind is wanted.
         priors: "flat", or {parameter: "flat" or a distribution}, in place of weakly informative ones.
         seed: as for `fit`.
-        method: "nuts" or "laplace", as for `fit`.
+        method: "nuts" or "laplace", as for `fit`; None is "nuts", but for very many different reports
+            "laplace" where its importance weights are good.
         draws: that each of four chains keeps, as for `fit`.
         progress: told what is being fitted.
         population: over whom shares are also averaged: by group, weighted, or in a census.
@@ -68,6 +72,7 @@ def analyse(
 
     Raises:
         ReportError: a report does not belong to the study.
+        SummaryError: the summary is of another study, or not kept by cell.
         InputError: the formula, a prior or a report cannot be fitted.
     """
     options: dict[str, Any] = {"family": family, "priors": priors, "seed": seed, "method": method}
@@ -84,17 +89,17 @@ def columns_in(study: Study, formula: str) -> list[str]:
     return columns_of(formula, known)
 
 
-def table_of_reports(study: Study, reports: Iterable[Report], names: Sequence[str]) -> Table:
-    """Count a study's reports by these questions and public fields.
+def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: Sequence[str]) -> Table:
+    """Count a study's reports, or its summary by cell, by these questions and public fields.
 
     Raises InputError for questions that cannot be analysed, and where no report answers them.
     """
     check_study(study)
-    if isinstance(reports, Summary):
-        raise InputError("a summary no longer has who said what: an analysis needs the reports themselves")
     asked = [question for question in study.questions if question.id in names]
     for question in asked:
         check_analysable(question)
+    if isinstance(reports, Summary):
+        return table_of_summary(study, reports, asked, [field for field in study.public if field.id in names])
     if study.ask_one and len(asked) > 1:
         raise InputError(
             f"each person answered one question of this study: no report has both {asked[0].id} and "
@@ -110,20 +115,18 @@ def table_of_reports(study: Study, reports: Iterable[Report], names: Sequence[st
     if not keys:
         raise InputError(f"no report answers {' or '.join(question.id for question in asked) or 'the study'}")
     counts = np.asarray([seen[key] for key in keys], np.int64)
-    public = pd.DataFrame(
-        {field.id: _public(field, [key[0][place] for key in keys]) for place, field in enumerate(fields)},
-        index=range(len(keys)),
-    )
+    public = public_frame(fields, [key[0] for key in keys])
     private = {
-        question.id: private_of(question, [key[1][place] for key in keys])
+        question.id: _private(question, [key[1][place] for key in keys])
         for place, question in enumerate(asked)
     }
     notes = reports.notes() if isinstance(reports, CheckedReports) else ()
     if others:
         notes = (*notes, f"{counted(others, 'report')} answered another question and tell nothing here")
-    noise = tuple(f"{question.id}: {mechanism_for(question).in_words()}" for question in asked)
     came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
-    return Table(public, private, counts, notes, study.digest, noise, _doubts(asked, came, counts))
+    return Table(
+        public, private, counts, notes, study.digest, noise_in_words(asked), _doubts(asked, came, counts)
+    )
 
 
 def _doubts(
@@ -142,6 +145,76 @@ def _doubts(
     return tuple(reason for reasons in found.values() for reason in reasons)
 
 
+def noise_in_words(asked: Sequence[Question]) -> tuple[str, ...]:
+    """What the study says of each question's noise."""
+    return tuple(f"{question.id}: {mechanism_for(question).in_words()}" for question in asked)
+
+
+def table_of_summary(
+    study: Study, summary: Summary, asked: Sequence[Question], fields: Sequence[Any]
+) -> Table:
+    """Count a summary kept by cell as its reports would be: it has each cell's reports to one question.
+
+    Raises InputError for more than one question, or none, and for a mechanism whose summary keeps less than
+    the sets that were reported; SummaryError where it is of another study, or not kept by cell.
+    """
+    if len(asked) != 1:
+        raise InputError(
+            "a summary no longer has who said what: it serves a formula with one private question, "
+            f"and this has {len(asked)}; an analysis of others needs the reports themselves"
+        )
+    if summary.digest != study.digest:
+        raise SummaryError("digest", "it is of another study document")
+    (question,) = asked
+    if isinstance(mechanism_for(question), NumberMechanism):
+        raise InputError(
+            f"a summary has the reports of the number {question.id} by cells of a grid: an analysis needs "
+            "the reports themselves"
+        )
+    places = [study.public.index(field) for field in fields]
+    seen: Counter[tuple[tuple[str, ...], int]] = Counter()
+    for cell, values in _by_cell(study, summary, question):
+        own = tuple(cell[place] for place in places)
+        for place in np.flatnonzero(values):
+            seen[own, int(place)] += int(values[place])
+    if not seen:
+        raise InputError(f"no report answers {question.id}")
+    mechanism = choice_mechanism(question)
+    distinct, codes = np.unique([place for _, place in seen], return_inverse=True)
+    private = private_of_sets(question, _reported_sets(mechanism, distinct), codes.astype(np.int64))
+    public = public_frame(fields, [key[0] for key in seen])
+    counts = np.asarray(list(seen.values()), np.int64)
+    doubts = not_conforming({question.id: mechanism}, summary.questions, lambda _name: None)
+    reasons = tuple(doubts.get(question.id, ()))
+    return Table(public, {question.id: private}, counts, (), study.digest, noise_in_words(asked), reasons)
+
+
+def _by_cell(
+    study: Study, summary: Summary, question: Question
+) -> Iterator[tuple[tuple[str, ...], NDArray[np.int64]]]:
+    """Each cell's counts of a question. Raises InputError where they are not of what each report said."""
+    mechanism = choice_mechanism(question)
+    kind = REDUCTIONS[mechanism.name].counts(mechanism)
+    if kind not in ("choices", "columns") and not keeps_patterns(mechanism.choices):
+        raise InputError(
+            f"a summary of {question.id} only has how often each of its {mechanism.choices} choices was "
+            "supported, not what went with what: an analysis needs the reports themselves"
+        )
+    cells = cell_summaries(study, summary) if study.public else {(): summary.questions}
+    for cell, parts in cells.items():
+        yield cell, parts[question.id].values
+
+
+def _reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The packed sets that stand at these places of a summary's values."""
+    size = mechanism.payload_size
+    if REDUCTIONS[mechanism.name].counts(mechanism) in ("choices", "columns"):
+        payloads = b"".join(int(place).to_bytes(size, "big") for place in places)
+        return packed_sets(mechanism, np.frombuffer(payloads, np.uint8).reshape(-1, size))
+    patterns = b"".join(int(place).to_bytes(-(-mechanism.choices // 8), "little") for place in places)
+    return np.frombuffer(patterns, np.uint8).reshape(len(places), -1)
+
+
 def _value(report: Report, field: str) -> str:
     """A report's public value. Raises InputError where only the invitation had it."""
     if field not in report.public:
@@ -153,39 +226,60 @@ def _value(report: Report, field: str) -> str:
 
 
 def check_analysable(question: Question) -> None:
-    """Raises InputError unless its reports stand for sets of choices, of which there are not too many."""
+    """Raises InputError unless its reports stand for sets of choices, not too many, or for a number."""
     mechanism = mechanism_for(question)
+    if isinstance(mechanism, NumberMechanism):
+        return
     if not isinstance(mechanism, ChoiceMechanism):
         raise InputError(
-            f"{question.id} asks for a {question.ask}: analyses take choices, yes or no, and public fields; "
-            "`ldpkit fit` without a formula fits its own model"
+            f"{question.id} asks for a {question.ask} under {mechanism.name}: analyses take choices, yes or "
+            "no, numbers under laplace or gaussian noise, and public fields; `ldpkit fit` without a formula "
+            "fits its own model"
         )
     if mechanism.choices > MOST_CHOICES:
         raise InputError(f"{question.id} has {mechanism.choices:,} choices: analyses take {MOST_CHOICES:,}")
 
 
+def _private(question: Question, payloads: Sequence[bytes | None]) -> Private:
+    if isinstance(mechanism_for(question), NumberMechanism):
+        return private_number_of(question, payloads)
+    return private_of(question, payloads)
+
+
+def public_frame(fields: Sequence[Any], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
+    """Rows of public values: choices in the study's order, or numbers."""
+    columns = {field.id: [row[place] for row in rows] for place, field in enumerate(fields)}
+    return pd.DataFrame(
+        {field.id: _public(field, columns[field.id]) for field in fields}, index=range(len(rows))
+    )
+
+
 def _public(field: Any, values: Sequence[str]) -> pd.Series | pd.Categorical:
-    """A public field's column: its choices in the study's order, or numbers."""
     if field.choices:
         return pd.Categorical(values, categories=list(field.choices))
     return pd.Series([float(value) for value in values], dtype=np.float64)
 
 
 def private_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
-    """A question's payloads as likelihood vectors: odds where the choice is in the report's set, else one.
-
-    For randomized response these are the probabilities themselves; others leave out a factor that is the same
-    for all choices. None is a missing payload.
-    """
-    mechanism = mechanism_for(question)
-    assert isinstance(mechanism, ChoiceMechanism)
-    answers = tuple(map(str, mechanism.labels))
+    """A question's payloads as likelihood vectors; None is a missing payload."""
+    mechanism = choice_mechanism(question)
     rows = np.asarray([place for place, payload in enumerate(payloads) if payload is not None], np.int64)
     joined = np.frombuffer(b"".join(payload for payload in payloads if payload is not None), np.uint8)
-    sets = _sets(mechanism, joined.reshape(len(rows), mechanism.payload_size))
+    sets = packed_sets(mechanism, joined.reshape(len(rows), mechanism.payload_size))
     distinct, where = np.unique(sets, axis=0, return_inverse=True)
     codes: Codes = np.full(len(payloads), -1, np.int64)
     codes[rows] = where.ravel()
+    return private_of_sets(question, distinct, codes)
+
+
+def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Codes) -> Private:
+    """Packed sets of choices as likelihood vectors: odds where the choice is in the report's set, else one.
+
+    codes: (rows,) which set each row has, −1 for none. For randomized response vectors are the probabilities
+    themselves; others leave out a factor that is the same for all choices.
+    """
+    mechanism = choice_mechanism(question)
+    answers = tuple(map(str, mechanism.labels))
     bits = np.unpackbits(distinct, axis=1, bitorder="little")[:, : mechanism.choices].astype(np.float64)
     p, q = float(mechanism.p), float(mechanism.q)
     alone = bool((bits.sum(axis=1) == 1).all()) and abs(p + (mechanism.choices - 1) * q - 1) < 1e-12
@@ -196,6 +290,13 @@ def private_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
     return with_missing(Private(question.id, answers, codes, vectors, exact=alone, looks=looks))
 
 
-def _sets(mechanism: ChoiceMechanism, payloads: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def choice_mechanism(question: Question) -> ChoiceMechanism:
+    """The mechanism of a question that can be analysed."""
+    mechanism = mechanism_for(question)
+    assert isinstance(mechanism, ChoiceMechanism)
+    return mechanism
+
+
+def packed_sets(mechanism: ChoiceMechanism, payloads: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Packed sets (n, ceil(choices / 8))."""
     return sets_of(mechanism, payloads) if mechanism.name in _AT_ONCE else support_sets(mechanism, payloads)

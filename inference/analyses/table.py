@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
+
+if TYPE_CHECKING:
+    from inference.analyses.private_numbers import NumberChannel
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -48,7 +52,8 @@ class Private:
     that the channel leaves open: (distinct, answers)}, which times that share is added to the vectors.
     ordered: whether the answers have an order. exact: whether the factor is 1, so that log-likelihoods are
     those of the reports. missing: how many rows have no report; theirs is a vector of ones. looks: what
-    reports look like, for checks.
+    reports look like, for checks. channel: of a private number, which has no answers, and as vectors
+    (distinct, 1) its reports themselves.
     """
 
     name: str
@@ -60,6 +65,7 @@ class Private:
     exact: bool = True
     missing: int = 0
     looks: Looks | None = None
+    channel: NumberChannel | None = None
 
 
 @dataclass(frozen=True)

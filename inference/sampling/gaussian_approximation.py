@@ -19,8 +19,10 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
+from inference.compiling import Program
 from inference.models.base import Model
 from inference.results.diagnostics import MIN_ESS
+from inference.sampling.chains import has_processors, in_threads, stacked
 from inference.sampling.nuts import CHAINS, KEPT, Sampled
 from inference.sampling.space import Arrays, Space, as_arrays, space_of
 from inference.sampling.whitening import Slope, descend, finite
@@ -186,10 +188,15 @@ def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dic
     def one(vector: Array, data: Arrays) -> tuple[Array, dict[str, Array]]:
         return space.potential(vector, data), space.sites(vector, data)
 
-    potentials, sites = jax.jit(
-        lambda rows, data: jax.lax.map(lambda row: one(row, data), rows, batch_size=DRAWS_AT_ONCE)
-    )(vectors, data)
-    return np.asarray(potentials), {name: np.asarray(value, np.float64) for name, value in sites.items()}
+    each = Program(lambda rows, data: jax.lax.map(lambda row: one(row, data), rows, batch_size=DRAWS_AT_ONCE))
+    parts = np.stack(np.split(vectors, CHAINS))
+    potentials, sites = (
+        in_threads(each)(parts, data) if has_processors() else stacked([each(p, data) for p in parts])
+    )
+    together = {name: np.asarray(value, np.float64) for name, value in sites.items()}
+    return np.ravel(potentials), {
+        name: value.reshape(-1, *value.shape[2:]) for name, value in together.items()
+    }
 
 
 def draw(model: Model, seed: int, draws: int) -> Sampled:

@@ -117,8 +117,8 @@ def _joined(rounds: list[Sampled]) -> Sampled:
     return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
 
 
-def draw(model: Model, seed: int, draws: int) -> Sampled:
-    """Draw until the chains mix, at most four times as long."""
+def draw(model: Model, seed: int, draws: int, warmup: tuple[int, ...] = WARMUP) -> Sampled:
+    """Draw until the chains mix, at most four times as long; warmup: as `sample` takes it."""
     measured: list[Mixing] = []
 
     def enough(sites: Draws) -> bool:
@@ -132,5 +132,5 @@ def draw(model: Model, seed: int, draws: int) -> Sampled:
         sites = elliptical.sample(model, seed, CHAINS, draws, MOST_ROUNDS, enough)
         never = np.zeros(next(iter(sites.values())).shape[:2], dtype=bool)
         return Sampled(sites, never, mixing=measured[-1])
-    drawn = sample(model, seed, kept=draws, enough=enough)
+    drawn = sample(model, seed, warmup, kept=draws, enough=enough)
     return replace(drawn, mixing=measured[-1])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpyro import handlers
 
+from inference.analyses import program, row_likelihood
 from inference.analyses.assembling import assemble
 from tests.inference.analyses.simulated import ANSWERS, CHANNELS, table
 
@@ -124,6 +125,43 @@ def log_likelihood(found, data):
 
 @pytest.mark.parametrize(("formula", "family", "terms", "public"), SHAPES, ids=[one[0] for one in SHAPES])
 def test_the_likelihood_is_that_of_enumeration(formula, family, terms, public):
+    is_enumerated(formula, family, terms, public)
+
+
+@pytest.mark.parametrize("chunk", [7, 2000])
+@pytest.mark.parametrize(("formula", "family", "terms", "public"), [SHAPES[0], SHAPES[2]])
+def test_so_is_that_of_rows(formula, family, terms, public, chunk, monkeypatch):
+    """In chunks that do not divide the reports, and in one."""
+    monkeypatch.setattr(program, "FROM_ROWS", 0)
+    monkeypatch.setattr(row_likelihood, "CHUNK", chunk)
+    assert assemble(table(), formula).by_rows
+    is_enumerated(formula, family, terms, public)
+
+
+def test_rows_have_the_curvature_of_cells(monkeypatch):
+    """Second derivatives of both ways, and the value in single precision."""
+    found = assemble(table(), "job ~ age + region")
+    random = np.random.default_rng(1)
+    sites = {name: random.normal(size=np.shape(value)) for name, value in found.initial().items()}
+
+    def measured(dtype=np.float64):
+        data = {name: np.asarray(value) for name, value in found.data(dtype).items()}
+        own = log_likelihood(found, data)
+        return float(own(sites)), jax.hessian(own)(sites)
+
+    with jax.enable_x64(True):
+        value, curvature = measured()
+        monkeypatch.setattr(program, "FROM_ROWS", 0)
+        by_rows, of_rows = measured()
+        single, _ = measured(np.float32)
+    assert by_rows == pytest.approx(value, abs=1e-10)
+    assert single == pytest.approx(value, abs=1e-4)
+    for one, other in zip(jax.tree.leaves(curvature), jax.tree.leaves(of_rows), strict=True):
+        assert np.allclose(one, other, atol=1e-9)
+
+
+def is_enumerated(formula, family, terms, public):
+    """The value at random parameters, and every slope by differences of the enumeration."""
     found = assemble(table(), formula, family=family)
     random = np.random.default_rng(3)
     start = {name: np.asarray(value, float) for name, value in found.initial().items()}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import jax
 import numpy as np
 import pytest
+from numpyro import handlers
 
 from inference import analyse, summarize
 from inference.analyses.assembling import assemble
@@ -13,8 +15,8 @@ from inference.analyses.reports import columns_in, private_of, table_of_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
-from ldp_client.documents.errors import InputError
-from schemas import Study
+from ldp_client.documents.errors import InputError, SummaryError
+from schemas import Report, Study
 from tests import studies
 
 PUBLIC = [
@@ -96,6 +98,39 @@ def test_reports_are_counted_by_cell(answered):
     assert table.n == 1500
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: f"{one['name']}-{one.get('of', '')}")
+def test_a_summary_by_cell_has_the_likelihood_of_its_reports(mechanism):
+    """Log-likelihoods of the same parameters; where the summary were read wrongly, they would differ."""
+    epsilon = "2" if mechanism["name"] == "memoized" else "1"
+    study = study_of({**JOB, "choices": {"count": 5}, "mechanism": {**mechanism, "epsilon": epsilon}}, EVER)
+    own, random = mechanisms_of(study)["job"], np.random.default_rng(4)
+    reports = []
+    for one in range(60):
+        payloads = {"job": own.perturb(one % 5), "ever": b"\0"}
+        public = {"region": ("south", "east")[one % 2], "age": f"{20 + 10 * (one % 3)}"}
+        reports.append(Report(f"{one:032x}", study.id, 1, study.digest, payloads, public=public))
+    names = columns_in(study, "job ~ region + age")
+    tables = [table_of_reports(study, one, names) for one in (reports, summarize(study, reports))]
+    found = [assemble(table, "job ~ region + age") for table in tables]
+    sites = {name: random.normal(size=np.shape(value)) for name, value in found[0].initial().items()}
+    with jax.enable_x64(True):
+        by_reports, by_summary = (log_likelihood(one, sites) for one in found)
+    assert tables[0].n == tables[1].n == 60
+    assert by_summary == pytest.approx(by_reports, abs=1e-10)
+
+
+def log_likelihood(found, sites) -> float:
+    data = {name: np.asarray(value) for name, value in found.data().items()}
+    trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
+    return float(trace["reports"]["fn"].log_factor)
+
+
+def test_a_summary_without_what_went_with_what_is_refused():
+    study = study_of({**JOB, "choices": {"count": 20}})
+    with pytest.raises(InputError, match="what went with what"):
+        analyse(study, summarize(study, []), "job ~ age")
+
+
 @pytest.mark.slow
 def test_a_private_predictor_of_a_private_answer(answered):
     """Odds of having done it fall from students to teachers: log(0.1/0.5) − log(0.6/0.2) = −2.7."""
@@ -125,12 +160,14 @@ def test_what_cannot_be_analysed_is_refused(answered):
     with pytest.raises(InputError, match="did you mean region"):
         analyse(study, reports, "ever ~ regions")
     with pytest.raises(InputError, match="reports themselves"):
-        analyse(study, summarize(study, reports), "ever ~ age")
+        analyse(study, summarize(study, reports), "ever ~ job")
+    with pytest.raises(SummaryError, match="another study"):
+        analyse(study_of(EVER, title="Another"), summarize(study, reports), "ever ~ age")
     with pytest.raises(InputError, match="no report answers"):
         analyse(study, [], "ever ~ age")
-    number = study_of(EVER, {**studies.NUMBER, "id": "hours"})
-    with pytest.raises(InputError, match="asks for a number"):
-        analyse(number, [], "ever ~ hours")
+    record = study_of(EVER, studies.LINEAR)
+    with pytest.raises(InputError, match="asks for a record"):
+        analyse(record, [], "ever ~ rating")
     one = study_of(EVER, JOB, ask_one=True)
     with pytest.raises(InputError, match="no report has both"):
         analyse(one, [], "ever ~ job")

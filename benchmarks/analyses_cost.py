@@ -1,0 +1,279 @@
+"""What analyses cost: many different reports, ten million in 240 cells, and against data augmentation.
+
+    python -m benchmarks.analyses_cost [--only rows cells augmentation] [--people N …]
+
+rows: 10⁵ reports under `oue` of twelve choices with five public columns, which nearly all differ. cells: a
+yes/no in 240 cells, of 10⁴ and of 10⁷ people, from summaries by cell. augmentation: effective draws a second
+of NUTS on the counted likelihood, beside a literal version of what R's `dapper` does (Ju, Awan, Gong, Rao
+2022): a true answer for each report, redrawn by Metropolis's rule report by report, and coefficients given
+them. Times are of a second fit, with compiled programs; `taskset -c 0,1` for two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+from numpy.typing import NDArray
+
+from inference.analyses.analysing import analyse_table, model_of
+from inference.analyses.assembling import assemble
+from inference.analyses.reports import private_of, table_of_reports
+from inference.analyses.result import AnalysisPosterior
+from inference.analyses.table import Table
+from inference.results.diagnostics import mixing
+from inference.sampling import sample
+from ldp_client import mechanism_for
+from ldp_client.bulk import randomise_many
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Study
+from summaries import QuestionSummary, Summary
+from summaries.cells import cell_at
+
+Values = NDArray[np.float64]
+HEAD = {"format": "ldpkit.study/1", "id": "cost", "version": 1, "title": "What analyses cost"}
+CHOICES, REPORTS = 12, 100_000
+ROWS_FORMULA = "job ~ age + income + children + sex + town"
+CELLS_FORMULA = "ever ~ region + sex + age"
+
+
+def timed(fit: Callable[[], Any]) -> tuple[Any, float, float]:
+    """What a fit gives, its seconds, and its processor's."""
+    wall, processor = time.perf_counter(), time.process_time()
+    found = fit()
+    return found, time.perf_counter() - wall, time.process_time() - processor
+
+
+def told(found: AnalysisPosterior) -> str:
+    """By which method, and what its draws are worth."""
+    least = min(row["ess_bulk"] for row in found.summary().values())
+    return f"{found.method}, least effective draws {least:,.0f}, chains ok: {not found.diagnostics.reasons}"
+
+
+def many_reports(epsilon: str, people: int, seed: int = 0) -> Table:
+    """Twelve choices by softmax of five public columns, reported as bits."""
+    random = np.random.default_rng(seed)
+    public = pd.DataFrame(
+        {
+            "age": random.integers(18, 99, people).astype(float),
+            "income": random.integers(0, 100, people).astype(float),
+            "children": random.poisson(1.5, people).astype(float),
+            "sex": pd.Categorical(random.choice(["f", "m"], people)),
+            "town": pd.Categorical(random.choice(["no", "yes"], people)),
+        }
+    )
+    standard = public.assign(sex=public["sex"].cat.codes, town=public["town"].cat.codes).to_numpy(float)
+    standard = (standard - standard.mean(axis=0)) / standard.std(axis=0)
+    eta = random.normal(size=CHOICES) * 0.4 + standard @ (random.normal(size=(5, CHOICES)) * 0.2)
+    answers = np.argmax(eta + random.gumbel(size=eta.shape), axis=1)
+    mechanism = {"name": "oue", "epsilon": epsilon}
+    question = {"id": "job", "ask": "choice", "choices": {"count": CHOICES}, "mechanism": mechanism}
+    study = Study({**HEAD, "questions": [{**question, "model": {"name": "multinomial"}}]})
+    own = study.questions[0]
+    payloads = randomise_many(mechanism_for(own), answers, NotForRealAnswers(random.bytes))
+    private = private_of(own, [payload.tobytes() for payload in payloads])
+    return Table(public, {"job": private}, np.ones(people, np.int64), digest=study.digest)
+
+
+def print_rows(people: int) -> None:
+    """Cost of reports that nearly all differ, by ε."""
+    for epsilon in ("1", "2", "4"):
+        table = many_reports(epsilon, people)
+        for which in ("first", "second"):
+            found, wall, processor = timed(lambda table=table: analyse_table(table, ROWS_FORMULA))
+            print(f"  ε = {epsilon}, {which} fit {wall:6.1f} s (processor {processor:.1f} s): {told(found)}")
+        print(f"    {found.form}", flush=True)
+
+
+def study_in_cells(epsilon: str = "1") -> Study:
+    """A yes/no, and 240 cells of region, sex and age."""
+    mechanism = {"name": "randomized_response", "epsilon": epsilon}
+    question = {"id": "ever", "ask": "yes_no", "mechanism": mechanism, "model": {"name": "bernoulli"}}
+    public = [
+        {"id": "region", "choices": ["north", "south", "east", "west"]},
+        {"id": "sex", "choices": ["f", "m"]},
+        {"id": "age", "bounds": ["20", "78"], "step": "2"},
+    ]
+    return Study({**HEAD, "questions": [question], "public": public})
+
+
+def summary_in_cells(study: Study, people: int, seed: int = 0) -> Summary:
+    """A summary by cell, as a collector keeps it, drawn count by count."""
+    random = np.random.default_rng(seed)
+    mechanism: Any = mechanism_for(study.questions[0])
+    sizes = random.multinomial(people, random.dirichlet(np.full(study.cells, 20.0)))
+    cells = {}
+    for number, size in enumerate(sizes):
+        region, sex, age = cell = cell_at(study, number)
+        eta = -1 + 0.5 * (region == "west") - 0.3 * (sex == "m") + 0.02 * (float(age) - 50)
+        yes = random.binomial(size, 1 / (1 + np.exp(-eta)))
+        said = random.binomial(yes, float(mechanism.p)) + random.binomial(size - yes, float(mechanism.q))
+        cells[cell] = {"ever": QuestionSummary(int(size), np.asarray([size - said, said], np.int64))}
+    whole = QuestionSummary(people, sum(parts["ever"].values for parts in cells.values()))
+    return Summary(study.id, study.version, study.digest, {"ever": whole}, cells)
+
+
+def print_cells(people: tuple[int, int] = (10_000, 10_000_000), repeats: int = 3) -> None:
+    """Cost of a fit of few and of very many people in the same cells."""
+    study = study_in_cells()
+    summaries = [summary_in_cells(study, n) for n in people]
+    seconds: list[list[float]] = [[], []]
+    for turn, (place, summary) in product(range(repeats + 1), enumerate(summaries)):
+
+        def fit(summary: Summary = summary) -> AnalysisPosterior:
+            table = table_of_reports(study, summary, ["ever", "region", "sex", "age"])
+            return analyse_table(table, CELLS_FORMULA)
+
+        found, _, processor = timed(fit)
+        if turn:
+            seconds[place].append(processor)
+        else:
+            print(f"  {people[place]:,} people: {found.form}; {told(found)}")
+    few, many = map(min, seconds)
+    print(
+        f"  processor {few:.2f} s of {people[0]:,}, {many:.2f} s of {people[1]:,}: {many / few:.2f} ×",
+        flush=True,
+    )
+
+
+def table_in_cells(study: Study, people: int) -> Table:
+    """The same as one row for each report, without the study's own reading."""
+    summary = summary_in_cells(study, people)
+    return table_of_reports(study, summary, ["ever", "region", "sex", "age"])
+
+
+class Augmentation:
+    """Data augmentation of a yes/no under randomised response, with a logit of public columns.
+
+    One sweep: every report's true answer gets a proposal from the model, accepted by the ratio of its
+    channel, one report after the other; then the coefficients, by Metropolis's rule with a Gaussian proposal
+    about their conditional mode. `dapper` leaves that second step to its user.
+    """
+
+    NEWTON = 8
+
+    def __init__(self, columns: Values, reports: Values, channel: Values) -> None:
+        self.columns, self.reports = jnp.asarray(columns), jnp.asarray(reports.astype(int))
+        self.channel, self.scale = jnp.asarray(channel), 2.5
+        self._run = jax.jit(self._sweeps, static_argnums=2)
+
+    def draws(self, sweeps: int, seed: int) -> Values:
+        """Coefficients (sweeps, columns)."""
+        answers = self.reports
+        key = jax.random.key(seed)
+        return np.asarray(self._run(key, answers, sweeps))
+
+    def _sweeps(self, key: Array, answers: Array, sweeps: int) -> Array:
+        def sweep(state: tuple[Array, Array], key: Array) -> tuple[tuple[Array, Array], Array]:
+            own, other = jax.random.split(key)
+            beta, answers = state
+            answers = self._answers(own, beta, answers)
+            beta = self._coefficients(other, beta, answers)
+            return (beta, answers), beta
+
+        start = (jnp.zeros(self.columns.shape[1]), answers)
+        return jax.lax.scan(sweep, start, jax.random.split(key, sweeps))[1]
+
+    def _answers(self, key: Array, beta: Array, answers: Array) -> Array:
+        """Every report in its turn."""
+        uniform = jax.random.uniform(key, (len(answers), 2))
+
+        def one(_: None, row: tuple[Array, Array, Array, Array]) -> tuple[None, Array]:
+            column, answer, report, draw = row
+            proposed = (draw[0] < jax.nn.sigmoid(column @ beta)).astype(int)
+            ratio = self.channel[proposed, report] / self.channel[answer, report]
+            return None, jnp.where(draw[1] < ratio, proposed, answer)
+
+        return jax.lax.scan(one, None, (self.columns, answers, self.reports, uniform))[1]
+
+    def _coefficients(self, key: Array, beta: Array, answers: Array) -> Array:
+        def density(beta: Array) -> Array:
+            eta = self.columns @ beta
+            return jnp.sum(answers * eta - jax.nn.softplus(eta)) - beta @ beta / (2 * self.scale**2)
+
+        def precision(at: Array) -> Array:
+            weight = jax.nn.sigmoid(self.columns @ at) * jax.nn.sigmoid(-(self.columns @ at))
+            return (self.columns.T * weight) @ self.columns + jnp.eye(len(at)) / self.scale**2
+
+        def newton(_: int, at: Array) -> Array:
+            return at + jnp.linalg.solve(precision(at), jax.grad(density)(at))
+
+        mode = jax.lax.fori_loop(0, self.NEWTON, newton, jnp.zeros_like(beta))
+        factor = jnp.linalg.cholesky(precision(mode))
+        own, other = jax.random.split(key)
+        white = jax.random.normal(own, beta.shape)
+        proposed = mode + jax.scipy.linalg.solve_triangular(factor.T, white)
+        before = factor.T @ (beta - mode)
+        log_ratio = density(proposed) - density(beta) + (white @ white - before @ before) / 2
+        return jnp.where(jnp.log(jax.random.uniform(other)) < log_ratio, proposed, beta)
+
+
+def effective(draws: dict[str, Values]) -> float:
+    """The least effective draws of all parameters."""
+    return min(mixing(draws).ess_bulk.values())
+
+
+def print_augmentation(people: list[int], sweeps: int = 400) -> None:
+    """Effective draws a second, of NUTS and of augmentation, on the same reports and the same columns."""
+    study = study_in_cells()
+    for n in people:
+        table = table_in_cells(study, n)
+        analysis = assemble(table, CELLS_FORMULA)
+        model = model_of(analysis)
+        sample(model, 0)
+        drawn, ours, _ = timed(lambda model=model: sample(model, 1))
+        own = effective(analysis.parameters(drawn.sites)) / ours
+        with jax.enable_x64(True):
+            slow = augmentation_of(analysis, sweeps)
+            slow.draws(sweeps, 0)
+            draws, theirs, _ = timed(lambda slow=slow: slow.draws(sweeps, 1))
+        kept = draws[sweeps // 4 :]
+        worth = {str(place): kept[None, :, place] for place in range(kept.shape[1])}
+        each = effective(worth) / theirs * 0.75
+        print(
+            f"  {n:,} people: NUTS {own:,.1f} effective draws a second, augmentation {each:,.3f} "
+            f"({theirs / sweeps * 1e3:.1f} ms a sweep): {own / each:,.0f} ×",
+            flush=True,
+        )
+
+
+def augmentation_of(analysis: Any, sweeps: int) -> Augmentation:
+    """The same analysis, report by report, on the same rotated columns."""
+    del sweeps
+    cells = analysis.cells
+    columns = np.concatenate([analysis.law.rotated[:, 0], np.ones((len(cells.frame), 1))], axis=1)
+    rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
+    vectors = analysis.response.vectors
+    channel = vectors[np.argsort(vectors[:, 1])].T
+    order = np.argsort(np.argsort(vectors[:, 1]))
+    return Augmentation(columns[cells.cell[rows]], order[cells.reports["ever"][rows]], channel)
+
+
+def main() -> None:
+    """Print a block of each row."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=["rows", "cells", "augmentation"])
+    parser.add_argument("--people", type=int, nargs="+", default=[2_000, 20_000, 200_000])
+    arguments = parser.parse_args()
+    wanted = arguments.only or ["rows", "cells", "augmentation"]
+    if "rows" in wanted:
+        print(f"{REPORTS:,} reports of {CHOICES} choices under oue: {ROWS_FORMULA}")
+        print_rows(REPORTS)
+    if "cells" in wanted:
+        print(f"a yes/no in 240 cells: {CELLS_FORMULA}")
+        print_cells()
+    if "augmentation" in wanted:
+        print(f"against data augmentation: {CELLS_FORMULA}")
+        print_augmentation(arguments.people)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Private numbers in analyses: what a noisy report says of the law of the answer, clipped to its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpyro.distributions import Distribution
+
+from inference.analyses.table import Private, Values
+from inference.likelihoods import GaussianNoise, LaplaceNoise, clipped
+from inference.models.number import NOISE
+from inference.units import number_units
+from ldp_client import mechanism_for
+from ldp_client.mechanisms.number import NumberMechanism
+from schemas import Question
+
+# The noise's variance in units of its squared scale.
+_VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
+
+
+@dataclass(frozen=True)
+class NumberChannel:
+    """How an answer is reported: clipped to low…high, then with noise, all in the question's own units.
+
+    noise: the mechanism's name. scale: of its noise. mean, sd: of the clipped answers, as reports estimate
+    them without a law, for starts.
+    """
+
+    noise: str
+    low: float
+    high: float
+    scale: float
+    mean: float
+    sd: float
+
+    @property
+    def width(self) -> float:
+        """The bounds' distance."""
+        return self.high - self.low
+
+    def log_density(self, law: Distribution, reports: Array) -> Array:
+        """log P(report) of reports whose answers have these laws before clipping; shapes broadcast."""
+        noise: LaplaceNoise | GaussianNoise = NOISE[self.noise](self.scale)
+        base = clipped(law, self.low, self.high)
+        shape = jnp.broadcast_shapes(jnp.shape(reports), base.batch_shape)
+        return noise.log_density(base, jnp.broadcast_to(reports, shape))
+
+
+def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
+    """A number's payloads, as reports in own units; those of Laplace noise are taken to the bounds.
+
+    How far a report lies beyond a bound says nothing of the answer under Laplace noise: that leaves out a
+    factor, and many reports are then the same. Every payload must be there.
+    """
+    mechanism = mechanism_for(question)
+    assert isinstance(mechanism, NumberMechanism)
+    joined = b"".join(payload for payload in payloads if payload is not None)
+    grid = np.frombuffer(joined, ">i4").astype(np.float64)
+    low, width = number_units(question)
+    scale = float(mechanism.scale) / mechanism.levels
+    places = grid / mechanism.levels
+    mean = float(np.clip(places.mean(), 0.02, 0.98))
+    variance = float(places.var()) - _VARIANCE[mechanism.name] * scale**2
+    sd = float(np.sqrt(np.clip(variance, 0.0025, 0.25)))
+    if mechanism.name == "laplace":
+        places = np.clip(places, 0.0, 1.0)
+    distinct, codes = np.unique(places, return_inverse=True)
+    channel = NumberChannel(mechanism.name, low, low + width, width * scale, low + width * mean, width * sd)
+    vectors: Values = (low + width * distinct)[:, None]
+    exact = mechanism.name != "laplace"
+    return Private(question.id, (), codes.ravel().astype(np.int64), vectors, exact=exact, channel=channel)

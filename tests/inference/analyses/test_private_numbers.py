@@ -1,0 +1,161 @@
+"""A private number as outcome: its likelihood is brute force's, and the truth lies in the posterior."""
+
+from __future__ import annotations
+
+from math import exp, log, pi, sqrt
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from numpyro import handlers
+from scipy import integrate, stats
+
+from inference import analyse, summarize
+from inference.analyses.analysing import analyse_table
+from inference.analyses.assembling import assemble
+from inference.analyses.crossing import cross_table
+from inference.analyses.private_numbers import private_number_of
+from inference.analyses.table import known_channel, table_of
+from ldp_client import mechanism_for
+from ldp_client.bulk import randomise_many
+from ldp_client.bulk.quantising import quantise_many
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError
+from schemas import Question, Study
+from tests import studies
+from tests.inference.analyses.simulated import YES_NO
+
+LOW, HIGH = 0.0, 12.0
+LAPLACE = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "2"}}
+GAUSSIAN = {**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "2", "delta": "1e-6"}}
+
+
+def question(document) -> Question:
+    return Study(studies.document(document)).questions[0]
+
+
+def reported(document, answers, seed=1):
+    own = question(document)
+    mechanism = mechanism_for(own)
+    payloads = randomise_many(
+        mechanism, quantise_many(mechanism, answers), NotForRealAnswers(np.random.default_rng(seed).bytes)
+    )
+    return private_number_of(own, [payload.tobytes() for payload in payloads])
+
+
+def simulated(document, n=8, seed=0, slope=0.5):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"age": random.normal(40, 10, n).round(), "sex": random.choice(["f", "m"], n)})
+    answers = np.clip(
+        random.normal(4 + slope * (frame["age"] - 40) / 10 + (frame["sex"] == "m"), 2), LOW, HIGH
+    )
+    ever = known_channel("ever", ["no", "yes"], random.integers(0, 2, n), YES_NO)
+    return table_of(frame, [reported(document, answers, seed), ever])
+
+
+def brute(family, channel, z, eta, sigma):
+    """P(z) = Σ or ∫ noise(z − clipped x) × law(x), by scipy, in pieces."""
+    noise = stats.laplace(0, channel.scale) if channel.noise == "laplace" else stats.norm(0, channel.scale)
+    if family == "poisson":
+        whole = np.arange(0, 400)
+        return float(np.sum(stats.poisson.pmf(whole, exp(eta)) * noise.pdf(z - np.clip(whole, LOW, HIGH))))
+    law = stats.norm(eta, sigma) if family == "normal" else stats.expon(0, exp(eta))
+    total = law.cdf(LOW) * noise.pdf(z - LOW) + law.sf(HIGH) * noise.pdf(z - HIGH)
+    pieces = sorted({LOW, HIGH, min(max(z, LOW), HIGH), min(max(eta, LOW), HIGH)})
+    for left, right in zip(pieces, pieces[1:], strict=False):
+        inside = integrate.quad(
+            lambda x: law.pdf(x) * noise.pdf(z - x), left, right, epsabs=1e-14, epsrel=1e-13
+        )
+        total += inside[0]
+    return float(total)
+
+
+def log_likelihood(found, sites):
+    with jax.enable_x64(True):
+        data = {name: np.asarray(value) for name, value in found.data().items()}
+        trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
+        return float(trace["reports"]["fn"].log_factor)
+
+
+@pytest.mark.parametrize("document", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("family", ["normal", "exponential", "poisson"])
+@pytest.mark.parametrize("predictor", ["", " + ever"], ids=["public", "private"])
+def test_the_likelihood_is_that_of_quadrature(document, family, predictor):
+    table = simulated(document)
+    found = assemble(table, f"hours ~ age{predictor}", family=family)
+    random = np.random.default_rng(5)
+    sites = {
+        name: np.asarray(one) + 0.2 * random.random(np.shape(one)) for name, one in found.initial().items()
+    }
+    b = {name: float(value) for name, value in found.parameters(sites).items()}
+    hours, ever = table.private["hours"], table.private["ever"]
+    total = 0.0
+    for place, age in enumerate(table.public["age"]):
+        z = float(hours.vectors[hours.codes[place], 0])
+        eta = b["Intercept"] + b["age"] * age
+        if not predictor:
+            total += log(brute(family, hours.channel, z, eta, b.get("sigma")))
+            continue
+        logit = b["ever_Intercept[yes]"] + b["ever_age[yes]"] * age
+        share = 1 / (1 + exp(-logit))
+        parts = [
+            weight
+            * YES_NO[answer][ever.codes[place]]
+            * brute(family, hours.channel, z, eta + b["ever[yes]"] * answer, b.get("sigma"))
+            for answer, weight in enumerate((1 - share, share))
+        ]
+        total += log(sum(parts))
+    assert log_likelihood(found, sites) == pytest.approx(total, abs=1e-8)
+
+
+def test_reports_are_in_own_units():
+    """Without law and noise's scale aside: their mean is that of the answers, by five standard errors."""
+    answers = np.full(4000, 9.0)
+    column = reported(GAUSSIAN, answers)
+    values = column.vectors[column.codes, 0]
+    assert abs(values.mean() - 9) < 5 * column.channel.scale / sqrt(4000)
+    assert values.std() == pytest.approx(column.channel.scale, rel=0.1)
+    beyond = reported(LAPLACE, answers)
+    assert beyond.vectors.min() >= LOW
+    assert beyond.vectors.max() <= HIGH
+    assert not beyond.exact
+
+
+@pytest.mark.slow
+def test_the_truth_lies_in_the_posterior():
+    """hours ~ N(4 + 0.05 (age − 40) + 1 of men, 2), clipped at 0 and 12."""
+    found = analyse_table(simulated(LAPLACE, 800, seed=3), "hours ~ age + sex", seed=1, method="laplace")
+    rows = found.summary()
+    for name, value in {"Intercept": 2.0, "age": 0.05, "sex[m]": 1.0, "sigma": 2.0}.items():
+        assert abs(rows[name]["mean"] - value) < 5 * rows[name]["sd"]
+    # Nothing learnt would be 15, the prior's; answers without noise would tell it to 0.14.
+    assert 0.14 < rows["sex[m]"]["sd"] < 1
+    assert any(quantity.name.startswith("mean hours") for quantity in found.quantities)
+
+
+def test_what_does_not_fit_a_private_number_is_refused():
+    table = simulated(LAPLACE)
+    with pytest.raises(InputError, match="does not fit the private number"):
+        assemble(table, "hours ~ age", family="logit")
+    with pytest.raises(InputError, match="no predictor"):
+        assemble(table, "ever ~ hours")
+    with pytest.raises(InputError, match="is a number"):
+        cross_table(table, ["ever", "hours"])
+    study = Study({**studies.document(LAPLACE), "public": [{"id": "region", "choices": ["a", "b"]}]})
+    with pytest.raises(InputError, match="the reports themselves"):
+        analyse(study, summarize(study, []), "hours ~ region")
+    below = {**LAPLACE, "bounds": ["-5", "-1"]}
+    with pytest.raises(InputError, match="positive numbers"):
+        assemble(table_of(table.public, [reported(below, np.full(8, -2.0))]), "hours ~ age", family="poisson")
+
+
+def test_its_density_is_that_of_the_noise_alone_where_the_law_is_narrow():
+    """A planted fault, such as a scale in the wrong unit, moves this far beyond 1e-6."""
+    column = reported(GAUSSIAN, np.full(3, 6.0))
+    found = assemble(table_of(pd.DataFrame({"age": [1.0, 2.0, 3.0]}), [column]), "hours ~ 1")
+    sites = {"law_middle": np.asarray([6.0]), "sigma": np.asarray(1e-4)}
+    values = column.vectors[column.codes, 0]
+    scale = column.channel.scale
+    wanted = np.sum(-((values - 6) ** 2) / (2 * scale**2) - np.log(scale * sqrt(2 * pi)))
+    assert log_likelihood(found, sites) == pytest.approx(float(wanted), abs=1e-6)
