@@ -36,8 +36,8 @@ class Assembled:
     response: the private outcome, None where it is public. predictors: the private ones. law: the linear
     predictor of the outcome, and groups what varies in it; shares and shares_groups: the same of the
     predictors' answers together, None without any. unknown: {share that a channel leaves open: its prior}.
-    values: (patterns,) of a public outcome: numbers, or places of choices. counted: whether each pattern's own
-    probability is wanted, and never sums of rows alone.
+    values: (patterns,) of a public outcome: numbers, or places of choices. counted: whether the probability
+    of each pattern is wanted, and not only their sum.
     """
 
     formula: Formula
