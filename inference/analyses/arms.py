@@ -7,10 +7,11 @@ from scipy import stats
 
 from inference.analyses.cells import distinct_rows
 from inference.analyses.design_based import as_draws, estimate, scores_of
+from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Quantity
-from inference.analyses.table import Private, Table, Values
+from inference.analyses.table import Codes, Private, Table, Values
 from inference.models.base import Draws as Sites
 from ldp_client.documents.errors import InputError
 
@@ -45,20 +46,23 @@ def arms_of(table: Table, column: Private, expected: Values | None = None) -> Fo
     try:
         scores = scores_of(column)
         inside = [(table.public[ARM] == arm).to_numpy() for arm in (DEVICE, PAPER)]
-        parts = [estimate(scores[rows], np.ones(rows.sum()), table.counts[rows]) for rows in inside]
+        parts = [_part(column, scores[rows], table.counts[rows]) for rows in inside]
     except InputError as error:
         return [], (), (f"devices and paper were not held against each other: {error}",)
     moved = parts[1][0] - parts[0][0] - (0 if expected is None else expected)
+    lacks = [one.beside(other) for one, other in zip(parts[0][2], parts[1][2], strict=True)]
     covariance = parts[0][1] + parts[1][1]
+    covariance += np.diag([one.extra for one in lacks])
     rest = "" if expected is None else ", beyond what public columns explain"
     found = []
     for place in [1] if len(column.answers) == 2 else range(len(column.answers)):
         what = f"{column.name} = {column.answers[place]}"
-        for arm, (shares, own) in zip((DEVICE, PAPER), parts, strict=True):
+        for arm, (shares, own, few) in zip((DEVICE, PAPER), parts, strict=True):
             name, words = f"share {what}, {ARM} = {arm} alone", f"share of {what} as {arm} alone says it"
-            found.append(Quantity(name, words, as_draws(shares[place], own[place, place])))
-        beyond = f"difference of the share of {what}, paper − devices{rest}"
-        draws = as_draws(moved[place], covariance[place, place])
+            draws = as_draws(shares[place], own[place, place] + few[place].extra, few[place].degrees)
+            found.append(Quantity(name, words + few[place].words, draws))
+        beyond = f"difference of the share of {what}, paper − devices{rest}{lacks[place].words}"
+        draws = as_draws(moved[place], covariance[place, place], lacks[place].degrees)
         found.append(Quantity(f"share {what}, {ARM}: {PAPER} − {DEVICE}", beyond, draws, contrast=True))
     # Shares add up to 1: one of them says nothing beside the others.
     statistic = float(moved[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ moved[1:])
@@ -69,3 +73,11 @@ def arms_of(table: Table, column: Private, expected: Values | None = None) -> Fo
         "formula, or find out who was asked on paper and what they did"
     )
     return found, (reason,), ()
+
+
+def _part(column: Private, scores: Values, counts: Codes) -> tuple[Values, Values, list[Lacking]]:
+    """An arm's shares, their covariance, and what each variance lacks."""
+    shares, own = estimate(scores, np.ones(len(counts)), counts)
+    people = People(counts, np.ones(len(counts)))
+    pairs = enumerate(bounds_of(column))
+    return shares, own, [lacking(own[at, at], scores[:, at], people, bounds) for at, bounds in pairs]

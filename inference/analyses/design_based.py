@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
 from inference.analyses.result import Quantity
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -104,7 +105,7 @@ def design_based(table: Table, name: str, sampled: Sampled, by: str | None = Non
         )
     if column.missing:
         raise InputError(f"{name} has rows without a report: leave them out before weights are used")
-    asked = _Asked(column, scores_of(column), table.counts, sampled)
+    asked = _Asked(column, scores_of(column), bounds_of(column), table.counts, sampled)
     if table.waves:
         # Each is a sample of its own: together they are a sample of nobody.
         return list(asked.of_groups(table.waves, *_codes(table, table.waves)))
@@ -118,6 +119,7 @@ def design_based(table: Table, name: str, sampled: Sampled, by: str | None = Non
 class _Asked:
     column: Private
     scores: Values
+    bounds: Sequence[tuple[float, float]]
     counts: Codes
     sampled: Sampled
 
@@ -129,18 +131,34 @@ class _Asked:
     def of_all(self) -> Iterator[Quantity]:
         """Shares and totals of everybody."""
         weights = self.sampled.weights
+        whole = float(self.counts @ weights)
         shares, linear = _linearised(self.scores, weights, self.counts)
-        yield from self._each("share {}", "share of {}", shares, linear, 1 / float(self.counts @ weights))
+        lacks = self._lacking(linear, weights)
+        yield from self._each("share {}", "share of {}", shares, linear, 1 / whole, lacks)
         if self.sampled.scaled:
             each = weights[:, None] * self.scores
-            yield from self._each("total {}", "number of people with {}", self.counts @ each, each, 1.0)
+            lacks = [one.times(whole) for one in lacks]
+            yield from self._each(
+                "total {}", "number of people with {}", self.counts @ each, each, 1.0, lacks
+            )
 
-    def _each(self, name: str, words: str, values: Values, linear: Values, unit: float) -> Iterator[Quantity]:
+    def _lacking(self, linear: Values, weights: Values) -> list[Lacking]:
+        """Of each answer what the variance of its share lacks."""
+        people = People(self.counts, weights, self.sampled.clusters)
+        return [
+            lacking(self._variance(linear[:, place]), self.scores[:, place], people, bounds)
+            for place, bounds in enumerate(self.bounds)
+        ]
+
+    def _each(
+        self, name: str, words: str, values: Values, linear: Values, unit: float, lacks: Sequence[Lacking]
+    ) -> Iterator[Quantity]:
         """linear: (rows, answers), each person's part of the error. unit: what weights are multiplied by."""
         for place in self._places:
             what = f"{self.column.name} = {self.column.answers[place]}"
             named, said, moved = name.format(what), words.format(what), linear[:, place]
-            yield self._quantity(named, said, values[place], self._variance(moved))
+            lacks_here = lacks[place]
+            yield self._quantity(named, said, values[place], self._variance(moved), lacks_here)
             if self.sampled.chances is None:
                 continue
             noise = self.sampled.weights * unit**2 * noise_of(self.scores[:, place])
@@ -149,31 +167,32 @@ class _Asked:
             if variance > 0:
                 how = "drawn without replacement"
                 yield self._quantity(
-                    f"{named}, {how}", f"{said}, people being {how},", values[place], variance
+                    f"{named}, {how}", f"{said}, people being {how},", values[place], variance, lacks_here
                 )
 
     def of_groups(self, by: str, codes: Codes, levels: tuple[str, ...]) -> Iterator[Quantity]:
         """Shares and totals of each group, and differences: units outside a group count as zeros."""
-        shares, linear = [], []
-        for place in range(len(levels)):
-            own, moved = _linearised(self.scores, self.sampled.weights * (codes == place), self.counts)
-            shares.append(own)
-            linear.append(moved)
-        at = [f"{by} = {level}" for level in levels]
+        inside = [self.sampled.weights * (codes == place) for place in range(len(levels))]
+        both = [_linearised(self.scores, weights, self.counts) for weights in inside]
+        shares, linear = [one[0] for one in both], [one[1] for one in both]
+        lacks = [self._lacking(*pair) for pair in zip(linear, inside, strict=True)]
         for place, answer in ((one, self.column.answers[one]) for one in self._places):
             what = f"{self.column.name} = {answer}"
-            for group, words in enumerate(at):
+            for group, weights in enumerate(inside):
+                words, lacks_here = f"{by} = {levels[group]}", lacks[group][place]
                 variance = self._variance(linear[group][:, place])
+                said = f"share of {what} where {words}"
                 yield self._quantity(
-                    f"share {what}, {words}", f"share of {what} where {words}", shares[group][place], variance
+                    f"share {what}, {words}", said, shares[group][place], variance, lacks_here
                 )
                 if self.sampled.scaled:
-                    each = self.sampled.weights * (codes == group) * self.scores[:, place]
+                    each = weights * self.scores[:, place]
                     yield self._quantity(
                         f"total {what}, {words}",
                         f"number of people with {what} where {words}",
                         float(self.counts @ each),
                         self._variance(each),
+                        lacks_here.times(float(self.counts @ weights)),
                     )
             for one, other in list(combinations(range(len(levels)), 2))[:MOST_CONTRASTS]:
                 moved = linear[other][:, place] - linear[one][:, place]
@@ -183,6 +202,7 @@ class _Asked:
                     f"difference of the share of {what}, {pair},",
                     shares[other][place] - shares[one][place],
                     self._variance(moved),
+                    lacks[one][place].beside(lacks[other][place]),
                     contrast=True,
                 )
 
@@ -190,10 +210,11 @@ class _Asked:
         return float(covariance_of(values[:, None], self.counts, self.sampled)[0, 0])
 
     def _quantity(
-        self, name: str, words: str, value: float, variance: float, *, contrast: bool = False
+        self, name: str, words: str, value: float, variance: float, lacks: Lacking, *, contrast: bool = False
     ) -> Quantity:
-        draws = as_draws(value, variance, freedom(self.counts, self.sampled))
-        said = f"{words} as estimated with weights alone, without a model"
+        degrees = min(freedom(self.counts, self.sampled), lacks.degrees)
+        draws = as_draws(value, variance + lacks.extra, degrees)
+        said = f"{words} as estimated with weights alone, without a model{lacks.words}"
         return Quantity(f"design-based {name}", said, draws, contrast)
 
 

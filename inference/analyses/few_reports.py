@@ -1,0 +1,90 @@
+"""What a variance lacks where reports are too few, or too much alike, for it to be told from them.
+
+Where all reports of a group say the same, or one has nearly all the weight, their own variance is near zero,
+though others would differ. There one report more of either extreme is taken to have come, as by Laplace's
+rule of succession over the reports that weigh as much (Kish's effective number): the second moment about the
+estimate of what such reports leave possible. Of x of n yes reports, x being small, that is (x + 2)/n², with
+which intervals of 90 % have their coverage from x = 0 on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from inference.analyses.table import Codes, Private, Values
+
+# It stays with more reports that differ from the commonest, unless it is less than this part of the floor.
+FEW_OTHERS, FAR_BELOW = 5.0, 0.1
+SAID = ", its interval widened as too few reports differ from one another"
+
+
+class Lacking(NamedTuple):
+    """extra: what is to be added to the variance, 0 where nothing is. size: how many reports it rests on."""
+
+    extra: float = 0.0
+    size: float = np.inf
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom at most."""
+        return max(self.size - 1, 1.0)
+
+    @property
+    def words(self) -> str:
+        """What to say of the interval."""
+        return SAID if self.extra else ""
+
+    def times(self, factor: float) -> Lacking:
+        """Of an estimate that is so many times as large."""
+        return self._replace(extra=self.extra * factor**2)
+
+    def beside(self, other: Lacking) -> Lacking:
+        """Of a difference of two."""
+        return Lacking(self.extra + other.extra, min(self.size, other.size))
+
+
+class People(NamedTuple):
+    """Who an estimate is of. counts, weights: (rows,), 0 outside. units: (rows,) their clusters, or None."""
+
+    counts: Codes
+    weights: Values
+    units: Codes | None = None
+
+
+def lacking(variance: float, scores: Values, people: People, bounds: tuple[float, float]) -> Lacking:
+    """What the variance of a weighted mean lacks. scores: (rows,); bounds: of those of any report."""
+    own = (people.counts > 0) & (people.weights > 0)
+    scores, counts = scores[own], people.counts[own].astype(np.float64)
+    each = people.weights[own] / people.weights[own].max()
+    shares = counts * each / (counts @ each)
+    size = float((counts @ each) ** 2 / (counts @ each**2))
+    floor = _floor(scores, shares, size, bounds)
+    alike = float(np.bincount(np.unique(scores, return_inverse=True)[1], shares).max())
+    if variance < FAR_BELOW * floor and people.units is not None:
+        # Nothing tells whether people of a cluster differ: it counts as one.
+        size = 1 / float(np.sum(np.bincount(people.units[own], shares) ** 2))
+        floor = _floor(scores, shares, size, bounds)
+    elif variance >= floor or (variance >= FAR_BELOW * floor and size * (1 - alike) >= FEW_OTHERS):
+        return Lacking()
+    return Lacking(max(floor - variance, 0.0), size)
+
+
+def _floor(scores: Values, shares: Values, size: float, bounds: tuple[float, float]) -> float:
+    """The second moment about the mean of `size` reports' scores, with one more at either bound."""
+    mean, square = float(shares @ scores), float(shares @ scores**2)
+    moved = (size * mean + sum(bounds)) / (size + 2)
+    squares = (size * square + sum(one**2 for one in bounds)) / (size + 2)
+    return (squares - moved**2) / (size + 3) + (moved - mean) ** 2
+
+
+def bounds_of(column: Private) -> list[tuple[float, float]]:
+    """The least and the greatest score of each answer that a report can have, whatever its part."""
+    assert column.looks is not None
+    low, high = [], []
+    for matrix, exclusive in zip(column.looks.chances, column.looks.exclusive_parts, strict=True):
+        scores = np.linalg.pinv(matrix)[matrix.max(axis=0) > 0]
+        low.append(scores.min(axis=0) if exclusive else np.minimum(scores, 0).sum(axis=0))
+        high.append(scores.max(axis=0) if exclusive else np.maximum(scores, 0).sum(axis=0))
+    return list(zip(np.min(low, axis=0).tolist(), np.max(high, axis=0).tolist(), strict=True))
