@@ -30,7 +30,8 @@ MOST_KINDS, STEPS = 100, 300
 def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
     """Of each private column whose reports the noise cannot give: where, and how improbable that is."""
     found = []
-    for column in columns:
+    # A number's reports are no kinds with a share each: they are held against the mechanism as they are read.
+    for column in (one for one in columns if one.channel is None):
         tested = [(where, p) for where, mask in _groups(cells.frame) for p in _p_values(column, cells, mask)]
         worst = min(tested, key=lambda one: one[1], default=("", 1.0))
         if worst[1] * len(tested) * len(columns) < FALSE_ALARM:
