@@ -129,18 +129,6 @@ def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
     return min(1.0, 2 * counts.size * float(np.minimum(below, above).min()))
 
 
-def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Finding]:
-    """Which product is sent is chance alone; of its signs a share between 1 − p and p is positive."""
-    negative, positive = part.values.reshape(-1, 2).T
-    drawn = np.asarray(mechanism.weights) / mechanism.total
-    words = f"`{mechanism.name}` does not draw some product as often, or as seldom"
-    yield Finding(_two_sided(negative + positive, part.n, drawn), words)
-    p = float(mechanism.p)
-    rare = [stats.binom.sf(one - 1, negative + positive, p).min() for one in (negative, positive)]
-    words = f"one sign of some product came more often than `{mechanism.name}` lets it"
-    yield Finding(min(1.0, 2 * len(negative) * float(min(rare))), words)
-
-
 def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
     """How many reports lie beyond a bound: of an answer at the bound itself half do, fewer further out."""
     edges, scale = cell_edges(mechanism)
