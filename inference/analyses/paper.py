@@ -19,7 +19,7 @@ from inference.analyses.matrices import columns_of
 from inference.analyses.reports import table_of_reports
 from inference.analyses.survey import BLANK_CELLS, REFUSE, read_rows, survey_of
 from inference.analyses.table import Table
-from ldp_client.commands.paper import RECORD, sheet_columns
+from ldp_client.commands.paper import RECORD, SHEET, sheet_columns, sheet_name
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.paper import PaperQuestion
 from ldp_client.documents.public import PublicField
@@ -59,7 +59,7 @@ def table_of_arms(
 def load_entries(
     study: Study, path: str, names: Sequence[str], blanks: str = REFUSE, design: Design | None = None
 ) -> Table:
-    """A filled-in sheet as a table; rows with nothing but a number are no records. Raises InputError."""
+    """A filled-in sheet as a table; a number and a sheet alone are no record. Raises InputError."""
     columns = sheet_columns(study)
     assert study.paper is not None
     header, rows = read_rows(path)
@@ -69,12 +69,12 @@ def load_entries(
     for name in header:
         known_column(name, columns, f"{lead}the sheet of {study.id} has no other columns; ")
     cells = [[None if cell.strip().lower() in BLANK_CELLS else cell.strip() for cell in row] for row in rows]
-    place = header.index(RECORD)
-    filled = [row for row in cells if any(cell for at, cell in enumerate(row) if at != place)]
+    places = {header.index(name) for name in (RECORD, SHEET)}
+    filled = [row for row in cells if any(cell for at, cell in enumerate(row) if at not in places)]
     if not filled:
         raise InputError(f"{lead}no record is filled in")
     frame = pd.DataFrame(filled, columns=header, dtype=object)
-    _check_records(frame[RECORD], lead)
+    _check_records(frame, sheet_name(study), lead)
     for field in study.public:
         frame[field.id] = _public(frame, field, lead)
     stated = {one.name: one for one in design.columns} if design else {}
@@ -90,8 +90,15 @@ def load_entries(
         raise InputError(f"{lead}{error}") from None
 
 
-def _check_records(column: pd.Series, lead: str) -> None:
-    """Raises InputError for a record without a number, or one that was entered twice."""
+def _check_records(frame: pd.DataFrame, sheet: str, lead: str) -> None:
+    """Raises InputError for a record of other dice, without a number, or that was entered twice."""
+    column = frame[RECORD]
+    for record, name in zip(column, frame[SHEET], strict=True):
+        if name != sheet:
+            raise InputError(
+                f"{lead}record {record}: its {SHEET} is {name or 'blank'}, and this study's is {sheet}: fit "
+                "it with the study whose dice were used (`ldpkit paper` writes its sheets)"
+            )
     if column.isna().any():
         raise InputError(f"{lead}a record has no number in {RECORD}: number all of them")
     twice = column[column.duplicated()]

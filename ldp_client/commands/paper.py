@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ldp_client.documents.rational import Rational
     from ldp_client.documents.study import Study
 
-# The column of a sheet that numbers its records.
-RECORD = "record"
+# The columns of a sheet that number its records and say which study's dice they are of.
+RECORD, SHEET = "record", "sheet"
 MOST_RECORDS = 1_000_000
 
 
@@ -41,10 +41,22 @@ def run_paper(arguments: argparse.Namespace) -> int:
 
 
 def sheet_columns(study: "Study") -> "list[str]":
-    """The columns of a study's sheet: the record's number, what is in clear, the questions on paper."""
+    """The columns of a study's sheet: number, whose dice, what is in clear, the questions on paper.
+
+    Raises InputError where the study is not asked on paper, or has a field of a column's name.
+    """
     if study.paper is None:
         raise InputError(say("paper.none", study=study.id))
-    return [RECORD, *[field.id for field in study.public], *[one.id for one in study.paper.questions]]
+    fields = [*[field.id for field in study.public], *[one.id for one in study.paper.questions]]
+    for name in (RECORD, SHEET):
+        if name in fields:
+            raise InputError(say("paper.taken", name=name))
+    return [RECORD, SHEET, *fields]
+
+
+def sheet_name(study: "Study") -> str:
+    """What stands in each record: the study, its version and how its digest begins: versions' dice differ."""
+    return f"{study.id} {study.version} {study.digest[:12]}"
 
 
 def write_sheet(study: "Study", path: str, records: int) -> None:
@@ -57,7 +69,8 @@ def write_sheet(study: "Study", path: str, records: int) -> None:
     with replacing(path, is_new=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([[number, *[""] * (len(columns) - 1)] for number in range(1, records + 1)])
+        blank = [sheet_name(study), *[""] * (len(columns) - 2)]
+        writer.writerows([[number, *blank] for number in range(1, records + 1)])
 
 
 def paper_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":

@@ -12,6 +12,7 @@ from inference.analyses.paper import table_of_arms
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.commands.paper import sheet_name
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -27,8 +28,9 @@ def study():
 
 def sheet(path, said):
     with path.open("w", newline="") as file:
-        rows = [[number, "north", 40, one, "A"] for number, one in enumerate(said, 1)]
-        csv.writer(file).writerows([["record", "region", "age", "ever", "occupation"], *rows])
+        name = sheet_name(Study.from_json(GOLDEN.read_text(encoding="utf-8")))
+        rows = [[number, name, "north", 40, one, "A"] for number, one in enumerate(said, 1)]
+        csv.writer(file).writerows([["record", "sheet", "region", "age", "ever", "occupation"], *rows])
     return str(path)
 
 

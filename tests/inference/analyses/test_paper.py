@@ -17,13 +17,14 @@ from inference.analyses.table import known_channel, table_of
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.commands.paper import sheet_name, write_sheet
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "studies" / "paper.json"
 GUIDE = Path(__file__).parents[3] / "docs" / "surveys.md"
-HEADER = ["record", "region", "age", "ever", "occupation"]
+HEADER = ["record", "sheet", "region", "age", "ever", "occupation"]
 
 
 @pytest.fixture
@@ -31,9 +32,11 @@ def study():
     return Study.from_json(GOLDEN.read_text(encoding="utf-8"))
 
 
-def entered(path, rows, header=HEADER):
+def entered(path, rows, header=HEADER, sheet=None):
+    """A sheet of rows without their second column, which is the golden study's."""
+    sheet = sheet or sheet_name(Study.from_json(GOLDEN.read_text(encoding="utf-8")))
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
+        csv.writer(file).writerows([header, *[[row[0], sheet, *row[1:]] for row in rows]])
     return str(path)
 
 
@@ -90,7 +93,7 @@ def test_from_the_sheet_to_one_posterior(study, tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "At 1 say yes, at 6 say no" in said
     assert "at most 5 times as likely" in said
-    assert Path("entry.csv").read_text().splitlines()[:2] == [",".join(HEADER), "1,,,,"]
+    assert Path("entry.csv").read_text().splitlines()[:2] == [",".join(HEADER), f"1,{sheet_name(study)},,,,"]
     assert main(["paper", "study.json", "--sheet", "entry.csv"]) == 2
     entered(tmp_path / "entry.csv", papers(900, 0.3, random))
     fit = ["fit", "study.json", "r.ndjson", "--paper", "entry.csv", "--formula", "ever ~ region", "--out"]
@@ -167,9 +170,31 @@ def test_a_sheet_that_is_wrong_is_refused_with_its_record(said, study, tmp_path)
     [(HEADER[:-1], "no column 'occupation'"), ([*HEADER[:-1], "job"], "no column 'occupation'")],
 )
 def test_a_sheet_of_other_columns_is_refused(header, said, study, tmp_path):
-    path = entered(tmp_path / "entry.csv", [GOOD[: len(header)]], header)
+    path = entered(tmp_path / "entry.csv", [GOOD[: len(header) - 1]], header)
     with pytest.raises(InputError, match=said):
         load_entries(study, path, ["ever"])
+
+
+@pytest.mark.parametrize("change", ["dice", "version", "blank", "one record"])
+def test_records_of_other_dice_are_refused(change, study, tmp_path):
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    if change == "dice":
+        document["paper"]["questions"][0]["matrix"] = [["2/3", "1/3"], ["1/3", "2/3"]]
+    if change == "version":
+        document["version"] = study.version + 1
+    path = tmp_path / "entry.csv"
+    entered(path, [GOOD, [2, *GOOD[1:]]], sheet=" " if change == "blank" else sheet_name(Study(document)))
+    if change == "one record":
+        path.write_text(path.read_text().replace(f"2,{sheet_name(study)}", "2,other 1 000000000000"))
+    with pytest.raises(InputError, match=r"record [12]: its sheet is .*fit it with the study whose dice"):
+        load_entries(study, str(path), ["ever"])
+
+
+@pytest.mark.parametrize("name", ["record", "sheet"])
+def test_a_field_of_a_columns_name_has_no_sheet(name, tmp_path):
+    text = GOLDEN.read_text(encoding="utf-8").replace('"region"', f'"{name}"')
+    with pytest.raises(InputError, match=f"column {name} of its own"):
+        write_sheet(Study.from_json(text), str(tmp_path / "entry.csv"), 3)
 
 
 def test_a_study_without_paper_has_no_sheet(tmp_path):
