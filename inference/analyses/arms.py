@@ -29,7 +29,7 @@ def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
     """
     response = analysis.response
     needed = [str(name) for name in analysis.cells.frame.columns]
-    if response is None or ARM not in table.public.columns or ARM in needed:
+    if response is None or not has_arms(table) or ARM in needed:
         return [], (), ()
     cell, frame = distinct_rows(table.public[needed])
     predicted = Predicted(analysis, sites, len(frame))
@@ -39,6 +39,11 @@ def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
         sizes = np.bincount(cell, table.counts * inside, len(frame)).astype(np.float64)
         averages.append(predicted.average(frame, sizes).mean(axis=(0, 1)))
     return arms_of(table, response, averages[1] - averages[0])
+
+
+def has_arms(table: Table) -> bool:
+    """Whether devices and paper are in it; a survey's own column may be called so too."""
+    return ARM in table.public.columns and set(table.public[ARM].unique()) == {DEVICE, PAPER}
 
 
 def arms_of(table: Table, column: Private, expected: Values | None = None) -> Found:

@@ -12,7 +12,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
-from inference.analyses.arms import ARM, arms_of
+from inference.analyses.arms import ARM, arms_of, has_arms
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.checking import judged
 from inference.analyses.formula import known_column
@@ -97,7 +97,7 @@ def cross_table(
 
 def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> tuple[list[Quantity], list[str]]:
     """What devices and paper say of each question, where there are both: no public column is in it."""
-    if ARM not in table.public.columns or by == ARM:
+    if not has_arms(table) or by == ARM:
         return [], []
     found = [arms_of(table, one) for one in columns]
     said = [line for _, reasons, notes in found for line in (*reasons, *notes)]

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
 from inference.analyses.dice import NAMED, Channel, Rows
 from ldp_client.documents.errors import InputError
 
@@ -39,6 +42,19 @@ class ColumnDesign:
     reports: tuple[str, ...]
     parts: tuple[Part, ...]
     ordered: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to look at: a matrix under which reports speak for other answers than those of their names."""
+        if not any(
+            _speaks_for_others(self.answers, self.reports, part.channel.matrix) for part in self.parts
+        ):
+            return ()
+        return (
+            f"{self.name}: by its matrix most reports have another name than the answers that give them; if "
+            f"that is not so, list reports in the order of its columns ({', '.join(self.reports)} now), and "
+            f"answers in that of its rows ({', '.join(self.answers)} now)",
+        )
 
     def in_words(self) -> list[str]:
         """The expanded design, as lines for people."""
@@ -169,6 +185,16 @@ def _refuse_turned(where: str, answers: Sequence[str], reports: Sequence[str]) -
         raise InputError(
             f"{where}: reports stand in another order than answers ({', '.join(answers)}): list them alike"
         )
+
+
+def _speaks_for_others(answers: Sequence[str], reports: Sequence[str], matrix: Rows) -> bool:
+    """Whether labels are the same, and pairing them in some other way makes reports true more often."""
+    told = [one.casefold() for one in reports]
+    if sorted(told) != sorted(one.casefold() for one in answers):
+        return False
+    chances = np.asarray(matrix, np.float64)
+    own = sum(chances[place, told.index(one.casefold())] for place, one in enumerate(answers))
+    return bool(chances[linear_sum_assignment(chances, maximize=True)].sum() > own + 1e-9)
 
 
 def _falling(labels: Sequence[str]) -> bool:

@@ -119,6 +119,7 @@ def survey_of(
     private = [_private(frame, one) for one in design.columns if one.name in read]
     public = frame.drop(columns=[one.name for one in design.columns])
     noise = tuple(design.in_words())
+    notes += tuple(note for one in design.columns if one.name in read for note in one.notes)
     return table_of(public, private, notes, digest, noise)
 
 

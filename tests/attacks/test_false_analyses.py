@@ -20,7 +20,7 @@ from inference.analyses.noise_bounds import impossible
 from inference.analyses.page import save_analysis
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites
-from inference.analyses.survey import read_frame
+from inference.analyses.survey import read_frame, survey_of
 from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.results.diagnostics import Diagnostics
 from inference.results.verdict import Verdict
@@ -234,6 +234,30 @@ def test_a_named_design_that_is_turned_round_is_refused(given):
         read_design(design(**given))
     for sound in ({}, {"reports": ["no", "yes"]}, {"answers": ["not", "armed"], "reports": ["0", "1"]}):
         read_design(design(**sound))
+
+
+JOBS = [["0.7", "0.2", "0.1"], ["0.1", "0.8", "0.1"], ["0.4", "0", "0.6"]]
+# A matrix by answers a, b, c, the reports' labels, and whether these say what their answers do.
+LABELLED = [
+    (JOBS, ["a", "b", "c"], True),
+    (JOBS, ["A", "B", "C"], True),
+    (JOBS, ["b", "a", "c"], False),
+    (JOBS, ["c", "a", "b"], False),
+    ([JOBS[1], JOBS[0], JOBS[2]], ["b", "a", "c"], True),
+    # Most who are a say b, as do all who are b.
+    ([["0.4", "0.6", "0"], ["0", "1", "0"], ["0", "0", "1"]], ["a", "b", "c"], True),
+    (JOBS, ["red", "blue", "grey"], True),
+]
+
+
+@pytest.mark.parametrize(("matrix", "reports", "sound"), LABELLED, ids=str)
+def test_a_stated_matrix_whose_labels_are_permuted_is_warned_of(matrix, reports, sound):
+    """Beside every result of the column, as Warner's cards can be meant so."""
+    column = {"answers": ["a", "b", "c"], "reports": reports, "matrix": matrix}
+    read = read_design(json.dumps({"format": "ldpkit.design/1", "columns": {"job": column}}))
+    notes = survey_of(pd.DataFrame({"job": reports * 4}), read).notes
+    assert bool(notes) != sound
+    assert sound or f"({', '.join(reports)} now)" in notes[0]
 
 
 MISTYPED = [

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from inference.analyses.arms import ARM, arms_of
+from inference.analyses.arms import ARM, arms_of, has_arms
 from inference.analyses.design_based import covariance_of, design_based, freedom
 from inference.analyses.few_reports import SAID, People, bounds_of, lacking
 from inference.analyses.population import Population
@@ -43,6 +43,8 @@ def test_reports_that_are_all_alike_are_not_certain():
     found, reasons, _ = arms_of(arms, arms.private["armed"])
     assert np.all(widths(found) > 0.1)
     assert not reasons
+    assert has_arms(arms)
+    assert not has_arms(table(np.zeros(n, np.int64), **{ARM: np.arange(n) % 2}))
 
 
 def test_one_who_stands_for_all_tells_nothing():
