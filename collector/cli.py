@@ -11,7 +11,8 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from collector.operator.admin_cli import TOKEN_BYTES, add_admin, add_backup, add_init, make_database
+from collector.operator.admin_cli import add_admin, add_backup
+from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings

@@ -1,14 +1,8 @@
-"""What operators do on the database itself: `ldpkit init` and the subcommands of `ldpkit admin`.
-
-`init` makes a place for a collector, which `ldpkit serve` then starts from; `admin` has keys, studies and
-retention.
-"""
+"""The subcommands of `ldpkit admin`, on the database itself: keys, studies, invitations and retention."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,94 +10,14 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with, sqlite_url
+from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import read_bytes, write_new
+from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
     from collector.storage.database import Database
-
-DATABASE_NAME = "ldpkit.sqlite3"
-TOKEN_BYTES = 32
-OWNER_ONLY = 0o600
-SETTINGS = """\
-# Settings of a collector: see docs/operating.md. Keep them to yourself: the token may do everything.
-database = {database}
-token = {token}
-invitation_key = {invitation_key}
-"""
-NEXT = """\
-made {settings} and {database}
-next, in {folder}:
-  ldpkit serve                                   # start it; in another terminal of this folder:
-  export LDPKIT_TOKEN="$(ldpkit admin token)"    # the operator's token, to publish and export with
-"""
-
-
-def add_init(parser: argparse.ArgumentParser) -> None:
-    """Register init's arguments."""
-    parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="default: here"
-    )
-    parser.add_argument(
-        "--database", metavar="URL", help=f"an empty one; default FOLDER/{DATABASE_NAME}, new"
-    )
-    parser.set_defaults(run=run_init)
-
-
-def run_init(arguments: argparse.Namespace) -> int:
-    """ldpkit init [FOLDER] [--database URL]"""
-    folder = Path(os.path.abspath(arguments.folder))
-    if not folder.parent.is_dir():
-        raise InputError(f"cannot make {folder}: there is no folder {folder.parent}")
-    settings = folder / FILE_NAME
-    if settings.exists():
-        raise InputError(
-            f"{settings} is there: this is a collector's place already; "
-            "start it with ldpkit serve, or correct what the file says"
-        )
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make {folder}: {error.strerror}") from None
-    database = arguments.database or sqlite_url(folder / DATABASE_NAME)
-    shown = make_database(Settings(database=database))
-    from collector.storage.keys import new_word
-
-    values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
-    values["invitation_key"] = new_word(TOKEN_BYTES)
-    write_new(
-        settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
-    )
-    print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
-    return 0
-
-
-def _from_inside(database: str, folder: Path) -> str:
-    """A database's URL as the settings in a folder name it: a file in there relative to them.
-
-    So a copy of the place has a database of its own, and a place that was moved finds its own again.
-    """
-    from sqlalchemy import make_url
-
-    url = make_url(database)
-    if not url.drivername.startswith("sqlite") or not url.database or url.database.startswith("file:"):
-        return database
-    path = Path(os.path.abspath(url.database))
-    return sqlite_url(path.relative_to(folder) if path.is_relative_to(folder) else path, url)
-
-
-def make_database(settings: Settings) -> str:
-    """Make the database that settings name; where it is, in words. Raises InputError where there is one."""
-    from collector.storage.database import Database
-    from collector.storage.migrating import make
-
-    database = Database(settings.database, settings.busy_timeout)
-    make(database)
-    return database.shown
-
 
 ROLES = ("publish", "read", "operate")
 NO_KEY = (
@@ -330,11 +244,8 @@ def run_expire(arguments: argparse.Namespace) -> int:
     from collector.operator.retention import count_reports, delete_reports
     from collector.storage.upkeep import utc_today
 
-    try:
-        before = date.fromisoformat(arguments.before)
-    except ValueError:
-        raise InputError(f"--before {arguments.before}: must be a day, YYYY-MM-DD") from None
-    if before > utc_today():
+    before, today = _day("--before", arguments.before), utc_today()
+    if before > today:
         raise InputError(
             f"--before {before} is still to come: today's reports would go too; see delete-study"
         )
@@ -343,6 +254,8 @@ def run_expire(arguments: argparse.Namespace) -> int:
         if arguments.dry_run:
             print(f"{found} would be deleted in {database.shown}")
             return _warn_of_days_to_come(database, arguments.study)
+        if doubt := _doubt(database, today):
+            raise InputError(f"{doubt}: nothing was deleted in {database.shown}")
         if not arguments.yes:
             where = f"{arguments.study} in {database.shown}"
             raise InputError(f"{found} of {where} came before {before}: deleting them needs --yes")
@@ -351,14 +264,32 @@ def run_expire(arguments: argparse.Namespace) -> int:
         return _warn_of_days_to_come(database, arguments.study)
 
 
+def _day(option: str, text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{option} {text[:64]}: must be a day, YYYY-MM-DD") from None
+
+
+def _doubt(database: Database, today: date) -> str:
+    """Why the server, too, would store nothing on this day; "" where it would."""
+    from collector.storage.upkeep import doubt_of
+
+    with database.read() as session:
+        return doubt_of(session, today)
+
+
 def _warn_of_days_to_come(database: Database, study_id: str) -> int:
-    """Say how many reports are kept by a wrong day; the exit code."""
+    """Say that this machine's day is in doubt, and how many reports a wrong day keeps; the exit code."""
     from collector.operator.retention import count_to_come
     from collector.storage.upkeep import utc_today
 
-    found = count_to_come(database, study_id, utc_today())
+    today = utc_today()
+    doubt, found = _doubt(database, today), count_to_come(database, study_id, today)
+    if doubt:
+        print(f"{doubt}: nothing is deleted until then", file=sys.stderr)
     if not found:
-        return 0
+        return 1 if doubt else 0
     print(
         f"{counted(found, 'report')} of {study_id} came on a day that is still to come, by a clock that was "
         "wrong: `ldpkit admin upkeep` dates them today, and they expire then",
@@ -369,17 +300,16 @@ def _warn_of_days_to_come(database: Database, study_id: str) -> int:
 
 def run_upkeep(arguments: argparse.Namespace) -> int:
     """ldpkit admin upkeep [--date YYYY-MM-DD]"""
-    from collector.storage.upkeep import Upkeep, doubt_of, utc_today
+    from collector.storage.upkeep import Upkeep, utc_today
 
     today = utc_today()
-    if arguments.date not in (None, today.isoformat()):
+    if arguments.date is not None and _day("--date", arguments.date) != today:
         raise InputError(
             f"--date {arguments.date}: this machine's clock says {today} (UTC); set it right first"
         )
     with _opened(arguments) as database:
         secret = settings_to_invite(database=arguments.database).invitation_secret
-        with database.read() as session:
-            doubt = doubt_of(session, today)
+        doubt = _doubt(database, today)
         if doubt and arguments.date is None:
             raise InputError(f"{doubt}: where today is {today}, say so with --date {today}")
         Upkeep(database, utc_today, secret).run(today, even_if_done=True)

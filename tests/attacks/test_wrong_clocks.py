@@ -79,6 +79,27 @@ def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, caps
     assert habits.exported() == []
 
 
+@pytest.mark.parametrize("days", [800, -30])
+def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, monkeypatch, days):
+    """A nightly `expire --before $(date -d -90days)` would take every report of today, two years ahead."""
+    place = ["--database", f"sqlite:///{habits.path}"]
+    assert habits.put(build_report(study)).status_code == 201
+    wrong = habits.day + timedelta(days)
+    monkeypatch.setattr(upkeep, "utc_today", lambda: wrong)
+    before = (wrong - timedelta(90)).isoformat()
+    expire = ["admin", "expire", "habits", "--before", before, *place]
+    assert main([*expire, "--yes"]) == 2
+    assert f"the clock says {wrong}" in (said := capsys.readouterr().err)
+    assert "nothing was deleted" in said
+    assert main([*expire, "--dry-run"]) == 1
+    assert f"the clock says {wrong}" in capsys.readouterr().err
+    assert len(habits.exported()) == 1
+    assert main(["admin", "upkeep", "--date", "22.11.2026", *place]) == 2
+    assert "YYYY-MM-DD" in capsys.readouterr().err
+    assert main(["admin", "upkeep", "--date", wrong.isoformat(), *place]) == 0
+    assert main([*expire, "--yes"]) == 0
+
+
 def test_a_new_collector_in_1970_stores_nothing(habits, study):
     habits.day = date(1970, 1, 1)
     assert habits.put(build_report(study)).status_code == 503

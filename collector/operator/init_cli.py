@@ -1,0 +1,92 @@
+"""`ldpkit init`, which makes a place for a collector; `ldpkit serve` then starts from there."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from collector.settings import FILE_NAME, Settings, sqlite_url
+from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import write_new
+
+DATABASE_NAME = "ldpkit.sqlite3"
+TOKEN_BYTES = 32
+OWNER_ONLY = 0o600
+SETTINGS = """\
+# Settings of a collector: see docs/operating.md. Keep them to yourself: the token may do everything.
+database = {database}
+token = {token}
+invitation_key = {invitation_key}
+"""
+NEXT = """\
+made {settings} and {database}
+next, in {folder}:
+  ldpkit serve                                   # start it; in another terminal of this folder:
+  export LDPKIT_TOKEN="$(ldpkit admin token)"    # the operator's token, to publish and export with
+"""
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    """Register init's arguments."""
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="default: here"
+    )
+    parser.add_argument(
+        "--database", metavar="URL", help=f"an empty one; default FOLDER/{DATABASE_NAME}, new"
+    )
+    parser.set_defaults(run=run_init)
+
+
+def run_init(arguments: argparse.Namespace) -> int:
+    """ldpkit init [FOLDER] [--database URL]"""
+    folder = Path(os.path.abspath(arguments.folder))
+    if not folder.parent.is_dir():
+        raise InputError(f"cannot make {folder}: there is no folder {folder.parent}")
+    settings = folder / FILE_NAME
+    if settings.exists():
+        raise InputError(
+            f"{settings} is there: this is a collector's place already; "
+            "start it with ldpkit serve, or correct what the file says"
+        )
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {folder}: {error.strerror}") from None
+    database = arguments.database or sqlite_url(folder / DATABASE_NAME)
+    shown = make_database(Settings(database=database))
+    from collector.storage.keys import new_word
+
+    values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
+    values["invitation_key"] = new_word(TOKEN_BYTES)
+    write_new(
+        settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
+    )
+    print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
+    return 0
+
+
+def _from_inside(database: str, folder: Path) -> str:
+    """A database's URL as the settings in a folder name it: a file in there relative to them.
+
+    So a copy of the place has a database of its own, and a place that was moved finds its own again.
+    """
+    from sqlalchemy import make_url
+
+    url = make_url(database)
+    if not url.drivername.startswith("sqlite") or not url.database or url.database.startswith("file:"):
+        return database
+    path = Path(os.path.abspath(url.database))
+    return sqlite_url(path.relative_to(folder) if path.is_relative_to(folder) else path, url)
+
+
+def make_database(settings: Settings) -> str:
+    """Make the database that settings name; where it is, in words. Raises InputError where there is one."""
+    from collector.storage.database import Database
+    from collector.storage.migrating import make
+
+    database = Database(settings.database, settings.busy_timeout)
+    make(database)
+    return database.shown
