@@ -271,7 +271,9 @@ def _postgresql_arguments(url: URL, busy_timeout: float, serves: bool) -> dict[s
         settings += f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
     # A server that has gone silent must not hold the writer for ever.
     silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
-    return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **silence}
+    # Else what a server in SQL_ASCII sends stays bytes, before anything can be said about it.
+    encoding = {"client_encoding": "UTF8"}
+    return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **encoding, **silence}
 
 
 def _make_durable(engine: Engine, busy_timeout: float) -> None:

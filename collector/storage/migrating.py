@@ -40,6 +40,7 @@ def make(database: Database) -> None:
     """
     database.make_file()
     with _exclusive(database) as connection:
+        _require_unicode(database, connection)
         if set(inspect(connection).get_table_names()) - {"alembic_version"}:
             raise InputError(f"{database.shown} has tables already: there is nothing to make")
         command.upgrade(_config(connection), "head")
@@ -50,6 +51,7 @@ def check(database: Database, or_earlier: bool = False) -> None:
     database.require_file()
     try:
         with database.engine.connect() as connection:
+            _require_unicode(database, connection)
             now = MigrationContext.configure(connection).get_current_revision()
             is_ours = inspect(connection).has_table("studies")
     except SQLAlchemyError as error:
@@ -76,6 +78,7 @@ def migrate(database: Database, count: Callable[[Session], None]) -> None:
     database.engine.dispose()
     _require_alone(database)
     with _exclusive(database) as connection:
+        _require_unicode(database, connection)
         if not inspect(connection).has_table("studies"):
             raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
         before = MigrationContext.configure(connection).get_current_revision() or ""
@@ -120,6 +123,16 @@ def _exclusive(database: Database) -> Iterator[Connection]:
     finally:
         # A connection must not cross the fork that starts a worker.
         database.engine.dispose()
+
+
+def _require_unicode(database: Database, connection: Connection) -> None:
+    """Raises InputError for a PostgreSQL database that cannot keep every text, or keeps them as bytes."""
+    if connection.dialect.name != "postgresql":
+        return
+    found = connection.execute(text("SHOW server_encoding")).scalar_one()
+    if found != "UTF8":
+        advice = "make another one, with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        raise InputError(f"{database.shown} is in the encoding {found}, and has to be in UTF8: {advice}")
 
 
 def _require_alone(database: Database) -> None:

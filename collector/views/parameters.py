@@ -10,21 +10,33 @@ from flask import request
 
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from ldp_client.documents.errors import ReportError
-from ldp_client.documents.fields import Hex
+from ldp_client.documents.fields import Hex, Identifier
 from ldp_client.documents.report import ID_BYTES
 
 LARGEST_WHOLE = 10**6
 REPORT_ID = Hex(2 * ID_BYTES)
+STUDY_ID = Identifier()
+PAGE = "participant.page"
 
 
-def check_study_id(_endpoint: str | None, values: Mapping[str, Any] | None) -> None:
-    """Raises ProblemError for an address whose study no database can look for.
+def check_study_id(endpoint: str | None, values: Mapping[str, Any] | None) -> None:
+    """Raises ProblemError for an address whose study is none, by its form alone.
 
-    PostgreSQL's driver refuses the character NUL: an error in the one transaction of many uploads.
+    No database can look for some, such as those with the character NUL: that would be an error in the one
+    transaction of many uploads. The participant's page tells people in its own words.
     """
-    study_id = (values or {}).get("study_id", "")
-    if "\0" in study_id:
+    study_id = (values or {}).get("study_id")
+    if study_id is not None and endpoint != PAGE and not is_study_id(study_id):
         raise unknown_study(study_id)
+
+
+def is_study_id(text: str) -> bool:
+    """Whether a document could have this id."""
+    try:
+        STUDY_ID.read(text, "study_id", ReportError)
+    except ReportError:
+        return False
+    return True
 
 
 def whole_parameter(name: str) -> int | None:

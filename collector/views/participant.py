@@ -27,6 +27,7 @@ from collector.context import current_collector
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage.queries import StudyState
+from collector.views.parameters import is_study_id
 from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.words.public import values_in_words
@@ -70,7 +71,7 @@ def _asset(name: str) -> Asset:
 def page(study_id: str) -> Response:
     """Show the study in plain words, with a form whose answers never leave the browser without noise."""
     collector = current_collector()
-    published = collector.current.find(study_id)
+    published = collector.current.find(study_id) if is_study_id(study_id) else None
     if published is None:
         return _secured(make_response(_worded("missing.html"), 404))
     rules = collector.rules.find(study_id, published.version)

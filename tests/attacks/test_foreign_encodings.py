@@ -1,0 +1,48 @@
+"""Give a collector a PostgreSQL database that is not in UTF8, or addresses that no database can look for."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector import create_app
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from tests.collector.answered import problem
+from tests.collector.conftest import TOKEN
+
+ODD = ["%F0%9F%98%80", "%C3%A9", "%00", "%ED%A0%80", "%EF%BF%BF", "habits%0A", "Habits", "x" * 65, ".x"]
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused_in_one_line(
+    postgresql, encoding, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    name = f"in_{encoding.lower()}"
+    made = f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    with postgresql._connect() as connection:
+        connection.execute(made)
+    url = f"postgresql://postgres@/{name}?host={postgresql.folder}"
+    for command in (["init", "place"], ["admin", "studies"], ["admin", "migrate"], ["serve"]):
+        assert main([*command, "--database", url]) == 2
+        said = capsys.readouterr().err
+        assert f"in the encoding {encoding}" in said
+        assert said.count("\n") == 1
+    assert not (tmp_path / "place" / "ldpkit.toml").exists()
+    with pytest.raises(InputError, match=f"in the encoding {encoding}"):
+        create_app({"database": url, "token": TOKEN})
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_id_that_no_document_has_never_reaches_the_one_that_writes(habits, odd, monkeypatch):
+    """There it would be in one transaction with others' uploads."""
+    monkeypatch.setattr(habits.collector.writer, "_run_job", lambda _job: pytest.fail("it was written"))
+    for method, path in (("POST", "reports"), ("DELETE", "reports/" + "0" * 32), ("GET", "")):
+        address = f"/v1/studies/{odd}/{path}".rstrip("/")
+        proof = {"LDPKit-Withdrawal": "0" * 32}
+        answer = habits.client.open(address, method=method, json={"reports": []}, headers=proof)
+        assert answer.status_code in (403, 404), address
+        if answer.status_code == 404:
+            assert problem(answer)[1] == "study-unknown"
+    page = habits.client.get(f"/s/{odd}")
+    assert (page.status_code, page.mimetype) == (404, "text/html")
