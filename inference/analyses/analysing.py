@@ -75,11 +75,7 @@ def analyse_table(
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people)))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
-    by_weights = []
-    if over.drawn and analysis.response is None and not over.weighted:
-        raise InputError("strata and clusters are for estimates without a model, of a private outcome alone")
-    if over.drawn and analysis.response is not None:
-        by_weights = design_based(table, analysis.formula.outcome, over.sampled(table), over.by)
+    by_weights = _by_weights(table, analysis, over)
     peaks = peaks_of(analysis, model_of(analysis))
     _refuse_improper(analysis, peaks)
     own_seed = crc32(f"{seed} {formula}".encode())
@@ -94,6 +90,15 @@ def analyse_table(
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share)
     return replace(found, diagnostics=found.diagnostics.with_model(*arms)) if any(arms) else found
+
+
+def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Quantity]:
+    """Estimates without a model, where it is known how people were drawn."""
+    if over.drawn and analysis.response is not None:
+        return design_based(table, analysis.formula.outcome, over.sampled(table), over.by)
+    if over.drawn and not over.weighted:
+        raise InputError("strata and clusters are for estimates without a model, of a private outcome alone")
+    return []
 
 
 def _in_doubt(

@@ -57,23 +57,18 @@ def cross_table(
     share = check_share(false_reports)
     columns = _columns(table, names, by)
     use_compile_cache()
-    cells = cells_of(table, [by] if by else [], names)
-    codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
-    answers = list(product(*(one.answers for one in columns)))
-    _refuse_large(len(levels) * len(answers))
+    cells, codes, levels, answers = _laid_out(table, columns, by)
     asked = " × ".join(names) + (f" by {by}" if by else "")
     if progress:
         progress(f"crossing {asked}: {cells.form}")
     model = joint_model(columns, cells, codes, levels, answers)
-    parameters = model.parameters
     own_seed = crc32(f"{seed} {asked}".encode())
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
-    random = np.random.default_rng(own_seed)
-    prior = parameters({"shares": random.dirichlet(np.ones(len(answers)), (PRIOR_DRAWS, len(levels)))})
-    found = parameters(drawn.sites)
+    prior = model.parameters(_uniform((len(levels), len(answers)), own_seed))
+    found = model.parameters(drawn.sites)
     alone, said = _of_arms(table, columns, by)
     diagnostics = judged(found, prior, drawn, table.n, [*_notes(table, cells, columns), *said], method)
-    crossed = AnalysisPosterior(
+    return AnalysisPosterior(
         question="-".join(names),
         model="joint table",
         n=table.n,
@@ -91,8 +86,24 @@ def cross_table(
         quantities=(*_dependence(columns, by, levels, drawn.sites["shares"]), *alone),
         stated=table.noise,
         identified=joint_sets(columns, cells, codes, found, share),
-    )
-    return crossed.doubted(table.doubts)
+    ).doubted(table.doubts)
+
+
+def _laid_out(
+    table: Table, columns: Sequence[Private], by: str | None
+) -> tuple[Cells, Codes, Sequence[str], list[tuple[str, ...]]]:
+    """Cells, the level of each, the levels, and all combinations of answers, if these are not too many."""
+    cells = cells_of(table, [by] if by else [], [one.name for one in columns])
+    codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
+    answers = list(product(*(one.answers for one in columns)))
+    _refuse_large(len(levels) * len(answers))
+    return cells, codes, levels, answers
+
+
+def _uniform(shape: tuple[int, int], seed: int) -> dict[str, Values]:
+    """Draws of the shares before the reports."""
+    random = np.random.default_rng(seed)
+    return {"shares": random.dirichlet(np.ones(shape[1]), (PRIOR_DRAWS, shape[0]))}
 
 
 def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> tuple[list[Quantity], list[str]]:
