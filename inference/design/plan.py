@@ -116,17 +116,10 @@ def plan(
     own_seed = crc32(f"{seed} {question_id}".encode())
     truths = _truths(questions[0], truth or {}, parameter, own_seed)
     notes = _clipping(questions[0], truths, truth or {}, own_seed)
-    found: dict[str, Widths] = {}
-    for question in questions:
-        epsilon = str(question.mechanism.epsilon)
-        progress(
-            f"{question_id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
-        )
-        widths = _half_widths if question.route is None else _summed_half_widths
-        found[epsilon] = widths(question, truths, answers, own_seed)
+    found = _simulated(questions, truths, answers, own_seed, progress)
     notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
     half_widths = {epsilon: one.half for epsilon, one in found.items()}
-    names = found[epsilon].parameters
+    names = next(reversed(found.values())).parameters
     offered: tuple[Offer, ...] = ()
     if mechanisms:
         progress(
@@ -135,6 +128,21 @@ def plan(
         offered = offers(study, question_id, truths, answers[-1], own_seed, DRAWS, TAILS)
     head = (question_id, questions[0].model.name, seed, chosen, names, truth or {})
     return Plan(*head, half_widths, notes, offered)
+
+
+def _simulated(
+    questions: Sequence[Question], truths: list[Truth], answers: Sequence[int], seed: int, progress: Progress
+) -> dict[str, Widths]:
+    """{ε: half widths}, of one question with a budget each."""
+    found: dict[str, Widths] = {}
+    for question in questions:
+        epsilon = str(question.mechanism.epsilon)
+        progress(
+            f"{question.id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
+        )
+        widths = _half_widths if question.route is None else _summed_half_widths
+        found[epsilon] = widths(question, truths, answers, seed)
+    return found
 
 
 def _truths(question: Question, given: Mapping[str, float], parameter: str | None, seed: int) -> list[Truth]:
