@@ -25,6 +25,10 @@ FAR = 1000.0
 SOME = 30
 
 
+# Of records whose law is looked at between their bounds too.
+INSIDE, CORNERS = 4, 2
+
+
 def answers_for(question: "Question") -> "Answers":
     """Named answers: extremes, values beyond them, and some between."""
     makers = {
@@ -38,9 +42,9 @@ def answers_for(question: "Question") -> "Answers":
 
 
 def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str]]":
-    """The pairs of names to compare; of records (and tables) those whose statistics lie furthest apart."""
+    """The pairs of names to compare; of records (and tables) in numbers those that lie furthest apart."""
     first, *others = answers
-    if not isinstance(answers[first], dict):
+    if not isinstance(answers[first], dict) or not mechanism.words(bytes(mechanism.payload_size)):
         return [(first, other) for other in others]
     silent = {name: words_of(mechanism, answers[name], Stream(0)) for name in answers}
     names = list(answers)
@@ -99,6 +103,22 @@ def _records(question: "Question") -> "Answers":
     return answers
 
 
+def inside_answers(question: "Question") -> "Answers":
+    """Records between their bounds, and at corners where entries differ; always the same."""
+    random = Random(question.id)
+    assert question.response is not None
+    fields = [*question.features, question.response]
+    shapes = {"middle": [0.0] * len(fields)}
+    for number in range(INSIDE):
+        shapes[f"inside {number}"] = [random.uniform(-0.9, 0.9) for _ in fields]
+    for number in range(CORNERS):
+        shapes[f"corner {number}"] = [random.choice((-1.0, 1.0)) for _ in fields]
+    return {
+        name: {field.id: _placed(field.bounds, place) for field, place in zip(fields, places)}
+        for name, places in shapes.items()
+    }
+
+
 def _tables(question: "Question") -> "Answers":
     """Neighbours: each of the records above in a table whose others are all high."""
     records = _records(question)
@@ -112,14 +132,14 @@ def _with_others(question: "Question", record: "Answers", others: "Answers") -> 
     return {field: [value, *[others[field]] * more] for field, value in record.items()}
 
 
-def random_answers(question: "Question") -> "list[Any]":
-    """Some answers to a number, record or table question, inside its bounds and beyond; always the same."""
+def random_answers(question: "Question", some: int = SOME) -> "list[Any]":
+    """Answers to a number, record or table question, inside its bounds and beyond; always the same."""
     random = Random(question.id)
     if question.bounds is not None:
-        return [_place(question.bounds, random.uniform(-3, 3)) for _ in range(SOME)]
+        return [_place(question.bounds, random.uniform(-3, 3)) for _ in range(some)]
     assert question.response is not None
     fields = [*question.features, question.response]
-    records = [{field.id: _any_value(field.bounds, random) for field in fields} for _ in range(SOME)]
+    records = [{field.id: _any_value(field.bounds, random) for field in fields} for _ in range(some)]
     if question.ask != "table":
         return records
     return [_with_others(question, record, _records(question)["all high, high"]) for record in records]

@@ -2,20 +2,23 @@
 
 from functools import partial
 
-from ldp_client.audit.answers import SILENT, answers_for, pairs_of, random_answers, words_of
+from ldp_client.audit.answers import SILENT, answers_for, inside_answers, pairs_of, random_answers, words_of
 from ldp_client.audit.events import bound_checks, evidence_of, support_check
 from ldp_client.audit.exact import coin_of, distance_check, law_checks, stated_check, threshold_check
 from ldp_client.audit.findings import Audit, Check, power_of
 from ldp_client.audit.javascript import javascript_checks
-from ldp_client.audit.noise import choice_checks, noise_checks
+from ldp_client.audit.noise import choice_checks, noise_checks, response_checks
+from ldp_client.audit.products import product_checks, step_check
 from ldp_client.audit.replay import every_choice_checks, order_checks, replay_checks
 from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
 from ldp_client.audit.stages import Signs, stages_of
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Batch, Pair
 from ldp_client.audit.whole import clear_checks
+from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms import mechanisms_of
+from ldp_client.mechanisms.sampled_products import SampledProducts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,9 +78,11 @@ def audit_study(
         mechanism = mechanisms[question.id]
         audit = audit_mechanism(mechanism, question, samples, clock)
         if question.ask != "table":
-            answers = possible_answers(mechanism, question)
+            answers = possible_answers(mechanism, question)[:5]
+            if isinstance(mechanism, SampledProducts):
+                answers += inside_answers(question).values()
             audit.checks += javascript_checks(
-                study, question.id, mechanism, answers[:5], samples // 8, sample_checks
+                study, question.id, mechanism, answers, samples // 8, sample_checks
             )
         yield audit
     if study.unit == "person" and len(questions) == len(study.questions):
@@ -99,7 +104,13 @@ def _audit_stage(
     checks += _exact_checks(stage, pairs, answers, question)
     checks += _worst([replay_checks(pair) for pair in pairs])
     batches = {name: draw(mechanism, answers[name], samples) for pair in names for name in pair}
-    checks += sample_checks(mechanism, answers[names[0][0]], batches[names[0][0]])
+    # Of products each record has a law of its own; of others the rest is told from the first one's.
+    drawn = list(batches) if pairs[0].products else [names[0][0]]
+    checks += _worst([sample_checks(mechanism, answers[name], batches[name]) for name in drawn])
+    if pairs[0].products:
+        records = [mechanism.quantise(answer) for answer in random_answers(question, samples)]
+        payloads = [mechanism.randomise(record, urandom) for record in records]
+        checks = _worst([checks, product_checks(mechanism, records, payloads)])
     if pairs[0].lawful:
         every = [False, True] if mechanism.boolean else mechanism.labels
         coin = partial(coin_of, stage.coin)
@@ -130,14 +141,20 @@ def _taken_by(mechanism: "Any", answers: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def sample_checks(mechanism: "Any", answer: "Any", batch: Batch) -> "list[Check]":
-    """What reports of one answer must be like, however they were drawn."""
+    """What reports of one answer must be like, however drawn; fails where nothing is known of that."""
     pair = Pair(mechanism, answer, answer)
     if pair.numeric:
         law = "normal" if mechanism.privacy.delta.numerator else "laplace"
-        return list(noise_checks(batch, law, words_of(mechanism, answer, SILENT)))
+        checks = list(noise_checks(batch, law, words_of(mechanism, answer, SILENT)))
+        return [*checks, *response_checks(batch, mechanism, answer)]
     if pair.lawful:
         return list(choice_checks(batch, mechanism, mechanism.quantise(answer)))
-    return []
+    if pair.products:
+        return list(product_checks(mechanism, [mechanism.quantise(answer)] * batch.n, batch.payloads))
+    if pair.composed:
+        return []
+    told = f"the audit has no check of what a report by {mechanism.name} must be like"
+    return [Check("reports follow a law that is known", False, told)]
 
 
 def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
@@ -148,9 +165,11 @@ def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
 def _exact_checks(
     stage: "Stage", pairs: "list[Pair]", answers: "dict[str, Any]", question: "Question"
 ) -> "list[Check]":
-    """What needs no samples: of numbers the largest distance, of choices the law and the sampler's coin."""
+    """What needs no samples: of numbers the largest distance, of products the steps, of choices the coin."""
     if pairs[0].numeric:
         return [distance_check(stage.mechanism, [*answers.values(), *random_answers(question)])]
+    if pairs[0].products:
+        return [step_check(stage.mechanism, [*answers.values(), *random_answers(question)])]
     if not pairs[0].lawful:
         return []
     return [*_worst([law_checks(pair) for pair in pairs]), threshold_check(stage.coin, pairs[0])]

@@ -9,8 +9,10 @@ from math import exp, sqrt
 
 from ldp_client.audit.claims import beta_tail, lower_share, normal_cdf, upper_share
 from ldp_client.audit.findings import Check
-from ldp_client.audit.surprise import Column, lag_score, most_of, pair_score
+from ldp_client.audit.surprise import Column, count_score, lag_score, most_of, pair_score
 from ldp_client.core.noise_levels import NOISE_BITS
+from ldp_client.mechanisms.base import Mechanism
+from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 # So many draws are enough, in however many numbers of a report.
 MOST_DRAWS = 80_000
 MOST_WORDS = 64
+WORD_BYTES = 4
 UNIT = 1 << NOISE_BITS
 RATE = 1e-9
 SIZE_LIMIT = 6.5
@@ -146,6 +149,29 @@ def _clusters(n: int, size: int, likeliest: float) -> float:
     for step in range(1, size):
         value *= (n - step) / (step + 1) * likeliest
     return value
+
+
+def response_checks(batch: "Batch", mechanism: "Any", answer: "Any") -> "Iterator[Check]":
+    """What numbers do not read: a record's yes/no response, by its law, apart from the features' noise."""
+    unread = batch.size % WORD_BYTES
+    if not isinstance(mechanism, GaussianYesNoRecord):
+        if unread and type(mechanism).words is Mechanism.words:
+            told = f"the audit has no check of the last {unread} bytes of a report by {mechanism.name}"
+            yield Check("every byte follows a law that is known", False, told)
+        return
+    silent, share = mechanism.quantise(answer), float(mechanism.p)
+    right = [payload[-1] == silent[-1] for payload in batch.payloads]
+    score = count_score(sum(right), batch.n, share)
+    yield Check(
+        "the response follows its law", score < SIZE_LIMIT, f"{sum(right)} of {batch.n} tell the truth"
+    )
+    response = Column([value - share for value in right], share)
+    worst = max([lag_score(response, lag) for lag in (1, 2)])
+    for place in range(min(len(silent) - 1, MOST_WORDS)):
+        noise = Column([(row[place] - silent[place]) / UNIT for row in batch.words()])
+        worst = max(worst, pair_score(noise, response), pair_score(noise, response, 1))
+    told = f"largest correlation {worst:.1f} standard errors, with features and with responses before"
+    yield Check("the response is independent", worst < CORRELATION_LIMIT, told)
 
 
 def choice_checks(batch: "Batch", mechanism: "Any", own: int) -> "Iterator[Check]":

@@ -7,15 +7,17 @@ noise that two questions share, or that depends on another question's answer, sh
 from copy import deepcopy
 
 from ldp_client import answering
-from ldp_client.audit.answers import SILENT, Stream, answers_for, words_of
+from ldp_client.audit.answers import SILENT, Stream, answers_for, inside_answers, random_answers, words_of
 from ldp_client.audit.findings import Check
 from ldp_client.audit.noise import SIZE_LIMIT
+from ldp_client.audit.products import product_checks
 from ldp_client.audit.surprise import Column, count_score, pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.core.randomness import uniform_below, urandom
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.memoized import Remembering
+from ldp_client.mechanisms.sampled_products import SampledProducts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,18 +189,25 @@ def bulk_checks(
 
     answers = possible_answers(mechanism, question)
     checks = list(_rows_apart(perturb, answers))
-    for place in (0, len(answers) - 1):
-        batch = Batch(perturb([answers[place]] * samples), mechanism.words)
-        checks += sample_checks(mechanism, answers[place], batch)
+    tried = [answers[0], answers[-1]]
+    if isinstance(mechanism, SampledProducts):
+        tried += inside_answers(question).values()
+        checks += _products_in_bulk(mechanism, random_answers(question, samples), perturb)
+    for answer in tried:
+        checks += sample_checks(mechanism, answer, Batch(perturb([answer] * samples), mechanism.words))
     if isinstance(mechanism, ChoiceMechanism):
         checks.append(_choices_in_bulk(mechanism, perturb, samples))
     kept: "dict[str, Check]" = {}
-    for check in checks:
-        if check.name not in kept or kept[check.name].passed:
-            kept[check.name] = check
-    for check in kept.values():
-        check.name = f"in bulk: {check.name}"
+    for check in sorted(checks, key=lambda check: check.passed):
+        kept.setdefault(f"in bulk: {check.name}", check)
+    for name, check in kept.items():
+        check.name = name
     return list(kept.values())
+
+
+def _products_in_bulk(mechanism: "Any", records: "list[Any]", perturb: "Perturb") -> "Iterator[Check]":
+    """One report of each of many different records."""
+    return product_checks(mechanism, [mechanism.quantise(one) for one in records], perturb(records))
 
 
 def _rows_apart(perturb: "Perturb", answers: "list[Any]") -> "Iterator[Check]":

@@ -7,7 +7,7 @@ with a yes/no response spends one share of ε on its features and the rest on it
 
 from copy import copy
 
-from ldp_client.audit.answers import answers_for
+from ldp_client.audit.answers import answers_for, inside_answers
 from ldp_client.core.noise_levels import log_ratio
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.rational import Rational
@@ -258,7 +258,11 @@ def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
         return _record(mechanism, question)
     if isinstance(mechanism, SampledProducts):
         signs = Signs(mechanism, question)
-        return [Stage("", signs, question.mechanism.epsilon, signs.answers)]
+        epsilon = question.mechanism.epsilon
+        return [
+            Stage("", signs, epsilon, signs.answers),
+            Stage("other records", mechanism, epsilon, inside_answers(question)),
+        ]
     return [Stage("", mechanism, question.mechanism.epsilon)]
 
 

@@ -125,14 +125,18 @@ class Pair:
     """Two answers of one question, by which families of views are aimed.
 
     numeric: payloads are integers plus noise. lawful: reports stand for sets of choices with a stated law.
-    unary: those sets are independent bits.
+    unary: those sets are independent bits. products: reports are products' places and signs. composed: of
+    reports, or parts of one, that are audited by themselves.
     """
 
     def __init__(self, mechanism: "Mechanism", one: "Any", other: "Any") -> None:
         self.mechanism = mechanism
         self.one, self.other = one, other
         self.lawful = isinstance(mechanism, ChoiceMechanism)
-        self.numeric = not self.lawful and not isinstance(mechanism, (Repeated, Together, SampledProducts))
+        self.products = isinstance(mechanism, SampledProducts)
+        self.composed = isinstance(mechanism, (Repeated, Together))
+        other = self.lawful or self.products or self.composed
+        self.numeric = not other and len(mechanism.words(bytes(mechanism.payload_size))) > 0
         self.unary = is_unary(mechanism)
 
 
