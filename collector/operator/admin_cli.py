@@ -320,8 +320,8 @@ def run_recount(arguments: argparse.Namespace) -> int:
     """ldpkit admin recount"""
     from collector.reports.running_summary import recount
 
-    with _opened(arguments) as database, database.write() as session:
-        wrong = recount(session)
+    with _opened(arguments) as database:
+        wrong = database.act(recount)
     for study, version in wrong:
         print(f"{study}\tversion {version}\tthe summary was wrong, and is right now")
     if not wrong:

@@ -192,9 +192,12 @@ def document_digests(session: Session, study: int) -> dict[int, str]:
 
 
 def study_numbers(session: Session) -> list[tuple[str, int]]:
-    """Every study's id and number, by id."""
-    rows = session.execute(select(StudyRow.id, StudyRow.number).order_by(StudyRow.id))
-    return [(study_id, number) for study_id, number in rows]
+    """Every study's id and number, by id as Python compares them.
+
+    Uploads lock studies in that order; a database may sort "a-c" and "a_b" the other way round.
+    """
+    rows = session.execute(select(StudyRow.id, StudyRow.number))
+    return sorted((study_id, number) for study_id, number in rows)
 
 
 def published_versions(session: Session, study_id: str) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import date, datetime, timedelta, timezone
@@ -28,6 +29,8 @@ A_DAY = timedelta(1)
 MOST_BACK = timedelta(7)
 MOST_AHEAD = timedelta(366)
 FIRST_DAY = date(2026, 1, 1)
+# After a failure; twice as long after each further one, since uploads wait meanwhile.
+RETRY_SECONDS = 300.0
 LOGGER = logging.getLogger("collector")
 # A row's place in a PostgreSQL table, and the transaction that wrote it, tell when it came.
 WRITE_AGAIN = """
@@ -51,14 +54,23 @@ def utc_today() -> date:
 class Upkeep:
     """Looks whether a day has ended since the last time. secret: of the setting invitation_key."""
 
-    def __init__(self, database: Database, today: Callable[[], date], secret: bytes) -> None:
+    def __init__(
+        self,
+        database: Database,
+        today: Callable[[], date],
+        secret: bytes,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._database = database
         self._today = today
         self._secret = secret
+        self._clock = clock
         self._done: date | None = None
+        self._pause = 0.0
+        self._not_before = clock()
 
     def run_if_due(self) -> None:
-        """Do it unless somebody has today; a failure is logged, and the next day tries again.
+        """Do it unless somebody has today; a failure is logged, and it is tried again minutes later.
 
         Raises ProblemError where the clock cannot be right: reports would be kept by a wrong day for good.
         """
@@ -66,13 +78,21 @@ class Upkeep:
         if self._done == today:
             return
         self._require_right_clock(today)
-        self._done = today
+        if self._clock() < self._not_before:
+            return
         try:
-            self.run(today)
+            if not self.run(today) and self._pause:
+                # What failed may have been this last step.
+                _rewrite(self._database)
         except InputError as error:
             LOGGER.warning("the daily upkeep: %s", error)
         except (SQLAlchemyError, sqlite3.Error) as error:
-            LOGGER.warning("the daily upkeep failed: %s", one_line(getattr(error, "orig", error)))
+            self._pause = 2 * self._pause or RETRY_SECONDS
+            self._not_before = self._clock() + self._pause
+            why = one_line(getattr(error, "orig", error))
+            LOGGER.warning("the daily upkeep failed, and is tried again in %d s: %s", self._pause, why)
+            return
+        self._done, self._pause = today, 0.0
 
     def _require_right_clock(self, today: date) -> None:
         try:
@@ -93,23 +113,29 @@ class Upkeep:
         Raises SQLAlchemyError, sqlite3.Error; and InputError that names the studies whose invitations another
         key has used: all else is done then.
         """
-        with self._database.write() as session:
-            since = _take_day(session, today)
-            if even_if_done:
-                since = date.min
-            elif since is None:
-                return False
-            left_out = _delete_used(session, self._secret)
-            if even_if_done:
-                queries.date_back(session, today + A_DAY, today)
-            if self._database.engine.dialect.name == "postgresql":
-                days = {"since": since, "today": today, "all": even_if_done}
-                session.execute(text(WRITE_AGAIN), days)
+        left_out = self._database.act(lambda session: self._order(session, today, even_if_done))
+        if left_out is None:
+            return False
         _rewrite(self._database)
         if left_out:
             kept = "used invitations could not be deleted, while all else was done"
             raise InputError("; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]))
         return True
+
+    def _order(self, session: Session, today: date, even_if_done: bool) -> dict[str, str] | None:
+        """What `run` does in one transaction: the studies that were left out, and why; None: it was done."""
+        since = _take_day(session, today)
+        if even_if_done:
+            since = date.min
+        elif since is None:
+            return None
+        left_out = _delete_used(session, self._secret)
+        if even_if_done:
+            queries.date_back(session, today + A_DAY, today)
+        if self._database.engine.dialect.name == "postgresql":
+            days = {"since": since, "today": today, "all": even_if_done}
+            session.execute(text(WRITE_AGAIN), days)
+        return left_out
 
 
 def doubt_of(session: Session, today: date) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 
 import numpy as np
+from sqlalchemy import text
 
 from collector.metrics import Metrics
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Change, Upload
-from collector.storage import queries
+from collector.storage import queries, upkeep
 from collector.storage.sums import add_sums, read_sums
 from tests.collector.conftest import build_report, build_study
 
@@ -81,6 +83,52 @@ def test_what_postgresql_ends_for_another_is_done_again(make_harness, postgresql
     assert max(tries) > 1
     with harnesses[0].collector.database.read() as session:
         assert all((read_sums(session, 1, version, size) == 2).all() for version in (1, 2))
+
+
+def test_studies_are_locked_in_one_order_whatever_the_database_sorts_by(make_harness, postgresql):
+    """Uploads take "a-c" first; a database that sorts as English does has "a_b" before it."""
+    harness = make_harness(database=postgresql.new_database(), busy_timeout=10)
+    with harness.collector.database.write() as session:
+        session.execute(text('ALTER TABLE studies ALTER COLUMN id TYPE varchar(64) COLLATE "en-x-icu"'))
+    for study_id in ("a_b", "a-c"):
+        assert harness.publish(build_study(id=study_id)).status_code == 201
+    with harness.collector.database.read() as session:
+        by_database = list(session.scalars(text("SELECT id FROM studies ORDER BY id")))
+        assert by_database == ["a_b", "a-c"]
+        assert [study_id for study_id, _ in queries.study_numbers(session)] == sorted(by_database)
+
+
+def test_an_upkeep_that_was_ended_for_another_is_done_again(make_harness, postgresql, monkeypatch, caplog):
+    harness = make_harness(database=postgresql.new_database(), busy_timeout=10)
+    database, clock = harness.collector.database, [0.0]
+    daily = upkeep.Upkeep(database, lambda: harness.day, b"", lambda: clock[0])
+    take_day, ended = upkeep._take_day, []
+
+    def end(session, day):
+        if len(ended) in times:
+            ended.append(day)
+            session.execute(text("DO $$ BEGIN RAISE EXCEPTION 'ended' USING ERRCODE = '40P01'; END $$"))
+        ended.append(day)
+        return take_day(session, day)
+
+    monkeypatch.setattr(upkeep, "_take_day", end)
+    times = {0}
+    daily.run_if_due()
+    assert (len(ended), caplog.text) == (2, "")
+    harness.day += timedelta(1)
+    times = range(100)
+    daily.run_if_due()
+    failed = len(ended)
+    assert "tried again in 300 s" in caplog.text
+    times = ()
+    daily.run_if_due()
+    assert len(ended) == failed
+    clock[0] = 301
+    daily.run_if_due()
+    assert len(ended) == failed + 1
+    with database.read() as session:
+        assert upkeep.doubt_of(session, harness.day) == ""
+        assert session.scalar(text("SELECT day FROM upkeep")) == harness.day
 
 
 def test_no_line_of_the_log_dates_one_deletion(caplog):
