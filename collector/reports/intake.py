@@ -28,6 +28,7 @@ from collector.storage.database import Database
 from collector.storage.failures import problem_of
 from collector.storage.keys import hash_key
 from collector.storage.packing import PackedReport
+from collector.storage.sums import WrongSumsError
 from ldp_client.documents.errors import LdpkitError, ReportError
 from schemas import Report
 
@@ -51,6 +52,7 @@ class Receipt(Enum):
 
 Outcome = Union[Receipt, ProblemError]
 Outcomes = Sequence[Outcome]
+StoreStudy = Callable[["Session", str, Sequence[Upload]], Outcomes]
 
 
 class Admission(NamedTuple):
@@ -158,13 +160,25 @@ def store(database: Database, find: FindRules, admission: Admission, works: Sequ
 def _store_all(
     database: Database, find: FindRules, admission: Admission, uploads: Sequence[Upload]
 ) -> list[Union[Outcomes, ProblemError]]:
-    def storing(look_first: bool) -> list[Union[Outcomes, ProblemError]]:
-        return database.act(lambda session: _store_uploads(session, find, admission, uploads, look_first))
+    def storing(store_study: StoreStudy) -> list[Union[Outcomes, ProblemError]]:
+        return database.act(lambda session: _store_uploads(session, uploads, store_study))
 
+    store_study = partial(_store_study, find=find, admission=admission)
     try:
-        return storing(look_first=False)
-    except queries.PartlyHeldError:
-        return storing(look_first=True)
+        return storing(partial(store_study, look_first=False))
+    except (queries.PartlyHeldError, WrongSumsError):
+        return storing(partial(_store_apart, store_study=partial(store_study, look_first=True)))
+
+
+def _store_apart(
+    session: Session, study_id: str, uploads: Sequence[Upload], store_study: StoreStudy
+) -> Outcomes:
+    """Store one study's reports so that its damaged sums refuse these alone. Raises ProblemError."""
+    try:
+        with session.begin_nested():
+            return store_study(session, study_id, uploads)
+    except WrongSumsError as error:
+        raise problem_of(error) from error
 
 
 def _make(session: Session, change: Change) -> Any:
@@ -172,12 +186,12 @@ def _make(session: Session, change: Change) -> Any:
     try:
         with session.begin_nested():
             return change.make(session)
-    except LdpkitError as error:
+    except (LdpkitError, WrongSumsError) as error:
         return error
 
 
 def _store_uploads(
-    session: Session, find: FindRules, admission: Admission, uploads: Sequence[Upload], look_first: bool
+    session: Session, uploads: Sequence[Upload], store_study: StoreStudy
 ) -> list[Union[Outcomes, ProblemError]]:
     results: dict[int, Union[Outcomes, ProblemError]] = {}
     # In the order of the ids, so that two processes cannot wait for each other in a circle.
@@ -186,7 +200,7 @@ def _store_uploads(
         members = list(group)
         together = [upload for _, upload in members]
         try:
-            outcomes = iter(_store_study(session, find, admission, study_id, together, look_first))
+            outcomes = iter(store_study(session, study_id, together))
         except ProblemError as problem:
             results.update((index, problem) for index, _ in members)
             continue
@@ -196,12 +210,12 @@ def _store_uploads(
 
 def _store_study(
     session: Session,
-    find: FindRules,
-    admission: Admission,
     study_id: str,
     uploads: Sequence[Upload],
+    find: FindRules,
+    admission: Admission,
     look_first: bool,
-) -> list[Outcome]:
+) -> Outcomes:
     """One outcome for each report. Raises ProblemError for a study that is not published."""
     study = queries.study_state(session, study_id, keep=True)
     if study is None:

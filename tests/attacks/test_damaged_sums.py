@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
+from collector.problems import UNAVAILABLE
+from collector.reports.intake import Receipt
+from collector.reports.running_summary import take_back_reports
+from collector.reports.writer import Change, Upload
+from collector.storage import queries
+from collector.storage.sums import WrongSumsError
 from tests.collector.answered import problem
 from tests.collector.commands import run
 from tests.collector.conftest import build_report, build_study
@@ -35,3 +41,39 @@ def test_sums_of_another_length_are_never_read_and_counted_again(counted, damage
     assert counted.summary().text == right
     assert counted.put(late).status_code == 201
     assert counted.summary().json["questions"]["ever"]["n"] == 6
+
+
+def test_damaged_sums_of_one_study_refuse_its_reports_alone(counted):
+    """One commit takes what many send; a stranger may send to the damaged study all day."""
+    other = build_study(id="other")
+    counted.publish(other)
+    first, good, bad = build_report(other), build_report(other), build_report(STUDY)
+    held = counted.exported()[0]
+    assert counted.put(first).status_code == 201
+    with counted.collector.database.write() as session:
+        session.execute(text("UPDATE sums SET sums = :damage WHERE study = 1"), {"damage": bytes(8)})
+    collector = counted.collector
+
+    def upload(study, report):
+        return Upload(study.id, [collector.rules.find(study.id, 1).pack(report)])
+
+    works = [upload(STUDY, bad), upload(other, good)]
+    refused, stored = collector.writer._store(works)
+    assert (refused.kind, stored) == (UNAVAILABLE, [Receipt.STORED])
+    refused, stored = collector.writer._store(works)
+    assert (refused.kind, stored) == (UNAVAILABLE, [Receipt.DUPLICATE])
+
+    def withdraw(study_id, report_id):
+        def act(session):
+            number = queries.study_state(session, study_id, keep=True).number
+            report = queries.withdraw_report(session, number, report_id)
+            take_back_reports(session, collector.rules.find, study_id, number, [report])
+
+        return Change((study_id, report_id), act)
+
+    changes = [withdraw("habits", bytes.fromhex(held.id)), withdraw("other", bytes.fromhex(good.id))]
+    damaged, done = collector.writer._store(changes)
+    assert (type(damaged), done) == (WrongSumsError, None)
+    assert counted.summary("other").json["questions"]["ever"]["n"] == 1
+    assert bad.id not in {report.id for report in counted.exported()}
+    assert held.id in {report.id for report in counted.exported()}
