@@ -5,7 +5,14 @@ import os
 import sys
 
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, InputError, RefusedError
+from ldp_client.documents.errors import (
+    AlreadyAnsweredError,
+    AnswerError,
+    DocumentError,
+    InputError,
+    RefusedError,
+    TransferError,
+)
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
@@ -95,15 +102,25 @@ def run_answer(arguments: argparse.Namespace) -> int:
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:
         _answer(device, study_id, arguments)
-    except (AlreadyAnsweredError, BudgetError, RefusedError) as error:
-        # What an earlier call could not send is sent now, whatever keeps this study from being answered.
+    except TransferError:
         _tell_waiting(device, study_id)
-        if arguments.invitation and isinstance(error, AlreadyAnsweredError):
-            device.invite(study_id, arguments.invitation)
-        if device.ledger.queued() or isinstance(error, AlreadyAnsweredError):
-            _flush(device)
+        raise
+    except (AnswerError, DocumentError, InputError, RefusedError) as error:
+        is_answered = isinstance(error, AlreadyAnsweredError)
+        _send_earlier(device, study_id, arguments.invitation if is_answered else "", is_answered)
         raise
     return _flush(device)
+
+
+def _send_earlier(device: "Device", study_id: str, invitation: str, is_answered: bool) -> None:
+    """Send what an earlier call could not, whatever keeps this study from being answered."""
+    _tell_waiting(device, study_id)
+    try:
+        if invitation:
+            device.invite(study_id, invitation)
+    finally:
+        if device.ledger.queued() or is_answered:
+            _flush(device)
 
 
 def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> None:

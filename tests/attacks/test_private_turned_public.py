@@ -11,6 +11,8 @@ from ldp_client.documents.errors import AnswerError, RefusedError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server
+from tests.portable.embedding_guide import code
+from tests.portable.platforms import run_micropython
 
 EVER = {**studies.YES_NO, "text": "Have you ever had an affair?"}
 TEA = {**studies.YES_NO, "id": "tea", "text": "Do you like tea?"}
@@ -114,3 +116,54 @@ def test_the_same_text_asked_both_ways_is_said():
     assert "other" in line
     assert "ever" in line
     assert not warnings_of(Study(studies.document(EVER, public=[{"id": "region", **NO_OR_YES}])))
+
+
+BOARD = """
+import json
+from ldp_client.documents.study import Study
+
+first, turned = json.loads(open(PLACE + "studies.json").read())
+stream = [7]
+
+def random(size):
+    stream[0] += 1
+    return bytes([(stream[0] * 101 + place * 17) % 256 for place in range(size)])
+
+def outcome(study, answers, public=None):
+    try:
+        return answer_once(Study(study), answers, random, public=public).public
+    except RuntimeError as error:
+        return str(error)
+
+fruit, field = {"tea": "no"}, {"ever": "yes"}
+print([outcome(turned[0], dict(fruit, ever="yes")), outcome(turned[0], dict(fruit), dict(field, tea="no"))])
+print(outcome(turned[0], fruit, field))
+LEDGER = "other.json"
+print(outcome(first, {"ever": "yes", "rating": {"age": 30, "years": 4, "rate": 4}}))
+for study in turned:
+    (name,) = [one["id"] for one in study["public"]]
+    print(outcome(study, fruit, {name: 30 if name == "age" else "yes"}))
+print(len(read_ledger()["outbox"]))
+"""
+
+
+@pytest.mark.parametrize("platform", ["this Python", "MicroPython"])
+def test_a_board_sends_nothing_in_clear_that_was_private_or_is_not_meant(
+    tmp_path, platform, monkeypatch, capsys
+):
+    fields = [{"id": "ever", **NO_OR_YES}, *TURNED.values()]
+    later = [studies.document(TEA, public=[field], version=2) for field in fields]
+    (tmp_path / "studies.json").write_text(json.dumps([studies.document(EVER, RECORD), later]))
+    source = code("python", "answer_once") + BOARD
+    if platform == "MicroPython":
+        told = run_micropython(tmp_path, f"PLACE = '/data/'\n{source}")
+    else:
+        monkeypatch.chdir(tmp_path)
+        exec(f"PLACE = ''\n{source}", {})
+        told = capsys.readouterr().out
+    unmeant, meant, asked, *refused, count = told.splitlines()
+    assert unmeant == str(["public values, and nothing else, are given as public"] * 2)
+    assert meant == str({"ever": "yes"})
+    assert asked == "{}"
+    assert refused == ["would leave in clear, and was behind noise before"] * len(later)
+    assert count == "1"
