@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
@@ -18,7 +19,7 @@ from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.withdrawing import Deletions
-from collector.reports.writer import Work, Writer
+from collector.reports.writer import Change, Work, Writer
 from collector.secure_sum.node import Node
 from collector.settings import TOKEN_VARIABLE, Settings
 from collector.storage import queries
@@ -86,11 +87,20 @@ class Collector:
         admission = intake.Admission(today, timedelta(days=settings.late_days), secret)
         rules = RuleBook(database)
         upkeep = Upkeep(database, today, secret)
+        database.require_more = upkeep.require_right_day
+        _warn_of_doubt(upkeep, database)
 
         def store(works: Sequence[Work]) -> Sequence[Any]:
             # Before the first reports of a day: those of the days before lose their order.
-            upkeep.run_if_due()
-            return intake.store(database, partial(rules.find, reserved=True), admission, works)
+            find = partial(rules.find, reserved=True)
+            try:
+                upkeep.run_if_due()
+            except ProblemError as problem:
+                # A report needs a day; what is withdrawn needs none.
+                changes = [work for work in works if isinstance(work, Change)]
+                made = iter(intake.store(database, find, admission, changes))
+                return [next(made) if isinstance(work, Change) else problem for work in works]
+            return intake.store(database, find, admission, works)
 
         metrics = Metrics()
         patience = settings.database_timeout
@@ -127,6 +137,12 @@ class Collector:
 def _overviews(database: Database) -> list[StudyOverview]:
     with database.read() as session:
         return queries.study_overviews(session)
+
+
+def _warn_of_doubt(upkeep: Upkeep, database: Database) -> None:
+    """Have the log say where the clock cannot be right; the server starts, and takes what needs no day."""
+    with database.read() as session, suppress(ProblemError):
+        upkeep.require_right_day(session)
 
 
 def _check_token(token: str | None, database: Database) -> None:

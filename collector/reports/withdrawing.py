@@ -16,6 +16,7 @@ from collector.problems import REPORT_UNKNOWN, TOO_MANY_DELETIONS, ProblemError,
 from collector.reports.limits import TokenBucket
 from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
+from collector.storage.upkeep import settled_day
 
 if TYPE_CHECKING:
     from collector.context import Collector
@@ -48,7 +49,8 @@ def withdraw(
             raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
         if report is None and not study.closed:
             collector.deletions.take_unknown()
-            if not queries.insert_withdrawn(session, study.number, collector.today(), report_id):
+            day = settled_day(session, collector.today())
+            if not queries.insert_withdrawn(session, study.number, day, report_id):
                 # It came meanwhile.
                 report = queries.withdraw_report(session, study.number, report_id)
         if report is not None:

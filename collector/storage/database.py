@@ -65,6 +65,8 @@ class Database:
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
         self._looks = Looks(self._look)
+        # What else has to hold while the database answers; raises what is to be said.
+        self.require_more: Callable[[Session], None] = lambda _session: None
 
     @property
     def shown(self) -> str:
@@ -121,6 +123,7 @@ class Database:
         with self.read(reserved=True) as session:
             # A table of ours, so that a wrong database is noticed too.
             session.execute(text("SELECT number FROM studies LIMIT 1")).first()
+            self.require_more(session)
 
     @contextmanager
     def write(self) -> Iterator[Session]:

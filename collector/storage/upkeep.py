@@ -77,7 +77,7 @@ class Upkeep:
         today = self._today()
         if self._done == today:
             return
-        self._require_right_clock(today)
+        self._require_right_clock()
         if self._clock() < self._not_before:
             return
         try:
@@ -94,14 +94,17 @@ class Upkeep:
             return
         self._done, self._pause = today, 0.0
 
-    def _require_right_clock(self, today: date) -> None:
+    def _require_right_clock(self) -> None:
         try:
             with self._database.read(reserved=True) as session:
-                doubt = doubt_of(session, today)
+                self.require_right_day(session)
         except SQLAlchemyError:
             # Then nothing is stored either.
             return
-        if doubt:
+
+    def require_right_day(self, session: Session) -> None:
+        """Raises ProblemError where the clock cannot be right."""
+        if doubt := doubt_of(session, self._today()):
             log_throttled(logging.ERROR, f"{doubt}: nothing is stored until the clock is right, or confirmed")
             raise ProblemError(UNAVAILABLE, "the collector's clock is wrong; nothing was stored")
 
@@ -148,6 +151,13 @@ def doubt_of(session: Session, today: date) -> str:
     return f"the clock says {today}, and the last upkeep was on {last}; `ldpkit admin upkeep` can settle it"
 
 
+def settled_day(session: Session, today: date) -> date:
+    """Today, or the day of the last upkeep where today is in doubt."""
+    if not doubt_of(session, today):
+        return today
+    return session.execute(select(UpkeepRow.day)).scalar() or FIRST_DAY
+
+
 def telltale_settings(database: Database) -> list[str]:
     """The settings of a PostgreSQL server that write down which report came when."""
     if database.engine.dialect.name != "postgresql":
@@ -169,6 +179,10 @@ def _take_day(session: Session, today: date) -> date | None:
         return None if session.execute(new.returning(UpkeepRow.day)).scalar() is None else date.min
     if last == today:
         return None
+    if today > last + MOST_BACK:
+        LOGGER.warning(
+            "the last upkeep was on %s, and it is %s by this clock: see that it is right", last, today
+        )
     session.execute(update(UpkeepRow).values(day=today))
     if last > today:
         # By a day it may be another machine's that is ahead of midnight. It is put right all the same: else

@@ -8,10 +8,12 @@ from datetime import date, timedelta
 import pytest
 from sqlalchemy import text
 
+from collector import create_app
+from collector.bounding import THROTTLED
 from collector.storage import upkeep
 from collector.storage.upkeep import Upkeep
 from ldp_client.cli import main
-from tests.collector.conftest import build_report
+from tests.collector.conftest import TOKEN, build_report
 
 REPORTS = 12
 
@@ -98,6 +100,33 @@ def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, 
     assert "YYYY-MM-DD" in capsys.readouterr().err
     assert main(["admin", "upkeep", "--date", wrong.isoformat(), *place]) == 0
     assert main([*expire, "--yes"]) == 0
+
+
+@pytest.mark.parametrize("days", [400, -30])
+def test_what_needs_no_day_is_done_by_a_clock_in_doubt(habits, study, caplog, days):
+    """A quiet year is no reason to keep a report that its device or an operator deletes, nor to look well."""
+    first, second, late = (build_report(study) for _ in range(3))
+    assert {habits.put(report).status_code for report in (first, second)} == {201}
+    right = habits.day
+    assert habits.client.get("/readyz").status_code == 200
+    habits.day = right + timedelta(days)
+    assert habits.withdraw(first.id, secret=first.secret).status_code == 200
+    assert habits.withdraw(second.id).status_code == 200
+    assert habits.withdraw(late.id, secret=late.secret).status_code == 200
+    assert habits.put(build_report(study)).status_code == 503
+    assert habits.client.get("/readyz").status_code == 503
+    with habits.collector.database.read() as session:
+        assert set(session.scalars(text("SELECT day FROM reports"))) == {right.isoformat()}
+    caplog.clear()
+    THROTTLED.forget()
+    create_app({"database": f"sqlite:///{habits.path}", "token": TOKEN}, today=lambda: habits.day)
+    assert f"the clock says {habits.day}" in caplog.text
+    habits.day = right
+    assert habits.client.get("/readyz").status_code == 200
+    assert habits.exported() == []
+    habits.day = right + timedelta(30)
+    assert habits.put(build_report(study)).status_code == 201
+    assert "see that it is right" in caplog.text
 
 
 def test_a_new_collector_in_1970_stores_nothing(habits, study):
