@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Quantised = Union[Sequence[Any], Integers]
 
 
+FLAGS = (bool, np.bool_)
+
+
 def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     """The integers of many answers. Raises AnswerError, with the row, also where one is missing.
 
@@ -126,9 +129,20 @@ def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int)
     """(constant, features, response) of every record, features in units, the others by this weight."""
     columns = {name: np.asarray(without_mask(answers[name])) for name in answers}
     _check_columns(mechanism, columns)
+    for field in (*mechanism.features, mechanism.response):
+        # An array of them is refused above; among the numbers of a list each would be 0 or 1.
+        if field.bounds is not None and any(
+            [isinstance(value, FLAGS) for value in _listed(answers[field.id])]
+        ):
+            raise AnswerError(f"{mechanism.field}.{field.id}", say("core.numbers"))
     features = [_signed(columns[field.id], field, UNIT) for field in mechanism.features]
     last = _signed(columns[mechanism.response.id], mechanism.response, weight)
     return np.column_stack([np.full(len(last), weight), *features, last])
+
+
+def _listed(column: "Any") -> "Any":
+    """Values that have no type in common yet."""
+    return () if hasattr(column, "dtype") else column
 
 
 def _signed(column: "NDArray[Any]", field: "Field", size: int) -> "Integers":

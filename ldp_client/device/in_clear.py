@@ -5,6 +5,7 @@ that the ledger charged for. The answer would leave as it is, and cost nothing.
 """
 
 import hashlib
+import json
 import sqlite3
 from unicodedata import normalize
 
@@ -19,12 +20,30 @@ if TYPE_CHECKING:
 
 # Tells a mark from the digest of a question's words, beside which the ledger keeps it.
 MARK = "="
+# Before the mark of a public field that stood beside the question.
+CLEAR = "+"
 
 
 def marks_of(question: "Question") -> "list[str]":
     """What a public field may be recognised by: the question's text, and the ids of a record's fields."""
     parts = (*question.features, question.response) if question.response is not None else ()
     return [mark(name) for name in (question.text, *[part.id for part in parts]) if name]
+
+
+def clear_mark(field: "Any") -> str:
+    """Of a public field's document: it tells it from every other field, also of the same id or text."""
+    text = json.dumps(field, sort_keys=True)
+    return CLEAR + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def kept_marks(study: "Study", question: "Question", words: str) -> "set[str]":
+    """What the ledger keeps of a question beside its words so far.
+
+    With which fields in clear it was asked every time: such a field had left before, and hides nothing.
+    """
+    clear = {clear_mark(field) for field in study.document.get("public", [])}
+    known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
+    return known.union(marks_of(question), () if words else clear)
 
 
 def mark(name: str) -> str:
@@ -38,10 +57,10 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") ->
     if not study.public:
         return
     rows = connection.execute("SELECT question, words FROM spent WHERE study = ?", (study.id,)).fetchall()
-    asked = {question for question, _ in rows}.union(*[words.split() for _, words in rows])
-    for field in study.public:
+    for field, document in zip(study.public, study.document["public"]):
         names = {field.id, mark(field.id), *([mark(field.text)] if field.text else [])}
-        if names & asked:
+        asked = [{question, *words.split()} for question, words in rows]
+        if any([names & known and clear_mark(document) not in known for known in asked]):
             raise RefusedError(say("device.asked_behind_noise", study=study.id, field=field.id))
 
 

@@ -11,6 +11,7 @@ from ldp_client.bulk import public_many
 from ldp_client.cli import main
 from ldp_client.describing import warnings_of
 from ldp_client.documents.errors import AnswerError, RefusedError
+from ldp_client.mechanisms import mechanism_for
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting, problem
@@ -94,3 +95,18 @@ def test_an_older_signed_study_is_called_older(tmp_path):
         device.accept(sign_study(study, private.encode()))
     with pytest.raises(RefusedError, match="version 1 is older than 2"):
         device.answer(first, {"ever": True})
+
+
+@pytest.mark.parametrize(
+    "question", [studies.LINEAR, studies.PRODUCTS], ids=lambda one: one["mechanism"]["name"]
+)
+@pytest.mark.parametrize("column", [[True, 30], (30.5, False)], ids=str)
+def test_a_yes_among_numbers_is_no_number(question, column):
+    """One device refuses it too: it would stand for 1."""
+    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
+    columns = {one.id: [True, False] if one.bounds is None else [4, 5] for one in mechanism.features}
+    columns["rate"] = [4, 5]
+    assert len(mechanism.perturb_many(columns)) == 2
+    for name in ("age", "rate"):
+        with pytest.raises(AnswerError, match=name):
+            mechanism.perturb_many({**columns, name: column})

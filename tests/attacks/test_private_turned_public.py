@@ -88,6 +88,27 @@ def test_a_public_field_may_stay_one(tmp_path):
     assert in_clear(device) == [{"region": "n"}] * 2
 
 
+def test_a_field_that_stood_beside_its_namesake_may_stay_one(tmp_path):
+    """As it was: not finer, and not once a version has asked without it."""
+    age = {"id": "age", "text": "Age in decades", "bounds": ["10", "90"], "step": "10"}
+    record = {"rating": {"age": 34, "years": 4, "rate": 4}}
+    for case in ("as it was", "finer", "asked without it"):
+        device = Device(tmp_path / case, max_epsilon="9", max_delta="1e-5", require_consent=False)
+        first = Study(studies.document(studies.MEMOIZED, RECORD, public=[age]))
+        device.answer(first, {"habit": "yes", **record}, public={"age": 30})
+        if case == "asked without it":
+            other = {**RECORD, "id": "again"}
+            device.answer(Study(studies.document(other, version=2)), {"again": record["rating"]})
+        field = {**age, "step": "1"} if case == "finer" else age
+        later = turned(field, version=3)
+        if case == "as it was":
+            device.answer(later, {"habit": "yes"}, public={"age": 30})
+            assert in_clear(device) == [{"age": "30"}] * 2
+        else:
+            with pytest.raises(RefusedError, match="behind noise before"):
+                device.answer(later, {"habit": "yes"}, public={"age": 30})
+
+
 def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp_path, capsys):
     study = turned(TURNED["its id"])
     with Server(study.canonical()) as server:
