@@ -14,7 +14,7 @@ from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked, judged
 from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of, sets_levels
-from inference.analyses.false_reports import analysis_sets
+from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.peaks import Peak, peaks_of
@@ -72,7 +72,7 @@ def analyse_table(
     over = population or Population()
     over.check(table)
     people = people_of(analysis, table, over)
-    table = replace(table, notes=(*table.notes, *notes_over(analysis, people)))
+    table = replace(table, notes=(*table.notes, *notes_over(analysis, people), *over.heavy(table)))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     by_weights = _by_weights(table, analysis, over)
@@ -82,13 +82,19 @@ def analyse_table(
     method, drawn = draws_of(analysis, peaks, method, own_seed, draws)
     alone, *arms = arms_apart(analysis, table, drawn.sites)
 
-    def follows(sites: Draws) -> tuple[Quantity, ...]:
-        of_groups = quantities_over(analysis, sites, people, over, own_seed)
-        return (*quantities_of(analysis, sites, own_seed), *of_groups)
+    def averaged(sites: Draws) -> list[Quantity]:
+        return quantities_over(analysis, sites, people, over, own_seed)
 
-    quantities = (*follows(drawn.sites), *by_weights, *alone)
+    def follows(sites: Draws) -> tuple[Quantity, ...]:
+        own = quantities_of(analysis, sites, own_seed)
+        return own if over.weighted else (*own, *averaged(sites))
+
+    weighed = averaged(drawn.sites) if over.weighted else []
+    quantities = (*follows(drawn.sites), *weighed, *by_weights, *alone)
+    without = {one.name: MODEL_FREE for one in (*by_weights, *alone)}
+    without |= {one.name: WEIGHTED for one in (*weighed, *by_weights) if over.weighted}
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
-    found = _in_doubt(found, table, analysis, drawn.sites, follows, share)
+    found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
     return replace(found, diagnostics=found.diagnostics.with_model(*arms)) if any(arms) else found
 
 
@@ -108,17 +114,18 @@ def _in_doubt(
     sites: Draws,
     follows: Callable[[Draws], tuple[Quantity, ...]],
     share: float,
+    without: Mapping[str, str],
 ) -> AnalysisPosterior:
     """The posterior with what false reports leave possible, its model bad where reports are seen to be false.
 
-    follows: from draws of the sites, the quantities that follow from them.
+    follows: from draws of the sites, the quantities that follow from them; without: {one without a set: why}.
     """
 
     def evaluated(sites: Draws) -> dict[str, Values]:
         return {**analysis.parameters(sites), **{one.name: one.draws for one in follows(sites)}}
 
     reported = {**found.draws, **{one.name: one.draws for one in found.quantities}}
-    sets = analysis_sets(analysis, sites, reported, evaluated, share)
+    sets = analysis_sets(analysis, sites, reported, evaluated, share, without)
     return replace(found, identified=sets).doubted(table.doubts)
 
 

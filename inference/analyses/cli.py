@@ -98,6 +98,8 @@ def print_quantities(found: Any) -> None:
         print(f"  {visible(sentence(quantity, found.identified))}")
     if len(found.quantities) > MOST_PRINTED:
         print(f"  … and {len(found.quantities) - MOST_PRINTED} more in posterior.json")
+    if found.identified is not None and found.identified.open:
+        print(f"  {found.identified.condition}: {found.identified.open}")
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from types import MappingProxyType
 
 import jax
 import jax.numpy as jnp
@@ -40,6 +41,11 @@ TINY, SINGULAR, NUDGE = 1e-300, 1e10, 1e-4
 GROUPED = "effects that vary by group have no bound that false reports could not pass"
 NUMBERS = "a public number can be anything in a false report, so that nothing is bounded"
 TOO_MANY = "there are too many kinds of reports to look at each"
+WEIGHTED = (
+    "averages with weights that reports state in clear have no set: a false report may state the largest, so "
+    "that few of them can carry the whole average"
+)
+MODEL_FREE = "estimates without a model, and of an arm alone, have no set: it is worked out for the law alone"
 OTHERS = (
     "of the others the reports say too little, one of their groups is no larger than that share, or they are "
     "too many to look at each"
@@ -47,11 +53,17 @@ OTHERS = (
 
 
 def analysis_sets(
-    analysis: Assembled, sites: Draws, draws: Mapping[str, Values], evaluated: Evaluated, share: float
+    analysis: Assembled,
+    sites: Draws,
+    draws: Mapping[str, Values],
+    evaluated: Evaluated,
+    share: float,
+    without: Mapping[str, str] = MappingProxyType({}),
 ) -> IdentifiedSets | None:
     """The set of each parameter and each quantity; None where the share is zero.
 
     draws: of all that is reported, by name; evaluated: from draws of the sites, those that follow from them.
+    without: {quantity that has none: why}.
     """
     if not share:
         return None
@@ -64,7 +76,8 @@ def analysis_sets(
         if len(kinds.cell) * space.dimension > MOST_TERMS:
             return IdentifiedSets(share, open=TOO_MANY)
         sets = _sets(kinds, space, sites, draws, evaluated, share)
-    return IdentifiedSets(share, sets, open="" if len(sets) == len(draws) else OTHERS)
+    why_not = dict.fromkeys(without.get(name, OTHERS) for name in draws if name not in sets)
+    return IdentifiedSets(share, sets, open="; ".join(sorted(why_not, key=OTHERS.__eq__)))
 
 
 def _without_sets(analysis: Assembled) -> str:

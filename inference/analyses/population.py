@@ -27,6 +27,9 @@ People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
 # Beyond all people, so that sums of squares stay numbers.
 MOST_WEIGHT = 1e12
+# Few reports carry much where this part of them has more than that of the weight, or where Kish's effective
+# number is less than this part of theirs.
+FEW, MUCH, LEAST_EFFECTIVE = 0.01, 0.25, 0.2
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,23 @@ class Population:
         if self.weights is not None:
             return table.public[self.weights].to_numpy(np.float64)
         return np.ones(len(table.counts))
+
+    def heavy(self, table: Table) -> tuple[str, ...]:
+        """A note where few reports carry much of the weight."""
+        weights, counts = self.weights_of(table), table.counts.astype(np.float64)
+        n, whole = float(counts.sum()), float(counts @ weights)
+        effective = whole**2 / float(counts @ weights**2)
+        order = np.argsort(-weights)
+        before = np.cumsum(counts[order]) - counts[order]
+        carried = float(np.clip(FEW * n - before, 0, counts[order]) @ weights[order]) / whole
+        if carried <= MUCH and effective >= LEAST_EFFECTIVE * n:
+            return ()
+        return (
+            f"few reports carry much of the weight: the heaviest {100 * FEW:g} % of them have "
+            f"{100 * carried:.0f} % of it, so that weighted averages are worth those of {effective:,.0f} "
+            f"reports of equal weight (Kish's effective number), not {n:,.0f}: look at whose they are, as "
+            "a few false ones could move these averages at will",
+        )
 
     def sampled(self, table: Table) -> Sampled:
         """How the table was drawn. Raises InputError for a cluster in two strata."""
