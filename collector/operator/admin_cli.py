@@ -222,7 +222,7 @@ def _public_values(arguments: argparse.Namespace) -> dict[str, str]:
         if not equals or name in values:
             raise InputError(f"--public {name[:64]}: must be FIELD=VALUE, once for each field")
         values[name] = value
-    if values and not arguments.count:
+    if values and arguments.count is None:
         raise InputError("--public goes with --count")
     return values
 

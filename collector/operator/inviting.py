@@ -13,7 +13,13 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy.orm import Session
 
 from collector.storage import queries
-from collector.storage.invitations import add_invitations, add_list, forget_invitations, lift_invitations
+from collector.storage.invitations import (
+    add_invitations,
+    add_list,
+    forget_invitations,
+    has_values,
+    lift_invitations,
+)
 from collector.storage.keys import hash_key, new_word
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
@@ -47,10 +53,19 @@ def invite(
             f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "
             "`ldpkit secure-sum invite`, and each node's operator takes them with --file"
         )
+    _refuse_over(session, study_id)
     carried = _carried(session, study_id, public or {})
     invitations = [new_word(INVITATION_BYTES) for _ in range(count)]
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
     return invitations
+
+
+def _refuse_over(session: Session, study_id: str) -> None:
+    """Raises InputError for a study that takes nobody any more."""
+    state = queries.study_state(session, study_id)
+    if state is not None and (state.closed or state.deleted):
+        how = "deleted" if state.deleted else "closed"
+        raise InputError(f"study {study_id} was {how}: its invitations let nobody in, and none was made")
 
 
 def warnings_of_names(session: Session, study_id: str) -> list[str]:
@@ -98,6 +113,7 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
         raise InputError("--file: must be what `ldpkit secure-sum invite` wrote for this node")
     if whose["study"] != study_id:
         raise InputError(f"--file: has the invitations to study {whose['study'][:64]}, not {study_id}")
+    _refuse_over(session, study_id)
     _refuse_other_node(session, study_id, whose["node"], keys)
     if not add_list(session, _number(session, study_id), hashes, secret):
         raise InputError("--file: was taken in before, and nothing was changed: used invitations stay used")
@@ -138,7 +154,14 @@ def lift(session: Session, study_id: str) -> None:
             f"the invitations to {study_id} carry {carried}, without which no report is taken: nothing was "
             "changed. Publish a version without such fields to let everybody in; --forget forgets invitations"
         )
-    lift_invitations(session, _number(session, study_id))
+    number = _number(session, study_id)
+    if has_values(session, number):
+        raise InputError(
+            f"invitations to an earlier version of {study_id} carry public values, without which no report "
+            "of that version is taken, however late: nothing was changed. A version without such fields lets "
+            "everybody in already, unless other invitations were made; --forget, then --lift, gives up both"
+        )
+    lift_invitations(session, number)
 
 
 def forget(session: Session, study_id: str) -> None:

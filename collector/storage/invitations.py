@@ -142,6 +142,12 @@ def forget_invitations(session: Session, study: int) -> None:
         session.connection().execute(delete(table).where(table.c.study == study))
 
 
+def has_values(session: Session, study: int) -> bool:
+    """Whether any invitation to a study carries public values; those used lately still count."""
+    some = select(INVITATIONS.c.study).where(INVITATIONS.c.study == study, INVITATIONS.c.public.is_not(None))
+    return session.connection().execute(some.limit(1)).first() is not None
+
+
 def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
     """The public values that each of these invitations carries; unknown ones are left out."""
     found: dict[bytes, dict[str, str]] = {}

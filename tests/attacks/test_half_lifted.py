@@ -101,6 +101,34 @@ def test_a_lift_that_lifts_nothing_is_refused(place, capsys):
     assert send(place, answered(CARRYING), word).status_code == 201
 
 
+def test_a_lift_after_a_newer_version_strands_no_good_invitation(place, capsys):
+    """A device answered the version before, and comes late."""
+    place.publish(CARRYING)
+    (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    late = answered(CARRYING)
+    place.publish(OPEN_AGAIN)
+    lifting = ["admin", "invite", "habits", "--lift", "--database", place.url]
+    assert main(lifting) == 2
+    assert "nothing was changed" in capsys.readouterr().err
+    assert send(place, answered(OPEN_AGAIN)).status_code == 201
+    assert send(place, late, word).status_code == 201
+    assert main(["admin", "invite", "habits", "--forget", "--database", place.url]) == main(lifting) == 0
+
+
+def test_nobody_is_invited_to_a_study_that_takes_nobody(place, capsys, monkeypatch):
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
+    place.publish(PLAIN)
+    inviting = ["admin", "invite", "habits", "--database", place.url]
+    assert main([*inviting, "--count", "0", "--public", "a=b"]) == 2
+    assert "--count 0: must be from 1" in capsys.readouterr().err
+    for end in (place.close, lambda: main(["admin", "delete-study", *inviting[2:], "--yes"])):
+        end()
+        capsys.readouterr()
+        assert main([*inviting, "--count", "2"]) == 2
+        shown = capsys.readouterr()
+        assert ("let nobody in" in shown.err, shown.out) == (True, "")
+
+
 def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
     place.publish(CARRYING)
     (old,) = act(place, invite, 1, b"a key that is lost", {"stratum": "town"})
