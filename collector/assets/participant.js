@@ -115,7 +115,8 @@ function invitation() {
   const carried = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
   const typed = [...document.querySelectorAll(".invitation")].map(({ value }) => value);
   // Without the quotes and blanks of the letter that it was copied from: a header could not hold them.
-  return [carried, ...typed].map((code) => code.replace(/[^!-~]/g, "")).findLast(Boolean) ?? "";
+  const ends = /^["'<>()[\],.;:`]+|["'<>()[\],.;:`]+$/g;
+  return [carried, ...typed].map((code) => code.replace(/[^!-~]/g, "").replace(ends, "")).findLast(Boolean) ?? "";
 }
 
 /** The report's bytes, and what they say in the words of the version that it answers. */

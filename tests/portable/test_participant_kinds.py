@@ -187,7 +187,7 @@ def test_an_invitation_can_be_typed_with_the_answers(meet, invitations):
     time.sleep(LIFETIME)
     person.browser.refresh()
     person.until("ask")
-    person.find("#answers .invitation").send_keys(code)
+    person.find("#answers .invitation").send_keys(f"“<{code}>.”")
     person.answer(**ANSWERS)
     person.until("report")
     person.send()
