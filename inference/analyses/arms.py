@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from inference.analyses.cells import distinct_rows
@@ -18,6 +21,8 @@ from ldp_client.documents.errors import InputError
 ARM, DEVICE, PAPER = "arm", "device", "paper"
 # Arms that agree are called apart so often at most.
 FALSE_ALARM = 1e-3
+# So many surveys of people who agree are drawn for it.
+SURVEYS = 20_000
 Found = tuple[list[Quantity], tuple[str, ...], tuple[str, ...]]
 
 
@@ -49,9 +54,10 @@ def has_arms(table: Table) -> bool:
 def arms_of(table: Table, column: Private, expected: Values | None = None) -> Found:
     """The same for one private column. expected: the difference of shares that public columns explain."""
     try:
-        scores = scores_of(column)
-        inside = [(table.public[ARM] == arm).to_numpy() for arm in (DEVICE, PAPER)]
-        parts = [_part(column, scores[rows], table.counts[rows]) for rows in inside]
+        every = scores_of(column)
+        present = column.codes < len(column.vectors) - bool(column.missing)
+        inside = [(table.public[ARM] == arm).to_numpy() & present for arm in (DEVICE, PAPER)]
+        parts = [_part(column, every[rows], table.counts[rows]) for rows in inside]
     except InputError as error:
         return [], (), (f"devices and paper were not held against each other: {error}",)
     moved = parts[1][0] - parts[0][0] - (0 if expected is None else expected)
@@ -73,6 +79,10 @@ def arms_of(table: Table, column: Private, expected: Values | None = None) -> Fo
     statistic = float(moved[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ moved[1:])
     if stats.chi2.sf(statistic, len(moved) - 1) >= FALSE_ALARM:
         return found, (), ()
+    # Of few records the normal law says too little of what is rare.
+    arms = [_Arm.of(column, table.counts, every, *one) for one in zip(inside, parts, strict=True)]
+    if _chance(arms, moved, np.zeros(len(moved)) if expected is None else expected) >= FALSE_ALARM:
+        return found, (), ()
     reason = (
         f"devices and paper disagree on {column.name}{rest}: do not take them together; name {ARM} in the "
         "formula, or find out who was asked on paper and what they did"
@@ -86,3 +96,84 @@ def _part(column: Private, scores: Values, counts: Codes) -> tuple[Values, Value
     people = People(counts, np.ones(len(counts)))
     pairs = enumerate(bounds_of(column))
     return shares, own, [lacking(own[at, at], scores[:, at], people, bounds) for at, bounds in pairs]
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """One arm as it could have come out otherwise.
+
+    shares: (answers,) as its reports say them; covariance: theirs. known: of each part of the channel the
+    share and number of its reports, and P(report | answer), where each shows one thing. others: the
+    covariance of the mean of the rest.
+    """
+
+    shares: Values
+    covariance: Values
+    known: tuple[tuple[float, int, Values], ...]
+    others: Values
+
+    @classmethod
+    def of(
+        cls,
+        column: Private,
+        counts: Codes,
+        scores: Values,
+        inside: NDArray[np.bool_],
+        part: tuple[Values, Values, list[Lacking]],
+    ) -> _Arm:
+        """Of the rows inside, and what is estimated of them."""
+        looks = column.looks
+        assert looks is not None
+        shares, covariance, lacks = part
+        parts = looks.part[column.codes[inside]]
+        own, n = counts[inside].astype(np.float64), float(counts[inside].sum())
+        others = ~looks.exclusive_parts[parts]
+        left = scores[inside][others] - shares
+        known = [
+            (own[parts == at].sum() / n, int(own[parts == at].sum()), looks.chances[at])
+            for at in np.unique(parts)
+            if looks.exclusive_parts[at]
+        ]
+        spread = (own[others, None] * left).T @ left / n**2
+        return cls(shares, covariance + np.diag([one.extra for one in lacks]), tuple(known), spread)
+
+    def drawn(self, shares: Values, random: np.random.Generator) -> Values:
+        """What it would say of people with these shares, (surveys, answers) both."""
+        found = np.zeros_like(shares)
+        for share, many, chances in self.known:
+            said = random.multinomial(many, _shares(shares @ chances))
+            found += share * (said @ np.linalg.pinv(chances) / many - shares)
+        return shares + found + random.standard_normal(shares.shape) @ _root(self.others)
+
+
+def _chance(arms: list[_Arm], moved: Values, expected: Values) -> float:
+    """How often arms of people who agree differ by as much: by the law of the reports, however few they are.
+
+    moved: (answers,) paper − devices, beyond what is expected. The people's shares are those of both arms,
+    drawn as uncertain as they are.
+    """
+    random = np.random.default_rng(0)
+    sure = np.asarray([1 / max(float(np.trace(one.covariance)), np.finfo(float).tiny) for one in arms])
+    sure = sure / sure.sum()
+    centre = _shares(sure[0] * arms[0].shares + sure[1] * (arms[1].shares - expected))
+    spread = sum(part**2 * one.covariance for part, one in zip(sure, arms, strict=True))
+    shares = _shares(np.abs(centre + random.standard_normal((SURVEYS, len(centre))) @ _root(spread)))
+    devices = arms[0].drawn(shares, random)
+    on_paper = _shares(shares + expected)
+    apart = arms[1].drawn(on_paper, random) - devices - (on_paper - shares)
+    # Shares add up to 1: one of them says nothing beside the others.
+    turned = np.linalg.pinv(np.atleast_2d(np.cov(apart[:, 1:], rowvar=False)))
+    far = np.einsum("si,ij,sj->s", apart[:, 1:], turned, apart[:, 1:])
+    return float(1 + np.sum(far >= moved[1:] @ turned @ moved[1:] * (1 - 1e-9))) / (1 + SURVEYS)
+
+
+def _shares(values: Values) -> Values:
+    """Values as shares that add up to 1."""
+    inside = np.maximum(values, 0)
+    return np.asarray(inside / inside.sum(axis=-1, keepdims=True))
+
+
+def _root(covariance: Values) -> Values:
+    """A matrix that gives normal numbers this covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0))).T)

@@ -13,7 +13,7 @@ import pytest
 from inference.analyses.arms import arms_of
 from inference.analyses.joining import joined
 from inference.analyses.paper import load_entries, table_of_arms
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import Looks, Private, Table, known_channel, table_of
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
@@ -222,3 +222,25 @@ def test_dice_that_rule_an_answer_out_have_no_bound(capsys, tmp_path):
     (tmp_path / "study.json").write_text(json.dumps(document))
     assert main(["study", "check", str(tmp_path / "study.json")]) == 0
     assert "rules an answer out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dice", [[[5 / 6, 1 / 6], [1 / 6, 5 / 6]], [[1, 0], [1 / 6, 5 / 6]]], ids=str)
+@pytest.mark.parametrize("records", [10, 20, 40])
+def test_few_records_of_a_rare_trait_are_not_called_apart(dice, records):
+    """Of 2,000 surveys with 2,000 devices two are expected at most, and more than six once in 200."""
+    random, devices, runs = np.random.default_rng(1), [[0.88, 0.12], [0.12, 0.88]], 2000
+    said = [
+        random.binomial(n, 0.97 * one[0][1] + 0.03 * one[1][1], runs)
+        for n, one in ((2000, devices), (records, dice))
+    ]
+    looks = Looks(np.tile(np.eye(2), (2, 1)), np.repeat([0, 1], 2), np.asarray([devices, dice]))
+    vectors = np.vstack([np.asarray(devices).T, np.asarray(dice).T])
+    column = Private("q", ("no", "yes"), np.arange(4), vectors, looks=looks)
+    public = pd.DataFrame({"arm": ["device", "device", "paper", "paper"]})
+    apart = 0
+    for (yes, on_paper), often in zip(
+        *np.unique(np.transpose(said), axis=0, return_counts=True), strict=True
+    ):
+        counts = np.asarray([2000 - yes, yes, records - on_paper, on_paper])
+        apart += often * bool(arms_of(Table(public, {"q": column}, counts), column)[1])
+    assert apart <= 6
