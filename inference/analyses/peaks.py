@@ -25,6 +25,8 @@ POLISHING = 3
 NUDGE = 1e-4
 # In the default priors' sds: a likelihood that leads farther out has no peak.
 FAR_OUT = 4.0
+# Two sds from a peak its log density is 2 lower; where it is hardly lower, what looks like a peak is a plain.
+STEP, LEAST_FALL = 2.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def _peak(analysis: Assembled, model: Model, *, with_prior: bool) -> Peak:
     turn = np.stack([draws[ahead] - draws[behind] for draws in values.values()]) / (2 * NUDGE)
     sds = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
     peaked = finite and not found.reasons and not _far_out(analysis, sites)
+    with jax.enable_x64(True):
+        peaked = peaked and not _plain(own, at, covariance, data)
     return Peak(
         {name: float(draws[0]) for name, draws in values.items()},
         dict(zip(values, map(float, sds), strict=True)),
@@ -93,6 +97,17 @@ def _density(model: Model, space: Space, with_prior: bool) -> Callable[[Array, A
         return -jnp.sum(jnp.stack([jnp.sum(part) for part in parts]))
 
     return of
+
+
+def _plain(own: Callable[[Array, Arrays], Array], at: Vector, covariance: Vector, data: Arrays) -> bool:
+    """Whether some way leads on without a fall, as where a law comes ever nearer to another."""
+    sizes, ways = np.linalg.eigh(covariance)
+    steps = STEP * (ways * np.sqrt(np.maximum(sizes, 0.0))).T
+    around = jnp.asarray(np.concatenate([at + steps, at - steps, at[None]]))
+    *others, own_height = np.asarray(jax.lax.map(lambda vector: own(vector, data), around))
+    falls = np.asarray(others) - own_height
+    # So flat a way has sds that lead to no number.
+    return not bool((np.isfinite(falls) & (falls >= LEAST_FALL)).all())
 
 
 def _far_out(analysis: Assembled, sites: Draws) -> bool:

@@ -228,9 +228,13 @@ class Server:
         raise AssertionError("the server did not come back")
 
     def children(self) -> list[int]:
-        """The workers' process ids."""
-        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return [int(pid) for pid in text.split()]
+        """The workers' process ids. The list may lack some while processes start and end (man 5 proc)."""
+        deadline = time.monotonic() + 10
+        while True:
+            text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+            if text or time.monotonic() > deadline:
+                return [int(pid) for pid in text.split()]
+            time.sleep(0.05)
 
     def kill(self) -> None:
         """kill -9 of the master and every worker at once."""
