@@ -59,11 +59,16 @@ def load_waves(
         raise InputError("waves are compared with one another: give two or more")
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
+    plain: dict[str, pd.DataFrame] = {}
     frames = {}
     for name, path in waves.items():
         frame = read_frame(path)
         if WAVE in frame.columns:
             raise InputError(f"wave {name}: {path} has a column wave of its own: give it another name")
+        twin = next((other for other, known in plain.items() if frame.equals(known)), None)
+        if twin is not None:
+            raise InputError(f"waves {twin} and {name} have the same table: give each wave its own, once")
+        plain[name] = frame
         frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
     known = list(dict.fromkeys(str(column) for frame in frames.values() for column in frame.columns))
     used = [*(columns_of(formula, known) if formula is not None else []), *also]

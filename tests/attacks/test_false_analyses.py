@@ -20,7 +20,7 @@ from inference.analyses.noise_bounds import impossible
 from inference.analyses.page import save_analysis
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites
-from inference.analyses.survey import read_frame, survey_of
+from inference.analyses.survey import load_waves, read_frame, survey_of
 from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.results.diagnostics import Diagnostics
 from inference.results.verdict import Verdict
@@ -304,3 +304,14 @@ def test_weights_beyond_all_people_are_refused():
     whole.public["weight"] = np.where(np.arange(40) == 6, 1e200, 1.0)
     with pytest.raises(InputError, match="look at row 7"):
         Population(weights="weight").check(whole)
+
+
+def test_one_table_as_two_waves_is_refused(tmp_path):
+    """It would count everybody twice."""
+    (tmp_path / "design.json").write_text(design())
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text("armed\n0\n1\n0\n")
+    one, two = (str(tmp_path / f"{name}.csv") for name in ("one", "two"))
+    for other in (one, two):
+        with pytest.raises(InputError, match="waves a and b have the same table"):
+            load_waves({"a": one, "b": other}, str(tmp_path / "design.json"), "armed ~ wave", "refuse", ())
