@@ -143,17 +143,28 @@ def settings_to_invite(**changes: Any) -> Settings:
 
 def _whole_name(database: str) -> object:
     """What two URLs of one database have in common."""
+    url = _url(database)
+    file = None if url is None else _sqlite_file(url)
+    return os.path.realpath(file) if file else url or database
+
+
+def _url(database: str) -> URL | None:
+    """None for what is no URL: what it is wrong with is said where it is used."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
     try:
-        url = make_url(database)
+        return make_url(database)
     except ArgumentError:
-        return database
+        return None
+
+
+def _sqlite_file(url: URL) -> str | None:
+    """The path of an SQLite file; None for another database, or one in memory."""
     file = url.database or ""
     if not url.drivername.startswith("sqlite") or not file or file.startswith((":memory:", "file:")):
-        return url
-    return os.path.realpath(file)
+        return None
+    return file
 
 
 def server_settings(**changes: Any) -> Settings:
@@ -188,16 +199,9 @@ def _from_beside(database: str, path: Path) -> str:
     So a place that was copied or moved works on the database beside its settings. Raises InputError where
     settings of an earlier release name the place that they were copied from.
     """
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        url = make_url(database)
-    except ArgumentError:
-        # What it is wrong with is said where it is used.
-        return database
-    file = url.database or ""
-    if not url.drivername.startswith("sqlite") or not file or file.startswith((":memory:", "file:")):
+    url = _url(database)
+    file = None if url is None else _sqlite_file(url)
+    if url is None or file is None:
         return database
     beside = path.absolute().parent / os.path.basename(file)
     if os.path.isabs(file) and beside.is_file() and not (os.path.exists(file) and beside.samefile(file)):

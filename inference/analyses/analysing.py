@@ -62,10 +62,7 @@ def analyse_table(
     false_reports: the share of reports that may have come from anything at all. The others are as for `fit`.
     Raises InputError for what cannot be fitted, and says why.
     """
-    check_seed(seed)
-    if method not in (None, *METHODS):
-        raise InputError(f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are")
-    check_draws(draws, method or "nuts")
+    _check_sampling(seed, method, draws)
     share = check_share(false_reports)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
@@ -96,6 +93,14 @@ def analyse_table(
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
     return replace(found, diagnostics=found.diagnostics.with_model(*arms)) if any(arms) else found
+
+
+def _check_sampling(seed: int, method: str | None, draws: int) -> None:
+    """Raises InputError for what no analysis can be drawn with."""
+    check_seed(seed)
+    if method not in (None, *METHODS):
+        raise InputError(f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are")
+    check_draws(draws, method or "nuts")
 
 
 def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Quantity]:
