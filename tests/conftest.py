@@ -16,6 +16,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # Single operations too: a test that does without jit compiles hundreds, and others the same.
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+    # The workers share the cores already: threads inside each would wait for one another.
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -109,6 +109,7 @@ def test_a_likelihood_that_rises_for_ever_has_no_peak():
     assert not peaks.peaks_of(analysis, analysing.model_of(analysis))[1].found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("formula", "family"), DRAWN, ids=[family for _, family in DRAWN])
 def test_what_was_drawn_can_be_read(formula, family, tmp_path, monkeypatch):
     """No fit is lost after the sampler ran, in any family."""

@@ -28,6 +28,7 @@ def attacked() -> tuple[Table, float]:
     return Table(public, {"ever": private}, np.rint(counts).astype(np.int64)), sum(HONEST.values()) / 2
 
 
+@pytest.mark.slow
 def test_weighted_averages_have_no_set_that_leaves_out_the_honest_share(capsys):
     table, honest = attacked()
     over = Population(weights="w", by="region")

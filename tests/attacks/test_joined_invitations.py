@@ -280,6 +280,7 @@ for number, line in enumerate(sys.stdin, 1):
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_statement_leaves_one_report_an_invitation(make_harness, study):
     harness = with_key(make_harness, "collector.sqlite3", study)
     spender = subprocess.Popen(

@@ -72,6 +72,7 @@ def test_enough_reports_keep_the_variance_of_their_design():
 COVERED = [(0.0, 10, FORCED), (0.3, 2, FORCED), (0.3, 5, FORCED), (0.02, 40, WEAK), (0.02, 100, WEAK)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "n", "matrix"), COVERED)
 def test_intervals_of_few_reports_hold_the_truth(share, n, matrix):
     """In at least 90 of 100 samples; the variance of the reports alone gives 47 to 83."""

@@ -48,12 +48,14 @@ class OneProductForSome(SampledProducts):
         return told if quantised[2] < 0 or abs(quantised[1]) == UNIT else bytes([1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TruthfulInside, OneProductForSome])
 def test_records_between_the_corners(kind):
     found = failed(audit_mechanism(kind(PRODUCTS), PRODUCTS, 2000).checks)
     assert {f"other records: {SIGNS}", f"other records: {STEP}"} <= found
 
 
+@pytest.mark.slow
 def test_the_real_ones_pass():
     assert failed(audit_mechanism(SampledProducts(PRODUCTS), PRODUCTS, 2000).checks) == set()
 

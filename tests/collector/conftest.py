@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -105,11 +108,35 @@ def build_report(study: Study, **changes: Any) -> Report:
 
 def ensure_database(url: str) -> str:
     """A database with this release's tables, made unless it is there."""
+    file = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:") and not file.exists():
+        copy_of_an_empty_one(file)
+        return url
     database = Database(url, 10)
     with suppress(InputError):
         make(database)
     database.engine.dispose()
     return url
+
+
+@cache
+def empty_database() -> bytes:
+    """An SQLite file just made: sixteen revisions take sixty milliseconds, a copy one."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "empty.sqlite3"
+        database = Database(f"sqlite:///{file}", 10)
+        make(database)
+        database.engine.dispose()
+        return file.read_bytes()
+
+
+def copy_of_an_empty_one(file: Path) -> None:
+    """An empty database with an identity of its own."""
+    file.write_bytes(empty_database())
+    file.chmod(0o600)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE collector SET identity = ?", (os.urandom(16),))
+        connection.commit()
 
 
 class Harness:

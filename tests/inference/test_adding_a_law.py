@@ -61,6 +61,7 @@ def test_a_name_is_given_once():
         register(CutNormal)
 
 
+@pytest.mark.slow
 def test_from_answers_to_the_report_page(study, question):
     answers = stats.truncnorm(-2, np.inf, 4, 2).rvs(PEOPLE, random_state=1)
     mechanisms = {question.id: mechanism_for(question)}

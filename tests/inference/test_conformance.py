@@ -52,6 +52,7 @@ def p_values(mechanism, payloads):
     return {one.words: one.p for one in findings(mechanism, part, detail_of(mechanism, payloads))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_reports_fail_no_more_often_than_stated(name):
     mechanism, payloads = sent(*HONEST[name], GROUPS * EACH, seed=1)

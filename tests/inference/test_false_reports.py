@@ -34,6 +34,7 @@ def p_of(mechanism, payloads):
     return tails_p(mechanism, part.n, part.tails)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
 def test_honest_reports_are_called_false_no_more_often_than_stated(template):
     """Whatever was answered: here by all the answer that reaches farthest out."""

@@ -118,6 +118,7 @@ def test_one_feature_with_odd_summaries_is_finite(template, epsilon):
     assert all_finite(study.questions[0], extreme_summaries(study))
 
 
+@pytest.mark.slow
 def test_without_reports_the_posterior_is_the_prior():
     study = Study(studies.document(studies.LINEAR))
     drawn = sample(model_for(study.questions[0], Summary.empty(study).questions["rating"]), seed=1)

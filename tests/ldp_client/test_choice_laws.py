@@ -126,6 +126,7 @@ def test_a_threshold_that_is_too_large_is_found():
         assert worst_ratio(laws) > Fraction(*m.odds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"olh"}))
 def test_reports_follow_the_exact_joint_law(name):
     m = mechanism(name, studies.CHOICE["choices"], "1")

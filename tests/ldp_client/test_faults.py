@@ -26,6 +26,7 @@ SEED = 20260615
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "count"), [("random", 20), ("statement", 12), ("request", 0)])
 def test_a_device_that_is_killed_keeps_its_promises(kind, count):
     """The full number of kills is in benchmarks/client_faults.py."""

@@ -13,6 +13,7 @@ def test_a_device_keeps_its_promises(kind):
     assert "0 problems" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["write", "power"])
 def test_a_careless_ledger_does_not(kind):
     assert killing.start(kind, 1, broken=True).returncode == 1

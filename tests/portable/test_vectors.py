@@ -34,6 +34,7 @@ def test_every_platform_agrees(platform):
     assert PLATFORMS[platform](make_vectors.FOLDER) == {name: [] for name in files_of(platform)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_every_platform_sees_a_difference(platform, tmp_path):
     shutil.copytree(make_vectors.FOLDER, tmp_path, dirs_exist_ok=True)

@@ -20,7 +20,7 @@ from collector.secure_sum.transcript import Transcript
 from collector.storage import queries
 from collector.storage.invitations import add_invitations
 from collector.storage.node_keys import NodeKeys
-from ldp_client import mechanism_for
+from ldp_client import mechanisms_of
 from ldp_client.secure_sum.messages import Message, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Report, Study
@@ -91,7 +91,7 @@ def shares_of(
     study: Study, answers: dict[str, Any], invitation: str = INVITATION
 ) -> tuple[Report, list[Message]]:
     """What one device sends whose owner trusts all of the study's nodes; first its id and secret."""
-    mechanisms = {question.id: mechanism_for(question) for question in study.questions}
+    mechanisms = mechanisms_of(study)
     trusted = TrustedNodes(study.document["route"]["nodes"])
     return share_messages(study, mechanisms, answers, trusted, invitation)
 
@@ -168,7 +168,7 @@ class Network:
 
     def publish(self, *names: str, **route: Any) -> Study:
         self.study = build_study(*names, nodes=[node.address for node in self.nodes], **route)
-        self.mechanisms = {question.id: mechanism_for(question) for question in self.study.questions}
+        self.mechanisms = mechanisms_of(self.study)
         for node in self.nodes:
             assert node.publish(self.study).status_code == 201
         self.invite(self.study)

@@ -44,6 +44,7 @@ def test_the_truth_lies_in_the_posterior(posterior):
     assert posterior.diagnostics.ok
 
 
+@pytest.mark.slow
 def test_the_mode_is_where_no_step_is_better(posterior):
     """The likelihood's peak, and its curvature, by a plain implementation."""
     data = simulated()
@@ -77,6 +78,7 @@ def test_the_mode_is_where_no_step_is_better(posterior):
     assert list(found.sds.values()) == pytest.approx(np.sqrt(np.diag(np.linalg.inv(information))), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_what_is_written_has_the_mode_beside_the_draws(posterior, tmp_path):
     save_posteriors({"ever": posterior}, tmp_path)
     entry = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]
@@ -84,6 +86,7 @@ def test_what_is_written_has_the_mode_beside_the_draws(posterior, tmp_path):
     assert entry["formula"] == "ever ~ age + region"
 
 
+@pytest.mark.slow
 def test_the_groups_and_coordinates_are_bambis(posterior):
     tree = posterior.to_arviz()
     assert set(tree["posterior"].data_vars) == {"Intercept", "age", "region"}

@@ -223,6 +223,7 @@ def test_two_groups_of_rows_tell_an_open_share(tmp_path):
         load_survey(write(tmp_path / "s.csv", rows), str(tmp_path / "design.json"), "q ~ 1")
 
 
+@pytest.mark.slow
 def test_reports_that_the_design_cannot_give_are_said(tmp_path):
     """One in twenty says yes, where one in six is forced to: the design is not what was done."""
     rows = [{"q": int(place % 20 == 0)} for place in range(3000)]

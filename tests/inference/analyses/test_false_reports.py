@@ -63,6 +63,7 @@ def analysed():
     }
 
 
+@pytest.mark.slow
 def test_the_truth_lies_inside_and_the_worst_reports_leave_it_at_the_end(analysed):
     for kind, found in analysed.items():
         assert found.identified.open == ""

@@ -138,6 +138,7 @@ def test_so_is_that_of_rows(formula, family, terms, public, chunk, monkeypatch):
     is_enumerated(formula, family, terms, public)
 
 
+@pytest.mark.slow
 def test_rows_have_the_curvature_of_cells(monkeypatch):
     """Second derivatives of both ways, and the value in single precision."""
     found = assemble(table(), "job ~ age + region")

@@ -224,6 +224,7 @@ def test_dice_that_rule_an_answer_out_have_no_bound(capsys, tmp_path):
     assert "rules an answer out" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dice", [[[5 / 6, 1 / 6], [1 / 6, 5 / 6]], [[1, 0], [1 / 6, 5 / 6]]], ids=str)
 @pytest.mark.parametrize("records", [10, 20, 40])
 def test_few_records_of_a_rare_trait_are_not_called_apart(dice, records):

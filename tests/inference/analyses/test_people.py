@@ -108,6 +108,7 @@ def test_clinics_that_no_report_had_are_drawn_from_the_clinics_law():
     assert spreads[1] > spreads[0]
 
 
+@pytest.mark.slow
 def test_weights_undo_who_was_asked(people):
     """0.2 × 2/3 + 0.6 × 1/3 = 0.333 of the people, by the model and without one."""
     found = analyse_table(people, "ever ~ place", population=Population(weights="weight"))

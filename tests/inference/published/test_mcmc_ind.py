@@ -92,6 +92,7 @@ def test_a_wrong_prior_is_seen(found: list[Moments]) -> None:
     assert max(away(found[1], CASE, "mcmc-ind-corrected").values()) > ERRORS
 
 
+@pytest.mark.slow
 def test_two_holders_agree_with_importance_sampling(found: list[Moments]) -> None:
     exact = weighted_moments(two_holders())
     for name, (mean, error) in exact.items():

@@ -82,6 +82,7 @@ def test_ranks_are_uniform(studies, posteriors_given):
     assert not all(uniform(posteriors_given(sums, variance / 16), truths))
 
 
+@pytest.mark.slow
 def test_hard_statistics_give_finite_draws(studies, posteriors_given):
     sums, variance = studies[0].copy(), np.full((4, 4), NOISE**2)
     variance[0, 0] = 0

@@ -89,6 +89,7 @@ def test_posteriors_state_their_methods_priors(fitted):
     assert render_page(study, {"wage": found["ada_ssp"]})
 
 
+@pytest.mark.slow
 def test_methods_that_take_noise_for_data_or_fix_the_variance_are_not_ok(fitted):
     said = {
         "naive": "takes the noise for data",

@@ -86,6 +86,7 @@ def has_law(m, noise):
     return follows(counts, np.diff([0, *law.cdf(edges), 1]))
 
 
+@pytest.mark.slow
 @EACH
 @pytest.mark.parametrize("options", [{}, {"count_share": "0.25"}], ids=str)
 def test_noise_follows_its_stated_law(question, options):
@@ -118,6 +119,7 @@ def test_entries_are_the_sums_of_products_in_scaled_units(question, options, mon
     assert entries == pytest.approx([expected[i, j] for i, j in m.coordinates], abs=1e-3)
 
 
+@pytest.mark.slow
 @EACH
 def test_the_noise_scale_of_averaged_rows_is_that_of_the_entries(question):
     m = mechanism(question, average=5)
@@ -128,6 +130,7 @@ def test_the_noise_scale_of_averaged_rows_is_that_of_the_entries(question):
     assert has_law(m, ((np.asarray(entries) - exact) / m.noise_scale).ravel())
 
 
+@pytest.mark.slow
 @EACH
 def test_the_noise_scale_is_that_of_the_entries(question):
     m = mechanism(question, count_share="0.25")
