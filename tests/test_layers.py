@@ -14,6 +14,7 @@ loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
 foreign = loaded - set(sys.stdlib_module_names) - {{"ldp_client"}}
 assert not foreign, foreign
 heavy = loaded & {{"sqlite3", "urllib", "http", "ssl", "typing", "dataclasses", "fractions", "asyncio"}}
+heavy |= loaded & {{"json", "re", "enum", "collections"}}
 assert not heavy, heavy
 """
 

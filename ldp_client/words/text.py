@@ -8,8 +8,6 @@ the fact {count}. Keys that begin with "page." and "script." are the participant
 Runs on MicroPython. A board without these files says the keys themselves, such as "core.number".
 """
 
-import json
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +53,9 @@ class Words:
         """The sentences of the file that has this key."""
         name = self.language + (".core.json" if key.startswith(CORE) else ".json")
         if name not in self._files:
+            # With it come regular expressions: half the time that a device's program takes to start.
+            import json
+
             with open(f"{FOLDER}/{name}", encoding="utf-8") as file:
                 self._files[name] = json.load(file)
         return self._files[name]
