@@ -129,11 +129,12 @@ def exit_code(posteriors: Mapping[str, Posterior]) -> int:
 
 def if_false(posterior: Posterior, name: str) -> str:
     """What a parameter may be if some reports were false, behind its interval."""
-    found = posterior.identified
-    if found is None or name not in found.sets:
+    from inference.results.identified import set_of
+
+    ends = set_of(posterior.identified, name)
+    if posterior.identified is None or ends is None:
         return ""
-    low, high = found.sets[name]
-    return f"; if {100 * found.share:g} % were false {low:.4g} to {high:.4g}"
+    return f"; if {100 * posterior.identified.share:g} % were false {ends[0]:.4g} to {ends[1]:.4g}"
 
 
 def print_verdicts(posteriors: Mapping[str, Posterior]) -> None:

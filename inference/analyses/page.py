@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inference.analyses.result import AnalysisPosterior, Quantity
 from inference.results.folder import PAGE
-from inference.results.identified import IdentifiedSets
+from inference.results.identified import IdentifiedSets, set_of
 from inference.results.page import ENVIRONMENT, PART_QUESTIONS, false_percent, rows_of
 from inference.results.plots import (
     INCHES_WIDE,
@@ -112,9 +112,10 @@ def sentence(quantity: Quantity, identified: IdentifiedSets | None = None) -> st
 
 
 def _if_false(quantity: Quantity, identified: IdentifiedSets | None) -> str:
-    if identified is None or quantity.name not in identified.sets:
+    bounds = set_of(identified, quantity.name)
+    if identified is None or bounds is None:
         return ""
-    low, high = identified.sets[quantity.name]
+    low, high = bounds
     share = quantity.name.startswith("share")
     ends = f"{100 * low:.1f} to {100 * high:.1f}" if share else f"{_number(low)} to {_number(high)}"
     return f"; {identified.condition}, {ends}".replace("-", "−")
@@ -142,7 +143,7 @@ def forest_plot(posterior: AnalysisPosterior) -> Figure:
         Row(
             f"{name} (per sd)" if spreads[name] != 1 else name,
             draws * spreads[name],
-            _set_of(posterior.identified, name, spreads[name]),
+            _spread_set(posterior.identified, name, spreads[name]),
         )
         for name, draws in posterior.draws.items()
         if name in spreads
@@ -153,7 +154,7 @@ def forest_plot(posterior: AnalysisPosterior) -> Figure:
 def interval_plot(quantities: Sequence[Quantity], identified: IdentifiedSets | None = None) -> Figure:
     """90 % intervals of what is expected of people, and behind them what false reports leave possible."""
     return _intervals(
-        [Row(one.name, one.draws, _set_of(identified, one.name)) for one in quantities], zero=False
+        [Row(one.name, one.draws, _spread_set(identified, one.name)) for one in quantities], zero=False
     )
 
 
@@ -165,11 +166,11 @@ class Row(NamedTuple):
     ends: tuple[float, float] | None
 
 
-def _set_of(identified: IdentifiedSets | None, name: str, spread: float = 1.0) -> tuple[float, float] | None:
-    if identified is None or name not in identified.sets:
-        return None
-    low, high = identified.sets[name]
-    return low * spread, high * spread
+def _spread_set(
+    identified: IdentifiedSets | None, name: str, spread: float = 1.0
+) -> tuple[float, float] | None:
+    found = set_of(identified, name)
+    return None if found is None else (found[0] * spread, found[1] * spread)
 
 
 def _intervals(drawn: Sequence[Row], *, zero: bool) -> Figure:

@@ -66,6 +66,11 @@ class IdentifiedSets:
         return {"share": self.share, "sets": sets, **({"open": self.open} if self.open else {})}
 
 
+def set_of(found: IdentifiedSets | None, name: str) -> Bounds | None:
+    """A quantity's set, or None where there is none or it was not asked."""
+    return None if found is None else found.sets.get(name)
+
+
 def check_share(share: float) -> float:
     """The share of false reports. Raises InputError unless it is a number from 0 and below one half."""
     known = isinstance(share, int | float) and not isinstance(share, bool)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from inference.results.identified import set_of
 from inference.results.plots import Draws, Pictures, chains_in_words, pictures_of
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
@@ -127,11 +128,8 @@ def false_percent(posterior: Posterior) -> str:
 
 
 def _set(posterior: Posterior, name: str) -> str:
-    found = posterior.identified
-    if found is None or name not in found.sets:
-        return "–"
-    low, high = found.sets[name]
-    return f"{_short(low)} to {_short(high)}"
+    ends = set_of(posterior.identified, name)
+    return "–" if ends is None else f"{_short(ends[0])} to {_short(ends[1])}"
 
 
 def _short(value: float) -> str:
