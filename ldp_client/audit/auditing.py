@@ -18,6 +18,7 @@ from ldp_client.audit.whole import clear_checks
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms import mechanisms_of
+from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 
 TYPE_CHECKING = False
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ldp_client.audit.stages import Stage
     from ldp_client.audit.timing import Clock
     from ldp_client.documents.study import Question, Study
-    from ldp_client.mechanisms import Mechanism
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.
 FALSE_ALARM = 1e-6
@@ -158,8 +158,11 @@ def sample_checks(mechanism: "Any", answer: "Any", batch: Batch) -> "list[Check]
 
 
 def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
-    """`samples` independent reports of one answer."""
-    return Batch([mechanism.perturb(answer) for _ in range(samples)], mechanism.words)
+    """`samples` independent reports of one answer, by its mechanism's own `perturb` if it has one."""
+    if type(mechanism).perturb is not Mechanism.perturb:
+        return Batch([mechanism.perturb(answer) for _ in range(samples)], mechanism.words)
+    quantised = mechanism.quantise(answer)
+    return Batch([mechanism.randomise(quantised, urandom) for _ in range(samples)], mechanism.words)
 
 
 def _exact_checks(

@@ -8,6 +8,7 @@ from copy import deepcopy
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
 from ldp_client.audit.surprise import count_score
+from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import ReportError
 
 TYPE_CHECKING = False
@@ -85,6 +86,7 @@ def _untouched_bits(pair: "Pair", payloads: "list[tuple[bytes, bytes]]") -> Chec
 ORDER = 400
 FRESH = 60
 WARM_UP = 2000
+QUANTISED = 200
 
 
 def order_checks(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
@@ -106,6 +108,8 @@ def order_checks(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
         for place in range(WARM_UP):
             fresh[0].perturb(asked[place % len(asked)])
     later = reports(fresh[0], order)
+    usual = [_integers(mechanism, answer) for answer in answers]
+    moved = sum([_integers(mechanism, answers[at]) != usual[at] for at in [*range(len(answers))] * QUANTISED])
     differing = [place for place in order if not expected[place] == backwards[place] == later[place]]
     differing += [place for place in alone if alone[place] != expected[place]]
     yield Check(
@@ -113,6 +117,17 @@ def order_checks(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
         not differing,
         f"{len(order)} reports in two orders, {len(alone)} by fresh objects; {len(differing)} differ",
     )
+    yield Check(
+        "an answer is quantised to the same integers each time",
+        not moved,
+        f"{moved} of {QUANTISED * len(answers)} times others",
+    )
+
+
+def _integers(mechanism: "Any", answer: "Any") -> "Any":
+    """A quantised answer, a table's by its parts, to be compared with another."""
+    quantised = mechanism.quantise(answer)
+    return getattr(quantised, "__dict__", quantised)
 
 
 LARGE = 1000
@@ -125,8 +140,8 @@ def every_choice_checks(
 ) -> "Iterator[Check]":
     """All choices, or so many at even distances: bytes read, and how often each is supported by its report.
 
-    Those that look worst are asked once more, with reports of their own. coin: the exact coin of a choice and
-    another, None where it is not found.
+    Of many choices those that look worst are asked once more, with reports of their own; of a few each is
+    asked so often at once. coin: the exact coin of a choice and another, None where it is not found.
     """
     count = len(answers)
     places = list(range(count)) if count <= MOST_CHOICES else list(range(0, count, count // MOST_CHOICES))
@@ -138,14 +153,16 @@ def every_choice_checks(
     each = max(30, reports // len(places))
     if mechanism.payload_size > LARGE // 4:
         each, places = 60, few
-    scores = sorted([(-_surprise(mechanism, answers, place, each), place) for place in places])
-    suspects = [place for _, place in scores[:SUSPECTS]]
-    again = 20 * each if len(places) > SUSPECTS else 4 * each
-    worst = max([(_surprise(mechanism, answers, place, again), place) for place in suspects])
+    if len(places) > SUSPECTS:
+        scores = sorted([(-_surprise(mechanism, answers, place, each), place) for place in places])
+        suspects, again = [place for _, place in scores[:SUSPECTS]], 20 * each
+    else:
+        suspects, again, each = places, 4 * each, 4 * each
+    worst = max([_surprise(mechanism, answers, place, again) for place in suspects])
     yield Check(
         "every choice has its stated law",
-        worst[0] < SURPRISE_LIMIT,
-        f"{len(places)} of {count} choices, {each} reports each; worst {worst[0]:.1f} standard errors",
+        worst < SURPRISE_LIMIT,
+        f"{len(places)} of {count} choices, {each} reports each; worst {worst:.1f} standard errors",
     )
     usual = coin(0, 1)
     wrong = [
@@ -167,9 +184,12 @@ def _taken(mechanism: "Any", answer: "Any", seed: int) -> int:
 
 
 def _surprise(mechanism: "Any", answers: "Sequence[Any]", place: int, reports: int) -> float:
-    """How far the counts of support of a choice and the next are from p and q, in standard errors."""
+    """How far the counts of support of a choice and the next are from p and q, in standard errors.
+
+    The choice is quantised once: whether that gives the same each time shows on one stream of random bytes.
+    """
     own, other = mechanism.quantise(answers[place]), mechanism.quantise(answers[(place + 1) % len(answers)])
-    payloads = [mechanism.perturb(answers[place]) for _ in range(reports)]
+    payloads = [mechanism.randomise(own, urandom) for _ in range(reports)]
     worst = 0.0
     for index, share in ((index, float(mechanism.support_probability(own, index))) for index in (own, other)):
         seen = sum([mechanism.supported(payload, index) for payload in payloads])

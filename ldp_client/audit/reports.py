@@ -182,9 +182,9 @@ def bulk_checks(
     except ModuleNotFoundError:
         return [Check("in bulk", True, "NumPy is not installed", made=False)]
 
-    def perturb(some: "list[Any]", random: "Source" = urandom) -> "list[bytes]":
-        """As perturb_many, without its words about clipping."""
-        rows = randomise_many(mechanism, quantise_many(mechanism, some), random)
+    def perturb(some: "list[Any]", random: "Source" = urandom, times: int = 1) -> "list[bytes]":
+        """As perturb_many, without its words about clipping; so many reports of answers quantised once."""
+        rows = randomise_many(mechanism, [*quantise_many(mechanism, some)] * times, random)
         return [row.tobytes() for row in rows]
 
     answers = possible_answers(mechanism, question)
@@ -194,7 +194,7 @@ def bulk_checks(
         tried += inside_answers(question).values()
         checks += _products_in_bulk(mechanism, random_answers(question, samples), perturb)
     for answer in tried:
-        checks += sample_checks(mechanism, answer, Batch(perturb([answer] * samples), mechanism.words))
+        checks += sample_checks(mechanism, answer, Batch(perturb([answer], times=samples), mechanism.words))
     if isinstance(mechanism, ChoiceMechanism):
         checks.append(_choices_in_bulk(mechanism, perturb, samples))
     kept: "dict[str, Check]" = {}
@@ -236,7 +236,7 @@ def _choices_in_bulk(mechanism: "Any", perturb: "Perturb", samples: int) -> Chec
     worst = 0.0
     for place in places:
         own = mechanism.quantise(labels[place])
-        rows = perturb([labels[place]] * each)
+        rows = perturb([labels[place]], times=each)
         seen = sum([mechanism.supported(row, own) for row in rows])
         worst = max(worst, count_score(seen, each, float(mechanism.p)))
     return Check(

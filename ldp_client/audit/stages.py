@@ -68,7 +68,7 @@ class Response(ChoiceMechanism):
         self.of = of
         self.field = of.field
         answers = answers_for(question)
-        self.records = [answers["all high, no"], answers["all low, yes"]]
+        self.records = [of.quantise(answers[name]) for name in ("all high, no", "all low, yes")]
         self.labels, self.choices, self.payload_size = ("no", "yes"), 2, 1
         self.numbered, self.boolean = False, True
         self.p, self.q, self.odds = of.p, of.q, of.odds
@@ -76,7 +76,7 @@ class Response(ChoiceMechanism):
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """The response of a report."""
-        return bytes(self.of.perturb(self.records[quantised], random)[-1:])
+        return bytes(self.of.randomise(self.records[quantised], random)[-1:])
 
     def supported(self, payload: bytes, index: int) -> bool:
         """As randomized response."""

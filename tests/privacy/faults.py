@@ -440,6 +440,14 @@ class RarelyRawResponse(RandomizedResponse):
         return quantised.to_bytes(self.payload_size, "big") if rare else payload
 
 
+class WanderingLaplace(Laplace):
+    """Puts one answer of fifty elsewhere on the grid, by chance of its own."""
+
+    def quantise(self, answer):
+        place = super().quantise(answer)
+        return self.levels - place if random_bits(8, urandom) < 5 else place
+
+
 class LaterRaw(Laplace):
     """Right for its first 1,500 reports, then without noise."""
 

@@ -6,10 +6,13 @@ import pytest
 
 from ldp_client import answering
 from ldp_client.audit import auditing
+from ldp_client.audit.answers import answers_for
 from ldp_client.audit.javascript import PORT, javascript_checks
+from ldp_client.audit.replay import order_checks
 from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
 from ldp_client.bulk import perturbing
 from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms.number import Laplace
 from schemas import Study
 from tests import studies
 from tests.privacy import faults
@@ -93,6 +96,16 @@ def test_bulk(monkeypatch, fault, expected):
     monkeypatch.setitem(perturbing.RANDOMISERS, "laplace", fault)
     checks = bulk_checks(MECHANISMS["hours"], question, SAMPLES, auditing.sample_checks)
     assert expected in failed(checks)
+
+
+def test_answers_that_wander_on_the_grid_are_found():
+    """Reports of one answer are drawn from one quantised answer, so that is held to be the same each time."""
+    question = asked(studies.NUMBER)
+    answers = list(answers_for(question).values())
+    name = "an answer is quantised to the same integers each time"
+    for kind, good in ((Laplace, True), (faults.WanderingLaplace, False)):
+        checks = {check.name: check.passed for check in order_checks(kind(question), answers)}
+        assert checks[name] is good
 
 
 MANY = {**studies.ONE_OF, "id": "many", "choices": [f"label {number:05}" for number in range(10_000)]}
