@@ -42,10 +42,17 @@ def fields_of(question: Question) -> tuple[Field, ...]:
     return (*question.features, question.response)
 
 
-class RecordUnits:
-    """names: of the features. zero, unit (d,): of the features. response: of the response.
+def has_levels(question: Question) -> bool:
+    """Whether a record's features are taken as cells: one is a choice, or a number cut into bins."""
+    return any(field.cuts or field.choices for field in question.features)
 
-    A yes/no feature is 0 or 1 in own units, as whoever reads a coefficient takes it, and −1 or 1 scaled.
+
+class RecordUnits:
+    """names: of what the line adds up. zero, unit (d,): of that. response: of the response.
+
+    These are the features, and of a choice each but the first: owners are the features' ids. A yes/no feature
+    is 0 or 1 in own units, as whoever reads a coefficient takes it, and −1 or 1 scaled; so is each choice,
+    but moved to a mean over the choices of 0.
     """
 
     zero: NDArray[np.float64]
@@ -53,7 +60,12 @@ class RecordUnits:
 
     def __init__(self, question: Question) -> None:
         assert question.response is not None
-        self.names = [feature.id for feature in question.features]
-        spans = [field_units(field) if field.bounds else YES_NO_UNITS for field in question.features]
+        self.names, self.owners, spans = [], [], []
+        for field in question.features:
+            own = field_units(field) if field.bounds else YES_NO_UNITS
+            labels = field.choices[1:]
+            self.names += [f"{field.id}={label}" for label in labels] or [field.id]
+            self.owners += [field.id] * max(1, len(labels))
+            spans += [Units(1 / len(field.choices), 0.5) for _ in labels] or [own]
         self.zero, self.unit = np.asarray(spans).T
         self.response = field_units(question.response)

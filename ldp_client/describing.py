@@ -112,7 +112,7 @@ def _answers(question: "Question", words: Words) -> str:
     """What a person can answer: bounds, choices, or the fields of a record."""
     if question.response is not None:
         fields = (*question.features, question.response)
-        return ", ".join([f"{field.id} {_bounds(field, words)}" for field in fields])
+        return ", ".join([f"{field.id} {_field(field, words)}" for field in fields])
     if not question.choices:
         return _bounds(question, words)
     if question.numbered:
@@ -120,6 +120,14 @@ def _answers(question: "Question", words: Words) -> str:
     shown = [visible(str(label)) for label in question.choices[:MOST_CHOICES]]
     more = len(question.choices) - len(shown)
     return " | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown)
+
+
+def _field(field: "Field", words: Words) -> str:
+    if field.choices:
+        return " | ".join([visible(label) for label in field.choices])
+    bounds = _bounds(field, words)
+    cuts = ", ".join([str(cut) for cut in field.cuts])
+    return words.say("study.cuts", bounds=bounds, cuts=cuts) if cuts else bounds
 
 
 def _bounds(asked: "Question | Field", words: Words) -> str:
@@ -143,6 +151,7 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
                 lines.append(words.say("study.warning_both", question=question.id, field=field.id))
     lines += [*_paper_warnings(study, words), *names_in_words(study, words)]
     choices: "list[tuple[str, Sequence[Any]]]" = [(one.id, one.choices) for one in study.questions]
+    choices += [(field.id, field.choices) for one in study.questions for field in one.features]
     choices += [(field.id, field.choices) for field in study.public]
     for name, labels in choices:
         for label in _mistakable([label for label in labels if isinstance(label, str)]):
@@ -319,7 +328,7 @@ def _record(mechanism: "Any", _: Words) -> "dict[str, Any]":
 
 
 def _sampled(mechanism: "Any", _: Words) -> "dict[str, Any]":
-    return {"products": len(mechanism.coordinates)}
+    return {"products": len(mechanism.coordinates), "kind": ".levels" if any(mechanism.codes) else ""}
 
 
 def _memoized(mechanism: "Any", words: Words) -> "dict[str, Any]":

@@ -57,9 +57,9 @@ function products(_, bytes) {
 
 function product(question, bytes) {
   const told = bytes.reduce((total, byte) => 256 * total + byte, 0);
-  const names = [...question.features, question.response].map(({ id }) => id);
-  const entries = mechanismFor(question).pairs[told >> 1].filter((entry) => entry > 0);
-  const fields = entries.map((entry) => names[entry - 1]).join(" × ");
+  const names = (question.entries ?? [{}, ...question.features, question.response]).map(({ id }) => id);
+  const entries = mechanismFor(question).pairs[told >> 1].slice(0, 2).filter((entry) => entry > 0);
+  const fields = entries.map((entry) => names[entry]).join(" × ");
   return say("script.product", { sign: told & 1 ? "+" : "−", fields });
 }
 

@@ -14,6 +14,7 @@ from inference.design.simulated_posteriors import posterior_draws
 from inference.design.simulation import simulate
 from inference.models import model_for
 from inference.models.base import Truth
+from inference.units import has_levels
 from ldp_client import mechanism_for
 from schemas import Question, Study
 
@@ -90,6 +91,9 @@ def _others(study: Study, question_id: str) -> list[tuple[str, Question]]:
     asked["mechanism"] = {key: own[key] for key in ("epsilon", "weights") if key in own}
     asked["mechanism"]["name"] = COMPARED[0]
     found = [(COMPARED[0], Study(document).questions[0])]
+    if has_levels(found[0][1]):
+        # Nothing else takes levels.
+        return found
     asked["mechanism"] = {
         "name": COMPARED[1],
         "epsilon": own["epsilon"],

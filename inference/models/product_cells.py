@@ -27,6 +27,7 @@ from inference.likelihoods.choices.multinomial import walsh_hadamard
 from inference.likelihoods.regression.sigmoid import response_moments
 from inference.models.base import Draws, Model
 from inference.models.clipping import beyond_bounds
+from inference.models.leveled_regressions import regression_on_levels
 from inference.models.regression import Scale, regression
 from inference.models.sampled_products import (
     features,
@@ -36,6 +37,7 @@ from inference.models.sampled_products import (
     start,
     together,
 )
+from inference.units import has_levels
 from ldp_client import Mechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
@@ -49,6 +51,8 @@ MAIN, PAIR, TAILS = 1.0, 0.25, 4.0
 def logistic_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
     """P(yes | x) = sigmoid(intercept + coefficients·x), over cells or normal features."""
     products = cast(SampledProducts, mechanism)
+    if has_levels(question):
+        return regression_on_levels(question, products, summary)
     if any(field.bounds for field in question.features):
         return _of_normal_features(question, products, summary)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inference.models.base import Draws
 from inference.models.family import Priors, draw, priors_of
 from inference.priors.laws import law, rescaled, state, vector_law
-from inference.units import RecordUnits
+from inference.units import RecordUnits, has_levels
 from schemas import Question
 
 
@@ -61,10 +61,13 @@ def _line(question: Question, longest: float, size: float) -> Priors:
     """
     units = RecordUnits(question)
     middle, half = units.response
-    spans = list(zip(units.names, units.zero.tolist(), units.unit.tolist(), strict=True))
-    numbers = [span for span, field in zip(spans, question.features, strict=True) if field.bounds]
-    # Where nothing is a number the features' law is one of cells.
-    joint = numbers or (question.response is not None and question.response.bounds is not None)
+    spans = list(zip(units.owners, units.zero.tolist(), units.unit.tolist(), strict=True))
+    # Where nothing is a number as it is, the features' law is one of cells.
+    cells = has_levels(question)
+    numbers = [
+        span for span, field in zip(spans, question.features, strict=False) if field.bounds and not cells
+    ]
+    joint = numbers or (not cells and question.response is not None and question.response.bounds is not None)
     return {
         "centre": state("normal", loc=middle, scale=half),
         "coefficients": {
@@ -101,7 +104,7 @@ def centre(question: Question) -> Array:
 def coefficients(question: Question) -> Array:
     """One for each feature, (d,)."""
     units, priors = RecordUnits(question), priors_of(question)["coefficients"]
-    slopes = [priors[name] for name in units.names]
+    slopes = [priors[name] for name in units.owners]
     return numpyro.sample(
         "coefficients", vector_law(slopes, 0 * units.unit, units.response.unit / units.unit)
     )

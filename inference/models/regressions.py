@@ -27,6 +27,8 @@ from inference.models import replicates
 from inference.models.base import Model, Truth
 from inference.models.clipping import Moments, beyond_bounds, clipping_notes, possible_clipping
 from inference.models.family import Answers, Family, Priors, Sets, register
+from inference.models.leveled_cells import random_people
+from inference.models.leveled_regressions import regression_on_levels
 from inference.models.product_cells import logistic_from_products, random_cells
 from inference.models.regression import (
     Scale,
@@ -38,10 +40,13 @@ from inference.models.regression import (
     residual_sd,
 )
 from inference.models.sampled_products import linear_from_products
-from ldp_client import Mechanism
+from inference.units import has_levels
+from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
+from ldp_client.documents.study import Field
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 from summaries import QuestionSummary
 from summaries.reductions.records import record_moments, record_rows
@@ -208,19 +213,32 @@ class RecordRegression(Family):
         """Features are normal, as most of these models take them; a yes/no is a normal's sign."""
         scale = Scale(question)
         assert question.response is not None
-        features = _random_features(question, truth, n, random)
+        columns, features = _random_people(question, truth, n, random)
         slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.names])
         line = truth.parameters["intercept"] + features @ slopes
         response = self.respond(line, truth.parameters, random)
-        columns = {
-            field.id: column if field.bounds else column > 0
-            for field, column in zip(question.features, features.T, strict=True)
-        }
         return {**columns, question.response.id: response}
 
     def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
         """Draw responses (n,) given the linear predictor (n,), in own units."""
         raise NotImplementedError
+
+
+def _random_people(
+    question: Question, truth: Truth, n: int, random: Generator
+) -> tuple[dict[str, NDArray[Any]], Matrix]:
+    """{feature: answers} of n people, and what the line adds up (n, columns), in own units."""
+    if has_levels(question):
+        scale = Scale(question)
+        mechanism = cast(SampledProducts, mechanism_for(question))
+        columns, scaled = random_people(question, mechanism, truth.sites, n, random)
+        return columns, scale.zero + scale.unit * scaled
+    features = _random_features(question, truth, n, random)
+    columns = {
+        field.id: column if field.bounds else column > 0
+        for field, column in zip(question.features, features.T, strict=True)
+    }
+    return columns, features
 
 
 def _random_features(question: Question, truth: Truth, n: int, random: Generator) -> Matrix:
@@ -237,6 +255,12 @@ def _random_features(question: Question, truth: Truth, n: int, random: Generator
     return features
 
 
+def _linear_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
+    if has_levels(question):
+        return regression_on_levels(question, cast(SampledProducts, mechanism), summary)
+    return linear_from_products(question, mechanism, summary)
+
+
 @register
 class LinearRegression(RecordRegression):
     """y | x ~ Normal(intercept + coefficients·x, sd)."""
@@ -246,7 +270,7 @@ class LinearRegression(RecordRegression):
         {
             "gaussian_statistics": linear_from_sums,
             "gaussian_record": linear_from_records,
-            "sampled_products": linear_from_products,
+            "sampled_products": _linear_from_products,
         }
     )
     reads = tuple(builds)
@@ -304,11 +328,19 @@ class LogisticRegression(RecordRegression):
         return random.random(len(line)) < 1 / (1 + np.exp(-line))
 
 
+def _columns(field: Field, answers: Sequence[Any]) -> Matrix:
+    """What the line adds up of one feature, (n, columns): of a choice whether it is each but the first."""
+    if not field.choices:
+        return np.asarray(answers, dtype=np.float64)[:, None]
+    return np.asarray([[answer == label for label in field.choices[1:]] for answer in answers], np.float64)
+
+
 def _design(question: Question, answers: Sequence[Mapping[str, Any]]) -> tuple[Matrix, Matrix]:
     """Features (n, d) and response (n,) in scaled units, not clipped."""
     scale = Scale(question)
     assert question.response is not None
-    features = np.asarray([[answer[name] for name in scale.names] for answer in answers], dtype=np.float64)
+    columns = [_columns(field, [answer[field.id] for answer in answers]) for field in question.features]
+    features = np.hstack(columns)
     response = np.asarray([answer[question.response.id] for answer in answers], dtype=np.float64)
     if question.response.bounds is None:
         response = 2 * response - 1

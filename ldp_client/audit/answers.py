@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.study import Field, Question
     from ldp_client.mechanisms import Mechanism
 
     Answers = dict[str, Any]
@@ -95,7 +95,7 @@ def _records(question: "Question") -> "Answers":
     assert question.response is not None
     answers: "Answers" = {}
     for name, places in shapes.items():
-        record = {field.id: _placed(field.bounds, place) for field, place in zip(question.features, places)}
+        record = {field.id: _placed(field, place) for field, place in zip(question.features, places)}
         bounds = question.response.bounds
         responses = (False, True) if bounds is None else (_place(bounds, -FAR), _place(bounds, FAR))
         for word, response in zip(("no", "yes") if bounds is None else ("low", "high"), responses):
@@ -114,7 +114,7 @@ def inside_answers(question: "Question") -> "Answers":
     for number in range(CORNERS):
         shapes[f"corner {number}"] = [random.choice((-1.0, 1.0)) for _ in fields]
     return {
-        name: {field.id: _placed(field.bounds, place) for field, place in zip(fields, places)}
+        name: {field.id: _placed(field, place) for field, place in zip(fields, places)}
         for name, places in shapes.items()
     }
 
@@ -139,19 +139,24 @@ def random_answers(question: "Question", some: int = SOME) -> "list[Any]":
         return [_place(question.bounds, random.uniform(-3, 3)) for _ in range(some)]
     assert question.response is not None
     fields = [*question.features, question.response]
-    records = [{field.id: _any_value(field.bounds, random) for field in fields} for _ in range(some)]
+    records = [{field.id: _any_value(field, random) for field in fields} for _ in range(some)]
     if question.ask != "table":
         return records
     return [_with_others(question, record, _records(question)["all high, high"]) for record in records]
 
 
-def _any_value(bounds: "Any", random: Random) -> "float | bool":
-    return random.random() < 0.5 if bounds is None else _place(bounds, random.uniform(-3, 3))
+def _any_value(field: "Field", random: Random) -> "float | bool | str":
+    if field.choices:
+        return random.choice(field.choices)
+    return random.random() < 0.5 if field.bounds is None else _place(field.bounds, random.uniform(-3, 3))
 
 
-def _placed(bounds: "Any", place: float) -> "float | bool":
-    """The same of a yes/no, which has no bounds: yes above the middle."""
-    return place > 0 if bounds is None else _place(bounds, place)
+def _placed(field: "Field", place: float) -> "float | bool | str":
+    """The same of a yes/no, which has no bounds: yes above the middle; of a choice from first to last."""
+    if field.choices:
+        last = len(field.choices) - 1
+        return field.choices[min(max(round((place + 1) / 2 * last), 0), last)]
+    return place > 0 if field.bounds is None else _place(field.bounds, place)
 
 
 def _place(bounds: "Any", place: float) -> float:

@@ -42,7 +42,7 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
         if isinstance(mechanism, GaussianStatistics):
             return _clipped_records(mechanism, answers)
         if isinstance(mechanism, SampledProducts):
-            return _records(mechanism, answers, UNIT)
+            return _entries(mechanism, _records(mechanism, answers, UNIT))
         answers = _each_record(mechanism, answers)
     answers = without_mask(answers)
     if isinstance(answers, np.ndarray) and answers.ndim == 1:
@@ -135,9 +135,33 @@ def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int)
             [isinstance(value, FLAGS) for value in _listed(answers[field.id])]
         ):
             raise AnswerError(f"{mechanism.field}.{field.id}", say("core.numbers"))
-    features = [_signed(columns[field.id], field, UNIT) for field in mechanism.features]
+    features = [_units(mechanism, columns[field.id], field) for field in mechanism.features]
     last = _signed(columns[mechanism.response.id], mechanism.response, weight)
     return np.column_stack([np.full(len(last), weight), *features, last])
+
+
+def _entries(mechanism: SampledProducts, rows: "Integers") -> "Integers":
+    """Every record's entries: those of its level for a field with levels, all others as they are."""
+    if not any(mechanism.codes):
+        return rows
+    found = [rows[:, :1]]
+    for codes, cuts, column in zip(mechanism.codes, mechanism.cuts, rows[:, 1:-1].T):
+        levels = np.searchsorted(cuts, column, side="right") if cuts else column
+        found.append(UNIT * np.asarray(codes, np.int64)[levels] if codes else column[:, None])
+    return np.hstack([*found, rows[:, -1:]])
+
+
+def _units(mechanism: RecordMechanism, column: "NDArray[Any]", field: "Field") -> "Integers":
+    """A feature's column as quantise_fields gives it."""
+    if not field.choices:
+        return _signed(column, field, UNIT)
+    labels, where = np.unique(column.astype(str), return_inverse=True)
+    places = np.asarray([mechanism.places[field.id].of(label) for label in labels.tolist()], np.int64)[where]
+    if places.size and places.min() < 0:
+        problem = say("core.one_of_choices", choices=len(field.choices))
+        row = int(places.argmin()) + 1
+        raise AnswerError(f"{mechanism.field}.{field.id}", say("core.row", row=row, problem=problem))
+    return places
 
 
 def _listed(column: "Any") -> "Any":
@@ -165,8 +189,19 @@ def _check_columns(mechanism: RecordMechanism, columns: "dict[str, NDArray[Any]]
         column = columns[field.id]
         if column.ndim != 1 or len(column) != len(columns[fields[0].id]):
             raise AnswerError(name, say("core.one_column"))
+        if field.choices:
+            _check_labels(column, field, name)
+            continue
         if column.dtype.kind not in ("b" if field.bounds is None else "iuf"):
             raise AnswerError(name, say("core.booleans" if field.bounds is None else "core.numbers"))
         refuse_missing(column, name)
     if len(columns) != len(fields):
         raise AnswerError(mechanism.field, say("core.unasked_field"))
+
+
+def _check_labels(column: "NDArray[Any]", field: "Field", name: str) -> None:
+    """Text, also in a column of objects. Raises AnswerError with the first row that has none."""
+    wrong = [] if column.dtype.kind == "U" else [not isinstance(value, str) for value in column.tolist()]
+    if any(wrong):
+        problem = say("core.one_of_choices", choices=len(field.choices))
+        raise AnswerError(name, say("core.row", row=wrong.index(True) + 1, problem=problem))

@@ -23,11 +23,16 @@ YES_NO = ("no", "yes")
 
 
 class Field:
-    """One number of a record with its bounds; bounds are None for a yes/no."""
+    """One field of a record: a number has bounds, a choice its choices, a yes/no neither.
+
+    cuts: where a number's bins meet, from low to high; none where it is taken as it is.
+    """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.id: str = parsed["id"]
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
+        self.cuts: "tuple[Rational, ...]" = parsed.get("cuts") or ()
+        self.choices: "tuple[str, ...]" = parsed.get("choices") or ()
 
 
 class MechanismSpec:

@@ -149,6 +149,9 @@ def _check_fields(question: "dict[str, Any]", path: str) -> None:
         if question["norm"] is not None:
             problem = "does not go with 'sampled_products', which clips each field to its own bounds"
             raise StudyError(f"{path}.norm", problem)
+        if any([is_leveled(feature) for feature in question["features"]]):
+            _check_levels(question, path)
+            return
         fields = list(question["features"])
         fields.append(question["response"])
         if not any(["bounds" in field for field in fields]):
@@ -169,8 +172,57 @@ def _check_cells(question: "dict[str, Any]", path: str) -> None:
         raise StudyError(f"{path}.model.prior.feature_correlation", problem)
 
 
+def is_leveled(feature: "dict[str, Any]") -> bool:
+    """Whether a parsed feature is one of some levels, not just a yes/no."""
+    return bool(feature.get("cuts") or feature.get("choices"))
+
+
+def entries_of(feature: "dict[str, Any]") -> int:
+    """How many entries a parsed feature with levels has: below each cut or not, or characters of a choice."""
+    if feature.get("cuts"):
+        return len(feature["cuts"])
+    return power_of_two(len(feature.get("choices") or ())) - 1
+
+
+def power_of_two(least: int) -> int:
+    """The smallest one that is two, and `least`, at least."""
+    size = 2
+    while size < least:
+        size *= 2
+    return size
+
+
+def _check_levels(question: "dict[str, Any]", path: str) -> None:
+    """Where one feature has levels all have, and their cells are few enough for a posterior."""
+    cells = 1
+    for index, feature in enumerate(question["features"]):
+        where = f"{path}.features[{index}]"
+        if feature.get("bounds") is not None:
+            _check_cuts(feature, where)
+        cells *= 1 + entries_of(feature)
+    if cells > 1 << MOST_YES_NO:
+        problem = f"make {cells} cells together (a choice's number of them is a power of two): 65536 at most"
+        raise StudyError(f"{path}.features", problem)
+    for name in given_priors(question["model"]):
+        if name.startswith("feature_"):
+            problem = "is for features that are numbers without cuts: levels have shares"
+            raise StudyError(f"{path}.model.prior.{name}", problem)
+
+
+def _check_cuts(feature: "dict[str, Any]", path: str) -> None:
+    if not feature["cuts"]:
+        problem = "are missing: beside a choice, or a number with cuts, every number has some"
+        raise StudyError(f"{path}.cuts", problem)
+    ends = [float(end) for end in feature["bounds"][:1] + feature["cuts"] + feature["bounds"][1:]]
+    if not all([one < other for one, other in zip(ends, ends[1:])]):
+        raise StudyError(f"{path}.cuts", "must rise, between the bounds")
+
+
 def _check_bounds_of_features(question: "dict[str, Any]", path: str) -> None:
     for index, feature in enumerate(question["features"]):
+        if is_leveled(feature):
+            name = "cuts" if feature.get("cuts") else "ask"
+            raise StudyError(f"{path}.features[{index}].{name}", "is for 'sampled_products' alone")
         if "bounds" not in feature:
             problem = "a yes/no feature needs 'sampled_products'; else give it as a number, bounds 0 and 1"
             raise StudyError(f"{path}.features[{index}].ask", problem)

@@ -30,8 +30,16 @@ FORMAT = "ldpkit.study/1"
 # Who answers: one person about herself, or a data holder about its many records.
 UNITS = ("person", "holder")
 
+# More levels of one field than these make entries that hardly anybody is asked about.
+MOST_LEVELS = 16
 _NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()})
 _YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")})
+_CUT_FIELD = Record(
+    {"id": Identifier(), "bounds": Bounds()}, {"cuts": ListOf(Decimal(), 1, MOST_LEVELS - 1, repeats=True)}
+)
+_CHOICE_FIELD = Record(
+    {"id": Identifier(), "ask": Constant("choice"), "choices": ListOf(Text(200), 2, MOST_LEVELS)}
+)
 
 _LABELS = ListOf(Text(200), 2, 10000)
 _COUNT = Record({"count": Integer(2, 1 << 20)})
@@ -46,6 +54,20 @@ class _Field:
 
     def json_schema(self) -> "dict[str, Any]":
         return {"oneOf": [_NUMBER_FIELD.json_schema(), _YES_NO_FIELD.json_schema()]}
+
+
+class _Feature(_Field):
+    """The same, or one of a few choices; a number may be cut into bins."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+        asked = value.get("ask") if isinstance(value, dict) else None
+        if asked == "yes_no" or not isinstance(value, dict):
+            return _Field.read(self, value, path, error)
+        return (_CUT_FIELD if "ask" not in value else _CHOICE_FIELD).read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        shapes = (_CUT_FIELD, _YES_NO_FIELD, _CHOICE_FIELD)
+        return {"oneOf": [shape.json_schema() for shape in shapes]}
 
 
 class _Choices:
@@ -105,7 +127,7 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
     "choice": {"choices": _Choices()},
     "yes_no": {},
     "record": {
-        "features": ListOf(_Field(), 1, 128, unique_by="id"),
+        "features": ListOf(_Feature(), 1, 128, unique_by="id"),
         "response": _Field(),
     },
     "table": {

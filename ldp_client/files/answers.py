@@ -127,7 +127,9 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
                 answers[question.id] = _plain_answer(question, texts[question.id])
             continue
         record = {
-            field.id: _field_answer(field.bounds is None, texts[column], column)
+            field.id: texts[column]
+            if field.choices
+            else _field_answer(field.bounds is None, texts[column], column)
             for field, column in zip((*question.features, question.response), columns_of(question))
             if column in texts
         }

@@ -17,6 +17,17 @@ export interface NumberField {
   readonly bounds: Bounds;
 }
 
+/** A number that is cut into bins, for sampled products. */
+export interface CutField extends NumberField {
+  readonly cuts: readonly Rational[];
+}
+
+export interface ChoiceField {
+  readonly id: string;
+  readonly ask: "choice";
+  readonly choices: readonly string[];
+}
+
 export interface YesNoField {
   readonly id: string;
   readonly ask: "yes_no";
@@ -77,8 +88,8 @@ export interface YesNoQuestion extends Asked<"yes_no", "randomized_response" | "
 }
 
 export interface RecordQuestion extends Asked<"record", "gaussian_statistics" | "gaussian_record" | "sampled_products"> {
-  /** Yes/no fields are for sampled products alone. */
-  readonly features: readonly (NumberField | YesNoField)[];
+  /** Yes/no and choice fields, and cuts, are for sampled products alone. */
+  readonly features: readonly (NumberField | CutField | YesNoField | ChoiceField)[];
   /** Of all but sampled products. */
   readonly norm?: Rational;
   readonly response: NumberField | YesNoField;

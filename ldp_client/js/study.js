@@ -48,7 +48,7 @@ export async function parseStudy(source) {
   for (const [index, asked] of study.questions.entries()) {
     asked.path = `questions[${index}]`;
     if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
-    checkTogether(asked);
+    await checkTogether(asked);
     if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
   if ("public" in study) (await import("./public.js")).read(study);

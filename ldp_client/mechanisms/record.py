@@ -3,6 +3,7 @@
 from ldp_client.core.quantise import signed_units
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
+from ldp_client.mechanisms.choice import Places
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}
 
 class RecordMechanism(Mechanism):
     """features and response: the fields that are asked. norm: what features are clipped to, if anything.
-    binary: whether the response is a yes/no.
+    binary: whether the response is a yes/no. places: by a feature's id, where its choices stand.
     """
 
     def __init__(self, question: "Question") -> None:
@@ -27,6 +28,7 @@ class RecordMechanism(Mechanism):
         self.norm = question.norm
         self.response = question.response
         self.binary = question.response.bounds is None
+        self.places = {field.id: Places(field.choices) for field in self.features if field.choices}
 
     def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
         """The features in −unit..unit, not clipped to the norm, and the response in −weight..weight.
@@ -48,11 +50,20 @@ class RecordMechanism(Mechanism):
             raise AnswerError(self.field, say("core.unasked_field"))
 
     def _quantise_field(self, field: "Field", value: "Any", size: int) -> int:
-        """In −size..size, its bounds, or no and yes, at the ends."""
+        """In −size..size, its bounds, or no and yes, at the ends; of a choice its place."""
         name = f"{self.field}.{field.id}"
+        if field.choices:
+            return self._place(field, value, name)
         if field.bounds is not None:
             return signed_units(value, field.bounds, size, name)
         sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
         if sign is None:
             raise AnswerError(name, say("core.yes_or_no"))
         return sign * size
+
+    def _place(self, field: "Field", value: "Any", name: str) -> int:
+        """Which of its choices."""
+        index = self.places[field.id].of(value) if isinstance(value, str) else -1
+        if index < 0:
+            raise AnswerError(name, say("core.one_of_choices", choices=len(field.choices)))
+        return index

@@ -1,6 +1,8 @@
 """One product of two entries of a record, as one noisy bit (Duchi, Jordan & Wainwright 2018).
 
-u = (1, features…, response), each entry in −1…1 by its own bounds; a yes/no is −1 or 1. Which product is
+u = (1, features…, response), each entry in −1…1 by its own bounds; a yes/no is −1 or 1. A number that is cut
+into bins has an entry for each cut, 1 from there on; a choice one for each character of its place in binary
+(Cormode, Kulkarni & Srivastava 2018). Of two entries of one field no product is sent then. Which product is
 sent is drawn whatever the answers are. Its value is rounded to −1 or 1 without bias, and that sign is the
 report's, by randomized response. So of the reports on a product with mean m over all people a share of
 ½(1 + gain · m) is positive, exactly, whatever law the entries have.
@@ -10,10 +12,11 @@ import struct
 
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
-from ldp_client.core.quantise import UNIT, UNIT_BITS
+from ldp_client.core.quantise import UNIT, UNIT_BITS, signed_units
 from ldp_client.core.randomness import random_bits, read, uniform_below
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.study_rules import power_of_two
 from ldp_client.mechanisms.base import Privacy, register
 from ldp_client.mechanisms.record import RecordMechanism
 
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.study import Field, Question
 
+# Of products of two fields that have several entries each has its part of so much, nearly: together they are
+# drawn as often as the one product of two other fields.
+PARTS = 2520
 # A product of two entries is a whole number of 2**-40: it is rounded by 41 of 64 random bits, exactly.
 SQUARE = UNIT * UNIT
 SPARE_BITS = 64 - (2 * UNIT_BITS + 1)
@@ -33,7 +39,9 @@ SPARE_BITS = 64 - (2 * UNIT_BITS + 1)
 class SampledProducts(RecordMechanism):
     """Which of the products, and its sign: the true one with probability threshold / 2**32.
 
-    coordinates: the pairs (i, j), i ≤ j, of entries whose products are sent: not those that are always 1.
+    codes: of each feature with levels the entries (−1 and 1) of each level. cuts: of each feature, as answers
+    are quantised. owners: each entry's field, from 0 for the constant. coordinates: the pairs (i, j), i ≤ j,
+    of entries whose products are sent: not those that are always 1, or known from others.
     weights: how often each is drawn, out of their sum, `total`. ends: the weights, added up.
     gain: a product's mean is so many times the difference of the shares of positive and negative reports.
     A payload is 2 × the product's place + 1 if the sign is positive, big-endian.
@@ -43,9 +51,14 @@ class SampledProducts(RecordMechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
+        self.codes = [_codes(field) for field in self.features]
+        self.owners = [0]
+        for place, codes in enumerate(self.codes, 1):
+            self.owners.extend([place] * (len(codes[0]) if codes else 1))
+        self.owners.append(len(self.codes) + 1)
+        self.cuts = [_cut_units(field) for field in self.features]
         self.coordinates = self._pairs()
-        stated = question.mechanism.weights
-        self.weights = [stated[self._kind(i, j)] for i, j in self.coordinates]
+        self.weights = self._weights(question.mechanism.weights)
         self.total, self.ends = 0, []
         for weight in self.weights:
             self.total += weight
@@ -64,23 +77,40 @@ class SampledProducts(RecordMechanism):
         self.payload_size = bytes_below(2 * len(self.coordinates))
 
     def _pairs(self) -> "list[tuple[int, int]]":
-        """All but squares of the constant and of a yes/no."""
-        known = [True] + [field.bounds is None for field in self.features] + [self.binary]
-        size = len(known)
-        return [(i, j) for i in range(size) for j in range(i, size) if i < j or not known[i]]
+        """All but squares of the constant, of a yes/no and of levels, and products within a field."""
+        known = [True] + [field.bounds is None or bool(field.cuts) for field in self.features] + [self.binary]
+        owners, size = self.owners, len(self.owners)
+        pairs = [(i, j) for i in range(size) for j in range(i, size)]
+        return [(i, j) for i, j in pairs if owners[i] != owners[j] or (i == j and not known[owners[i]])]
+
+    def _weights(self, stated: "dict[str, int]") -> "list[int]":
+        """How often each product is drawn: entries of one field share what another field has alone."""
+        size = [self.owners.count(owner) for owner in range(self.owners[-1] + 1)]
+        parts = PARTS if max(size) > 1 else 1
+        weights = []
+        for i, j in self.coordinates:
+            share = parts // (size[self.owners[i]] * size[self.owners[j]])
+            weights.append(stated[self._kind(i, j)] * share)
+        return weights
 
     def _kind(self, i: int, j: int) -> str:
         if i == j:
             return "squares"
         if i == 0:
             return "means"
-        return "response" if j > len(self.features) else "features"
+        return "response" if j == len(self.owners) - 1 else "features"
 
     def quantise(self, answer: "Any") -> "list[int]":
         """u in units of 2**-20. Raises AnswerError."""
         features, response = self.quantise_fields(answer, UNIT, UNIT)
         vector = [UNIT]
-        vector.extend(features)
+        for codes, cuts, value in zip(self.codes, self.cuts, features):
+            if codes:
+                # From one table for all answers, whatever they are.
+                level = sum([value >= cut for cut in cuts]) if cuts else value
+                vector.extend([UNIT * sign for sign in codes[level]])
+            else:
+                vector.append(value)
         vector.append(response)
         return vector
 
@@ -112,3 +142,27 @@ class SampledProducts(RecordMechanism):
         super().check(payload)
         if int.from_bytes(payload, "big") >= 2 * len(self.coordinates):
             raise self.impossible(f"is not one of {len(self.coordinates)} products")
+
+
+def _codes(field: "Field") -> "list[list[int]]":
+    """The entries of each level, −1 and 1; none for a field without levels."""
+    if field.cuts:
+        levels = range(len(field.cuts) + 1)
+        return [[1 if cut < level else -1 for cut in range(len(field.cuts))] for level in levels]
+    numbers = range(1, power_of_two(len(field.choices)))
+    return [[_character(level, number) for number in numbers] for level in range(len(field.choices))]
+
+
+def _character(level: int, number: int) -> int:
+    """1 where they have an even number of binary ones in common, else −1."""
+    sign, both = 1, level & number
+    while both:
+        sign, both = -sign, both & (both - 1)
+    return sign
+
+
+def _cut_units(field: "Field") -> "list[int]":
+    """Where a number's bins meet, as answers are quantised: a cut is of the bin above it."""
+    bounds = field.bounds
+    assert bounds is not None or not field.cuts
+    return [signed_units(float(cut), bounds, UNIT, field.id) for cut in field.cuts] if bounds else []

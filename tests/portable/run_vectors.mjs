@@ -169,6 +169,7 @@ for (const name of only ? [only] : [
   found[name] = await mechanismFailures(load(name));
 }
 if (!only) {
+  found.levels = await mechanismFailures(load("levels"), false);
   found.missing = await mechanismFailures(load("missing"), false);
   found.reports = await reportFailures(load("reports"));
   found.public = await publicFailures(load("public"));

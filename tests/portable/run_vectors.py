@@ -185,6 +185,7 @@ def failures(folder, strict_json=True):
             return json.load(file)
 
     found = {name: list(mechanism_failures(load(name))) for name in MECHANISMS}
+    found["levels"] = list(mechanism_failures(load("levels"), older=False))
     found["missing"] = list(mechanism_failures(load("missing"), older=False))
     found["reports"] = list(report_failures(load("reports")))
     found["report_ids"] = list(id_failures(load("report_ids")))

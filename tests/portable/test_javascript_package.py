@@ -24,6 +24,7 @@ MORE_BYTES = {
 MOST_BYTES_OF_PRIORS = 1_900
 MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
 MOST_BYTES_OF_PAPER = 1_000
+MOST_BYTES_OF_LEVELS = 2_000
 MOST_BYTES_IN_ALL = 28_100
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
@@ -37,8 +38,8 @@ def packages():
 def bundle_size(modules):
     command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
     left_out = [
-        f"--external:./{name}.js"
-        for name in [*MECHANISMS, "priors", "public", "paper"]
+        f"--external:*/{name}.js"
+        for name in [*MECHANISMS, "priors", "public", "paper", "levels"]
         if name not in modules
     ]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
@@ -51,6 +52,11 @@ def test_what_a_study_of_one_mechanism_loads_is_small(mechanism):
     assert 1_000 < bundle_size([mechanism, "priors"]) - size <= MOST_BYTES_OF_PRIORS
     assert 1_000 < bundle_size([mechanism, "public"]) - size <= MOST_BYTES_OF_PUBLIC_FIELDS
     assert 500 < bundle_size([mechanism, "paper"]) - size <= MOST_BYTES_OF_PAPER
+
+
+def test_features_with_levels_are_loaded_where_a_study_has_some():
+    without = bundle_size(["sampled_products"])
+    assert 1_000 < bundle_size(["sampled_products", "levels"]) - without <= MOST_BYTES_OF_LEVELS
 
 
 def test_all_of_it_is_small():

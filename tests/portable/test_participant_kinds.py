@@ -31,6 +31,10 @@ HEIGHT = {
 }
 HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
 WAGE = {**studies.RECORD, "text": "About your work"}
+LEVELS = [
+    {"id": "age", "bounds": ["15", "65"], "cuts": ["30", "50"]},
+    {"id": "job", "ask": "choice", "choices": ["none", "part time", "full time"]},
+]
 NEWER = {
     "olh": (TOWN, {"town": "123456"}, "which stands for many choices"),
     "gaussian": (HEIGHT, {"height": "171.5"}, "How tall are you, in cm?"),
@@ -42,6 +46,11 @@ NEWER = {
     "sampled_products": (
         {**studies.PRODUCTS, "text": "About your work"},
         {"salary/age": "30", "salary/married": "yes", "salary/rate": "4"},
+        "one product, drawn by chance",
+    ),
+    "levels": (
+        {**studies.PRODUCTS, "features": LEVELS, "text": "About your work"},
+        {"salary/age": "30", "salary/job": "full time", "salary/rate": "4"},
         "one product, drawn by chance",
     ),
     "memoized": (HABIT, {"habit": "yes"}, "Did you ride a bicycle this week?"),

@@ -122,6 +122,42 @@ def product_draws() -> Iterator[dict[str, Any]]:
         yield draw("plain", {"age": 30, "married": True, "rate": 3, **wrong}, "product refused")
 
 
+LEVELS = [
+    {"id": "age", "bounds": ["15", "65"], "cuts": ["25.3", "40", "64"]},
+    {"id": "job", "ask": "choice", "choices": ["none", "part", "full", "own", "other"]},
+    {"id": "married", "ask": "yes_no"},
+]
+
+
+def leveled_studies() -> dict[str, Any]:
+    plain = {**studies.PRODUCTS, "features": LEVELS, "response": {"id": "rate", "bounds": ["1", "5"]}}
+    return {
+        "linear": {
+            **plain,
+            "mechanism": {"name": "sampled_products", "epsilon": "1", "weights": {"response": 3}},
+        },
+        "logistic": {**plain, **LOGISTIC, "features": [LEVELS[0], LEVELS[2]]},
+        "choice": {**plain, **LOGISTIC, "features": [{**LEVELS[1], "choices": ["a", "b"]}]},
+    }
+
+
+def leveled_draws() -> Iterator[dict[str, Any]]:
+    for study, question in leveled_studies().items():
+        for age, job, married in ((-1e9, 0, "no"), (25.3, 1, True), (39.9, -1, "yes"), (64, 0, False)):
+            values = {"age": age, "married": married}
+            record = {
+                field["id"]: field["choices"][job] if "choices" in field else values[field["id"]]
+                for field in question["features"]
+            }
+            rate = 2.7 if study == "linear" else married
+            for seed in range(30 if study == "linear" else 8):
+                yield draw(study, {**record, "rate": rate}, f"levels {seed}")
+    for wrong in ({"age": "30"}, {"job": 1}, {"job": "Full"}, {"job": None}):
+        yield draw(
+            "linear", {"age": 30, "job": "full", "married": True, "rate": 3, **wrong}, "levels refused"
+        )
+
+
 def summed_studies() -> dict[str, Any]:
     stated = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
     return {

@@ -28,9 +28,7 @@ export function kindOf({ ask, mechanism }, path) {
 }
 
 /** The rules that join several fields of a question. Throws LdpkitError "study". */
-export function checkTogether(question) {
-  loaded[question.mechanism.name].check?.(question);
-}
+export const checkTogether = (question) => loaded[question.mechanism.name].check?.(question);
 
 /**
  * The mechanism that a parsed study's question names. Throws LdpkitError "study" where ε or δ is too

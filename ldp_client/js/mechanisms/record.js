@@ -32,10 +32,11 @@ export function checkRecord({ features, response: { id, bounds }, model, path })
  */
 export function fieldsOf({ id, features, response }, answer, size, weight) {
   checkNames(answer, [...features, response].map((field) => field.id), id);
-  const unitsOf = (most) => ({ id: name, bounds }) => {
+  const unitsOf = (most) => ({ id: name, bounds, signs }) => {
     const path = `${id}.${name}`;
+    if (signs) return signs(answer[name], path);
     if (bounds) return signedUnits(answer[name], bounds, most, path);
     return most * (SIGNS.get(answer[name]) ?? fail("answer", "yes_no", path));
   };
-  return [features.map(unitsOf(size)).map(BigInt), unitsOf(weight)(response)];
+  return [features.flatMap(unitsOf(size)).map(BigInt), unitsOf(weight)(response)];
 }

@@ -1,0 +1,220 @@
+"""The law of features that have levels: a number cut into bins, one of a few choices, a yes/no.
+
+Crossed, their levels make cells. Cells' shares are log-linear with all pairs (of bins by their trends, linear
+and quadratic). A transform along each field takes the cells to the means of all products of two entries,
+exactly (Cormode, Kulkarni & Srivastava 2018 for yes/no fields).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+
+from inference.models.regression import Regression
+from inference.units import YES_NO_UNITS, field_units
+from ldp_client.documents.study import Field
+from ldp_client.mechanisms.sampled_products import SampledProducts
+from schemas import Question
+
+Values = NDArray[np.float64]
+# Of bins so many trends depend on other fields.
+TRENDS = 2
+# Within a bin the density is taken as exponential; at most by so much from its middle to an end.
+STEEPEST = 8.0
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+class Levels:
+    """One feature with k levels.
+
+    codes (k, m): each level's entries. effects (k, k − 1): what moves the log shares; scales (k − 1,): by how
+    much a priori. paired: so many of them depend on other fields. columns (k, s): of a choice or yes/no what
+    the line adds up, scaled. Of a number, scaled, else empty: ends (k + 1,), where its bins meet, the middle
+    and half the width of each.
+    """
+
+    def __init__(self, field: Field, codes: Sequence[Sequence[int]]) -> None:
+        yes_no = not (field.cuts or field.choices)
+        self.codes = np.asarray([[-1], [1]] if yes_no else codes, np.float64)
+        self.size = len(self.codes)
+        self.ends = _ends(field) if field.cuts else np.zeros(0)
+        self.middle, self.half = (self.ends[:-1] + self.ends[1:]) / 2, np.diff(self.ends) / 2
+        self.log_width = np.log(2 * self.half) if field.cuts else np.zeros(self.size)
+        self.effects = _trends(self.middle) if field.cuts else np.sqrt(self.size) * helmert(self.size).T
+        self.scales = 1 / np.arange(1.0, self.size) if field.cuts else np.ones(self.size - 1)
+        self.paired = min(TRENDS, self.size - 1) if field.cuts else self.size - 1
+        # In own units 0 and 1; scaled as RecordUnits has it.
+        self.columns = (np.eye(self.size)[:, 1:] - 1 / self.size) / YES_NO_UNITS.unit
+
+    def steepness(self, shares: Any, numpy: Any = np) -> Any:
+        """The log density's rise from each bin's middle to its end, by its neighbours; shares (..., k)."""
+        before, after = [0, *range(self.size - 1)], [*range(1, self.size), self.size - 1]
+        # Made anew: constants that one precision has traced are none of another's.
+        ratio = numpy.asarray(self.half / (self.middle[after] - self.middle[before]))
+        height = numpy.log(numpy.maximum(shares, 1e-12)) - numpy.asarray(self.log_width)
+        steps = (height[..., np.asarray(after)] - height[..., np.asarray(before)]) * ratio
+        return STEEPEST * numpy.tanh(steps / STEEPEST)
+
+    def within(self, shares: Any, numpy: Any = np) -> tuple[Any, Any]:
+        """Mean and variance of the number within each bin, (..., k), scaled."""
+        steep = self.steepness(shares, numpy)[..., None]
+        nodes, weights = numpy.asarray(NODES), numpy.asarray(WEIGHTS)
+        weight = weights * numpy.exp(steep * nodes - abs(steep))
+        weight = weight / weight.sum(axis=-1, keepdims=True)
+        mean = (weight * nodes).sum(axis=-1)
+        variance = (weight * nodes**2).sum(axis=-1) - mean**2
+        half = numpy.asarray(self.half)
+        return numpy.asarray(self.middle) + half * mean, half**2 * variance
+
+
+def _ends(field: Field) -> Values:
+    assert field.bounds is not None
+    low, *cuts, high = (float(end) for end in (field.bounds[0], *field.cuts, field.bounds[1]))
+    zero, unit = field_units(field)
+    return (np.asarray([low, *cuts, high]) - zero) / unit
+
+
+def _trends(middle: Values) -> Values:
+    """Orthogonal polynomials of degree 1 to k − 1 over the bins, of mean square 1, positive at the last."""
+    basis, _ = np.linalg.qr(np.polynomial.chebyshev.chebvander(middle, len(middle) - 1))
+    trends = basis[:, 1:] * np.sqrt(len(middle))
+    return np.asarray(trends * np.sign(trends[-1]))
+
+
+def levels_of(mechanism: SampledProducts) -> list[Levels]:
+    return [Levels(field, codes) for field, codes in zip(mechanism.features, mechanism.codes, strict=True)]
+
+
+def scales(fields: Sequence[Levels]) -> tuple[Values, Values]:
+    """How large effects of fields alone are a priori, and those of pairs beside them."""
+    pairs = [
+        np.outer(one.scales[: one.paired], other.scales[: other.paired]).ravel()
+        for one, other in combinations(fields, 2)
+    ]
+    return np.concatenate([field.scales for field in fields]), np.concatenate([np.zeros(0), *pairs])
+
+
+def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
+    """Shares of the cells, one axis for each field."""
+    d, logs, start = len(fields), jnp.zeros(()), 0
+    for axis, field in enumerate(fields):
+        effect = jnp.asarray(field.effects) @ main[start : start + field.size - 1] + jnp.asarray(
+            field.log_width
+        )
+        logs, start = logs + _along(effect, (axis,), d), start + field.size - 1
+    start = 0
+    for (first, one), (second, other) in combinations(enumerate(fields), 2):
+        count = one.paired * other.paired
+        table = pair[start : start + count].reshape(one.paired, other.paired)
+        both = (
+            jnp.asarray(one.effects[:, : one.paired])
+            @ table
+            @ jnp.asarray(other.effects[:, : other.paired].T)
+        )
+        logs, start = logs + _along(both, (first, second), d), start + count
+    return jnp.exp(logs - jax.nn.logsumexp(logs))
+
+
+def _along(values: Any, axes: tuple[int, ...], d: int) -> Array:
+    """Values on these of d axes, the same along all others."""
+    shape = [1] * d
+    for axis, length in zip(axes, jnp.shape(values), strict=True):
+        shape[axis] = length
+    return jnp.reshape(values, shape)
+
+
+def margins(law: Array) -> list[Array]:
+    """Each field's shares of its levels."""
+    return [
+        jnp.sum(law, axis=[other for other in range(law.ndim) if other != axis]) for axis in range(law.ndim)
+    ]
+
+
+def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tuple[Array, Array]:
+    """The line in each cell, on average over its people, and its variance among them."""
+    value, spread, place = jnp.asarray(line.intercept), jnp.zeros(()), 0
+    for axis, (field, shares) in enumerate(zip(fields, margins(law), strict=True)):
+        if len(field.ends):
+            slope = line.coefficients[place]
+            mean, variance = field.within(shares, jnp)
+            value = value + _along(slope * mean, (axis,), len(fields))
+            spread = spread + _along(slope**2 * variance, (axis,), len(fields))
+            place += 1
+        else:
+            slopes = line.coefficients[place : place + field.size - 1]
+            value = value + _along(jnp.asarray(field.columns) @ slopes, (axis,), len(fields))
+            place += field.size - 1
+    return value, spread
+
+
+def logistic_response(value: Array, spread: Array) -> Array:
+    """The mean of a response of −1 and 1: tanh(line / 2) at two points of the line's mean and variance."""
+    # A root has no slope at 0.
+    away = jnp.sqrt(spread + 1e-12)
+    return (jnp.tanh((value + away) / 2) + jnp.tanh((value - away) / 2)) / 2
+
+
+def second_moments(fields: Sequence[Levels], law: Array, response: Array, square: Any) -> Array:
+    """M = E[uuᵀ] of u = (1, entries…, response); products within a field, which nobody sends, stand as 1.
+
+    response: its mean in each cell; square: of its square over all.
+    """
+    both = jnp.stack([law, law * response])
+    length = 1
+    for field in reversed(fields):
+        signs = np.column_stack([np.ones(field.size), field.codes])
+        cells = both.reshape(2, -1, field.size, length)
+        both = jnp.einsum("km,blkr->blmr", jnp.asarray(signs), cells, precision=jax.lax.Precision.HIGHEST)
+        length *= signs.shape[1]
+    among, with_response = both.reshape(2, -1)
+    places, owners = _places(fields)
+    pairs = np.where(owners[:, None] == owners, 0, places[:, None] + places)
+    cross = with_response[places]
+    corner = jnp.reshape(jnp.asarray(square), (1, 1))
+    return jnp.block([[among[pairs], cross[:, None]], [cross[None], corner]])
+
+
+def _places(fields: Sequence[Levels]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each entry's mean stands after the transform, first the constant's; and whose entry it is."""
+    places, owners, stride = [[0]], [[0]], 1
+    for owner, field in zip(range(len(fields), 0, -1), reversed(fields), strict=True):
+        width = field.codes.shape[1]
+        places.insert(1, [stride * entry for entry in range(1, width + 1)])
+        owners.insert(1, [owner] * width)
+        stride *= 1 + width
+    return np.concatenate(places), np.concatenate(owners)
+
+
+def random_people(
+    question: Question, mechanism: SampledProducts, sites: Mapping[str, Any], n: int, random: Generator
+) -> tuple[dict[str, NDArray[Any]], Values]:
+    """{feature: answers} of n people from one draw of the sites, and what the line adds up, scaled."""
+    fields = levels_of(mechanism)
+    main, pair = np.asarray(sites["main"]), np.asarray(sites.get("pair", ()))
+    with jax.enable_x64(True):
+        law = np.asarray(shares_of_cells(fields, main, pair))
+    cells = np.unravel_index(random.choice(law.size, size=n, p=law.ravel() / law.sum()), law.shape)
+    answers, columns = {}, []
+    for axis, (asked, field, levels) in enumerate(zip(question.features, fields, cells, strict=True)):
+        others = tuple(other for other in range(law.ndim) if other != axis)
+        if len(field.ends):
+            steep = field.steepness(law.sum(axis=others))[levels]
+            steep = np.where(np.abs(steep) < 1e-6, 1e-6, steep)
+            drawn = np.log1p(random.random(n) * np.expm1(2 * steep)) / steep - 1
+            scaled = field.middle[levels] + field.half[levels] * drawn
+            zero, unit = field_units(asked)
+            answers[asked.id], column = zero + unit * scaled, scaled[:, None]
+        else:
+            answers[asked.id] = np.asarray(asked.choices)[levels] if asked.choices else levels > 0
+            column = field.columns[levels]
+        columns.append(column)
+    return answers, np.hstack(columns)

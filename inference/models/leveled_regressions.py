@@ -1,0 +1,99 @@
+"""Regressions from the signs of sampled products whose features have levels: exact over their cells."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from numpy.typing import NDArray
+
+from inference.models.base import Draws, Model
+from inference.models.leveled_cells import (
+    Levels,
+    levels_of,
+    line_in_cells,
+    logistic_response,
+    margins,
+    scales,
+    second_moments,
+    shares_of_cells,
+)
+from inference.models.regression import Scale, regression, residual_sd
+from inference.models.sampled_products import signs_of
+from ldp_client.mechanisms.sampled_products import SampledProducts
+from schemas import Question
+from summaries import QuestionSummary
+
+Values = NDArray[np.float64]
+# Of log shares of cells, beside the scales of effects: scale for a field alone and for a pair; and how heavy
+# the tails of both are (Student's t).
+MAIN, PAIR, TAILS = 1.0, 0.25, 4.0
+
+
+def regression_on_levels(question: Question, mechanism: SampledProducts, summary: QuestionSummary) -> Model:
+    """The response's mean or log-odds is intercept + coefficients·x, x the levels' columns and numbers."""
+    fields = levels_of(mechanism)
+    alone, pairs = (len(values) for values in scales(fields))
+
+    def program(n: int, counts: Array) -> None:
+        line = regression(question)
+        law = _law(fields)
+        value, spread = line_in_cells(fields, law, line)
+        square: Any = 1.0
+        if mechanism.binary:
+            value = logistic_response(value, spread)
+        else:
+            square = jnp.sum(law * (value**2 + spread)) + residual_sd(question) ** 2
+        second = numpyro.deterministic("second", second_moments(fields, law, value, square))
+        numpyro.deterministic("shares", jnp.concatenate(margins(law)))
+        numpyro.sample("reports", signs_of(mechanism, second, n), obs=jnp.asarray(counts))
+
+    initial: dict[str, object] = {
+        "intercept": 0.0,
+        "coefficients": np.zeros(len(Scale(question).names)),
+        "main": np.zeros(alone),
+    }
+    if pairs:
+        initial["pair"] = np.zeros(pairs)
+    if not mechanism.binary:
+        initial["sd"] = 0.5
+    data = {"n": summary.n, "counts": summary.values}
+    return Model(program, data, initial, partial(_parameters, question, mechanism))
+
+
+def _law(fields: list[Levels]) -> Array:
+    alone, pairs = scales(fields)
+    main = numpyro.sample("main", dist.StudentT(TAILS, 0, MAIN * alone).to_event(1))
+    # None of one field.
+    pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR * pairs).to_event(1)) if len(pairs) else pairs
+    return shares_of_cells(fields, main, pair)
+
+
+def _parameters(question: Question, mechanism: SampledProducts, draws: Draws) -> dict[str, Values]:
+    """The line; shares of choices; means and sds of numbers, shares of yes."""
+    scale = Scale(question)
+    named = scale.parameters(draws)
+    if "sd" in draws:
+        mean, square = draws["second"][..., 0, -1], draws["second"][..., -1, -1]
+        named["r_squared"] = 1 - (draws["sd"] ** 2 / np.maximum(square - mean**2, 1e-12))
+    start, place = 0, 0
+    for asked, field in zip(question.features, levels_of(mechanism), strict=True):
+        shares = draws["shares"][..., start : start + field.size]
+        if asked.choices:
+            named |= {f"share[{asked.id}={label}]": shares[..., i] for i, label in enumerate(asked.choices)}
+        elif asked.cuts:
+            mean, variance = field.within(shares)
+            middle = np.sum(shares * mean, axis=-1)
+            spread = np.sum(shares * (variance + mean**2), axis=-1) - middle**2
+            named[f"mean[{asked.id}]"] = scale.zero[place] + scale.unit[place] * middle
+            named[f"sd[{asked.id}]"] = scale.unit[place] * np.sqrt(spread)
+        else:
+            named[f"mean[{asked.id}]"] = shares[..., 1]
+        start += field.size
+        place += max(1, len(asked.choices) - 1)
+    return named

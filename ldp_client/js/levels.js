@@ -1,0 +1,64 @@
+/** Features of sampled products that have levels: a number cut into bins, or one of a few choices. */
+
+import { choiceIndex } from "./mechanisms/choice.js";
+import { UNIT_BITS, signedUnits } from "./quantise.js";
+import { bounds, check, decimal, identifier, listOf, oneOf, record, text } from "./shapes.js";
+
+const UNIT = 2 ** UNIT_BITS;
+// Of products of fields that have several entries each has its part of so much, nearly.
+const PARTS = 2520;
+const CUT = record({ id: identifier, bounds, cuts: listOf(decimal(Boolean), 1, 15) });
+const CHOICE = record({ id: identifier, ask: oneOf("choice"), choices: listOf(text(200), 2, 16) });
+
+/**
+ * Reads the features of a question of which one has levels: each gets `signs`, from an answer to its entries, and the
+ * question `entries`, those of all fields, and `share`, how often the product of two is drawn beside the others.
+ * Throws LdpkitError "study".
+ */
+export function read(question) {
+  const { id, features, response, model, path } = question;
+  const fields = features.map((feature, index) => leveled(feature, `${path}.features[${index}]`, id));
+  check(fields.reduce((cells, { size }) => cells * (1 + size), 1) <= 2 ** 16, `${path}.features`);
+  for (const name in model.prior) check(!name.startsWith("feature_"), `${path}.model.prior.${name}`);
+  const entries = fields.flatMap((field) => Array.from({ length: field.size }, () => ({ ...field, of: field })));
+  question.features = fields;
+  question.entries = [{}, ...entries, response];
+  const parts = fields.some(({ size }) => size > 1) ? PARTS : 1;
+  question.share = (one, other) => {
+    const known = one.of ? one.of === other.of : one === other && !one.bounds;
+    return known ? 0 : Math.floor(parts / ((one.size ?? 1) * (other.size ?? 1)));
+  };
+}
+
+/** A feature with `signs`, from an answer to its entries, of which there are `size`. */
+function leveled(feature, path, question) {
+  if (feature.choices) return chosen(CHOICE(feature, path), question);
+  if (feature.ask) return { ...feature, size: 1 };
+  check(feature.cuts, `${path}.cuts`);
+  const field = CUT(feature, path);
+  const ends = [field.bounds[0], ...field.cuts, field.bounds[1]].map(([, , nearest]) => nearest);
+  check(ends.every((end, index) => !index || ends[index - 1] < end), `${path}.cuts`);
+  const cuts = ends.slice(1, -1).map((cut) => signedUnits(cut, field.bounds, UNIT));
+  const signs = (answer, name) => {
+    const units = signedUnits(answer, field.bounds, UNIT, name);
+    return cuts.map((cut) => (units >= cut ? UNIT : -UNIT));
+  };
+  return { ...field, size: cuts.length, signs };
+}
+
+/** Of a choice the characters of its place in binary. */
+function chosen({ id, ask, choices }, question) {
+  const size = 2 ** Math.ceil(Math.log2(choices.length)) - 1;
+  const numbers = Array.from({ length: size }, (_, index) => index + 1);
+  const codes = choices.map((_, place) => numbers.map((number) => character(place & number)));
+  const placeOf = choiceIndex({ id: `${question}.${id}`, choices });
+  const signs = (answer) => codes[placeOf(answer)];
+  return { id, ask, choices, size, signs };
+}
+
+/** 1 where a number has an even number of binary ones, else −1, in units of 2**-20. */
+function character(bits) {
+  let sign = UNIT;
+  for (let rest = bits; rest; rest &= rest - 1) sign = -sign;
+  return sign;
+}
