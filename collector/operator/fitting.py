@@ -22,13 +22,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector.problems import ProblemError
 from collector.reports.paging import Source
-from collector.reports.running_summary import read_summary
+from collector.reports.running_summary import read_summary, require_summary
 from collector.storage import queries
 from collector.storage.database import one_line
 from collector.storage.models import PosteriorRow
@@ -81,6 +81,11 @@ def forget_fitted(session: Session, study: int) -> None:
     session.execute(delete(PosteriorRow).where(PosteriorRow.study == study))
 
 
+def is_fitted(session: Session, study: int) -> bool:
+    """Whether there is a fit of any version of a study."""
+    return session.scalar(select(PosteriorRow.study).where(PosteriorRow.study == study).limit(1)) is not None
+
+
 def last_fitted(session: Session, study: int, version: int) -> Fitted | None:
     """The last fit of a version, if there was one."""
     row = session.get(PosteriorRow, (study, version))
@@ -126,6 +131,10 @@ class Fitter:
                 self._due[study_id] = end + REST * (end - start)
 
     def _fit_if_changed(self, study_id: str, number: int) -> None:
+        require_summary(self._source, study_id)
+        if not self._has_reports(number):
+            # One is as long without any: nothing is made of one.
+            return
         summary = read_summary(self._source, study_id)
         text = summary.to_json()
         digest = sha256(text.encode()).hexdigest()
@@ -145,6 +154,15 @@ class Fitter:
             kept = replace(fitted, summary=digest)
             self._source.database.act(lambda session: _keep_if_left(session, study_id, summary.version, kept))
         self._seen[study_id] = digest
+
+    def _has_reports(self, number: int) -> bool:
+        """Whether there is anything to fit; where not, what was fitted before is forgotten."""
+        with self._source.database.read() as session:
+            found = queries.has_reports(session, number)
+            left = not found and is_fitted(session, number)
+        if left:
+            self._source.database.act(lambda session: forget_fitted(session, number))
+        return found
 
     def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
         failure = f"{problem.kind.title}: {problem.detail}"

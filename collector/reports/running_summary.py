@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -11,9 +10,10 @@ from sqlalchemy.orm import Session
 from collector.bounding import Room
 from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError, unknown_study
 from collector.reports.paging import Export, Source, open_export, page_limit
-from collector.reports.rules import Rules, require_same
+from collector.reports.rules import Rules, Tally, require_same
 from collector.storage import queries
 from collector.storage.failures import problem_of
+from collector.storage.models import DocumentRow
 from collector.storage.sums import Sums, WrongSumsError, add_sums, forget_sums, read_sums
 from schemas import Study
 from summaries import Summary
@@ -22,6 +22,8 @@ from summaries.summary import NEEDS_REPORTS
 # To compute in answer to one request: some ten seconds' work, at 11 µs for a question's part of a cell.
 MOST_HASHES = 1 << 28
 MOST_PARTS = 1 << 20
+# Numbers in a summary, with or without reports: a second's work, and some hundred MB while it is written.
+MOST_VALUES = 1 << 20
 
 FindRules = Callable[[str, int], Rules]
 
@@ -43,16 +45,35 @@ def take_back_reports(
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
-def read_summary(
-    source: Source, study_id: str, version: int | None = None, counting: Room | None = None
-) -> Summary:
+def read_summary(source: Source, study_id: str, version: int | None = None) -> Summary:
     """The summary of one version's reports, the current one's unless `version` says otherwise.
 
-    counting: room for those that are not kept, and are counted now.
-
-    Raises ProblemError for a study or version that is not published or has no summary, for a summary that is
-    not kept and would take too long to count, and where there is no room.
+    Raises ProblemError for a study or version that is not published or has no summary, and for a summary that
+    is not kept and would take too long to count.
     """
+    return _read_summary(source, study_id, *_find_tally(source, study_id, version))
+
+
+def summary_text(source: Source, study_id: str, version: int | None, counting: Room) -> str:
+    """The document of `read_summary`.
+
+    counting: room for those that are not kept, held until the document is written: its text takes more
+    memory than all else. Raises ProblemError also where there is none.
+    """
+    document, tally = _find_tally(source, study_id, version)
+    if tally.is_kept:
+        return _read_summary(source, study_id, document, tally).to_json()
+    with counting.hold():
+        return _read_summary(source, study_id, document, tally).to_json()
+
+
+def require_summary(source: Source, study_id: str) -> None:
+    """Raises ProblemError where the current version has no summary, or a huge one, whatever its reports."""
+    _find_tally(source, study_id, None)
+
+
+def _find_tally(source: Source, study_id: str, version: int | None) -> tuple[DocumentRow, Tally]:
+    """A version, and how its reports are counted; a ProblemError where there is no summary, or a huge one."""
     with source.database.read() as session:
         document = queries.find_document(session, study_id, version)
         if document is None:
@@ -64,6 +85,13 @@ def read_summary(
     tally = rules.tally
     for question in tally.needs_reports:
         raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
+    if tally.size > MOST_VALUES:
+        detail = f"it is {tally.size} numbers long, and at most {MOST_VALUES} are counted here"
+        raise ProblemError(SUMMARY_TOO_COSTLY, detail)
+    return document, tally
+
+
+def _read_summary(source: Source, study_id: str, document: DocumentRow, tally: Tally) -> Summary:
     if tally.is_kept:
         try:
             with source.database.read() as session:
@@ -71,8 +99,7 @@ def read_summary(
         except WrongSumsError as error:
             raise problem_of(error) from None
     # Outside of a transaction: SQLite's write-ahead log would grow for as long as one lasts.
-    with nullcontext() if counting is None else counting.hold():
-        return tally.summary(_count_export(open_export(source, study_id), document.version))
+    return tally.summary(_count_export(open_export(source, study_id), document.version))
 
 
 def build_sums(session: Session) -> None:

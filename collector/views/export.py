@@ -13,7 +13,7 @@ from collector.bounding import Room
 from collector.context import current_collector
 from collector.exports.formats import FORMATS
 from collector.reports.paging import open_export
-from collector.reports.running_summary import read_summary
+from collector.reports.running_summary import summary_text
 from collector.storage.keys import Role
 from collector.views.auth import requires
 from collector.views.openapi import (
@@ -75,8 +75,8 @@ class HeldParts(Iterator[bytes]):
 def read(study_id: str) -> Response:
     """The summary document of the current version's reports, or of those of `version`."""
     collector = current_collector()
-    found = read_summary(collector, study_id, whole_parameter("version"), collector.counting)
-    response = make_response(found.to_json())
+    text = summary_text(collector, study_id, whole_parameter("version"), collector.counting)
+    response = make_response(text)
     response.content_type = "application/json"
     response.add_etag()
     response.make_conditional(request)

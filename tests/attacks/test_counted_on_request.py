@@ -7,10 +7,13 @@ from threading import Event
 
 import pytest
 
+from collector.operator.fitting import Fitter
 from collector.reports import running_summary
+from collector.reports.paging import Opened
 from collector.reports.rules import Tally
 from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms import mechanisms_of
+from summaries import Summary
 from tests.collector.answered import problem
 from tests.collector.conftest import build_study
 
@@ -19,6 +22,15 @@ STUDY = build_study(
     questions=[{**build_study().document["questions"][2], "id": f"q{n}"} for n in range(3)],
     public=[{"id": "area", "bounds": ["1", str(AREAS)], "step": "1"}],
 )
+
+
+HASHED = {
+    "ask": "choice",
+    "text": "Which product?",
+    "choices": {"count": 1_000_000},
+    "mechanism": {"name": "olh", "epsilon": "1"},
+    "model": {"name": "multinomial"},
+}
 
 
 @pytest.fixture
@@ -62,3 +74,48 @@ def test_what_would_take_long_is_given_up(cells, monkeypatch):
     assert problem(cells.summary()) == (409, "summary-too-costly")
     monkeypatch.undo()
     assert cells.summary().status_code == 200
+
+
+def test_a_huge_one_is_refused_before_any_work(empty, monkeypatch):
+    """Two questions of a million choices, and no report: a summary is as long without any."""
+    huge = build_study(questions=[{**HASHED, "id": name} for name in ("one", "other")])
+    empty.publish(huge)
+    counted = []
+    monkeypatch.setattr(running_summary, "_count_export", lambda *_: counted.append(1))
+    monkeypatch.setattr(Tally, "summary", lambda *_: counted.append(1))
+    assert problem(empty.summary()) == (409, "summary-too-costly")
+    Fitter(Opened(empty.collector.database, empty.collector.rules)).fit_all()
+    assert not counted
+
+
+def test_one_is_written_at_a_time(cells, monkeypatch):
+    """Writing one takes longer than counting it, and most of the memory."""
+    started, ended = Event(), Event()
+    genuine = Summary.to_json
+
+    def slow(summary):
+        started.set()
+        assert ended.wait(30)
+        return genuine(summary)
+
+    with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patched:
+        patched.setattr(Summary, "to_json", slow)
+        first = pool.submit(cells.app.test_client().get, "/v1/studies/habits/summary", headers=cells.operator)
+        try:
+            assert started.wait(30)
+            patched.setattr(Summary, "to_json", genuine)
+            second = cells.summary()
+        finally:
+            ended.set()
+        assert first.result(30).status_code == 200
+    assert problem(second) == (503, "overloaded")
+
+
+def test_without_reports_nothing_is_made_to_be_fitted(empty, study, monkeypatch):
+    """A hundred such studies would keep the process that fits posteriors busy for ever."""
+    empty.publish(study)
+    read = []
+    genuine = running_summary.read_summary
+    monkeypatch.setattr("collector.operator.fitting.read_summary", lambda *a: read.append(a) or genuine(*a))
+    Fitter(Opened(empty.collector.database, empty.collector.rules)).fit_all()
+    assert not read
