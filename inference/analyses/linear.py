@@ -118,7 +118,18 @@ class Linear:
         found[..., self.columns, :] = slopes
         if self.intercept:
             middle = draws[f"{self.site}_middle"]
-            found[..., self._intercept_place, :] = middle - np.einsum("j,...jo->...o", self.middles, slopes)
+            found[..., self.intercept_place, :] = middle - np.einsum("j,...jo->...o", self.middles, slopes)
+        return found
+
+    def sites(self, coefficients: Values) -> dict[str, Values]:
+        """The sites at which coefficients, (columns of the matrix, outputs), are these."""
+        slopes = coefficients[self.columns]
+        found: dict[str, Values] = {}
+        if len(self.columns):
+            rotated = np.linalg.solve(self.unrotation, slopes * self.spreads[:, None])
+            found[f"{self.site}_rotated"] = np.asarray(rotated, np.float64)
+        if self.intercept:
+            found[f"{self.site}_middle"] = coefficients[self.intercept_place] + self.middles @ slopes
         return found
 
     def _lead_axes(self, draws: Draws) -> tuple[int, ...]:
@@ -129,7 +140,8 @@ class Linear:
         return draws[name].shape[: -own[name]]
 
     @property
-    def _intercept_place(self) -> int:
+    def intercept_place(self) -> int:
+        """Of the matrix's columns, where there is one."""
         return self.matrix.terms.index(INTERCEPT)
 
     def names(self) -> list[list[str]]:
@@ -172,7 +184,7 @@ class Linear:
         if not self.intercept:
             return []
         names = self.names()
-        wanted = [self._intercept_place, *self.columns]
+        wanted = [self.intercept_place, *self.columns]
         return [[names[row][output] for row in wanted] for output in range(len(self.outputs))]
 
     def prior_by_name(self) -> dict[str, tuple[Stated, bool]]:
@@ -184,7 +196,7 @@ class Linear:
                 found[names[column][output]] = (prior, True)
         if self.intercept:
             for output, (prior, was_stated) in enumerate(self.intercept_priors):
-                found[names[self._intercept_place][output]] = (prior, was_stated)
+                found[names[self.intercept_place][output]] = (prior, was_stated)
         return found
 
 

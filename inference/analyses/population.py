@@ -110,12 +110,12 @@ class Population:
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
         if self.weights is not None:
-            _positive(table.public[self.weights], self.weights)
+            positive(table.public[self.weights], self.weights)
         if self.inclusion is not None:
             _chances(table.public[self.inclusion], self.inclusion)
 
 
-def _positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
+def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
     """Raises InputError unless all are numbers from `least` on, and not beyond all people."""
     if not pd.api.types.is_numeric_dtype(column):
         raise InputError(f"{name} must hold numbers")
@@ -129,7 +129,7 @@ def _positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> V
 
 
 def _chances(column: pd.Series, name: str) -> None:
-    over = np.flatnonzero(_positive(column, name) > 1)
+    over = np.flatnonzero(positive(column, name) > 1)
     if len(over):
         raise InputError(f"{name} must be probabilities, at most 1: look at row {over[0] + 1}")
 
@@ -169,7 +169,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     for name in [*needed, COUNT]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census")
-    counts = _positive(census[COUNT], f"{COUNT} of the census", 0.0)
+    counts = positive(census[COUNT], f"{COUNT} of the census", 0.0)
     if not counts.sum():
         raise InputError("the census counts nobody")
     alike = {name: _alike(census[name], analysis.cells.frame[name], name) for name in needed}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +21,8 @@ from schemas import Question
 
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
+# Sums over all reports: how many scales they reach beyond the bounds, and at how many places they are taken.
+FAR, FEWEST, MOST = 8.0, 60, 1000
 
 
 @dataclass(frozen=True)
@@ -73,3 +76,24 @@ def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> P
     vectors: Values = (low + width * distinct)[:, None]
     exact = mechanism.name != "laplace"
     return Private(question.id, (), codes.ravel().astype(np.int64), vectors, exact=exact, channel=channel)
+
+
+def possible_numbers(question: Question) -> tuple[Private, Values]:
+    """Reports of a number over which a sum of density × step is an integral over all reports.
+
+    Under Laplace noise what lies beyond a bound stands at the bound: its density falls off by e for each
+    scale, whatever the answer.
+    """
+    mechanism = mechanism_for(question)
+    assert isinstance(mechanism, NumberMechanism)
+    low, width = number_units(question)
+    scale = width * float(mechanism.scale) / mechanism.levels
+    ends = [0.0, width] if mechanism.name == "laplace" else [-FAR * scale, 0.0, width, width + FAR * scale]
+    nodes, weights = np.polynomial.legendre.leggauss(int(min(max(FEWEST, 4 * width / scale), MOST)))
+    parts = list(pairwise(ends))
+    places = np.concatenate([low + a + (b - a) * (nodes + 1) / 2 for a, b in parts])
+    steps = np.concatenate([(b - a) * weights / 2 for a, b in parts])
+    if mechanism.name == "laplace":
+        places, steps = np.append(places, [low, low + width]), np.append(steps, [scale, scale])
+    channel = NumberChannel(mechanism.name, low, low + width, scale, low + width / 2, width / 4)
+    return Private(question.id, (), np.arange(len(places)), places[:, None], channel=channel), steps

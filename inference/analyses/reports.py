@@ -181,7 +181,7 @@ def table_of_summary(
         raise InputError(f"no report answers {question.id}")
     mechanism = choice_mechanism(question)
     distinct, codes = np.unique([place for _, place in seen], return_inverse=True)
-    private = private_of_sets(question, _reported_sets(mechanism, distinct), codes.astype(np.int64))
+    private = private_of_sets(question, reported_sets(mechanism, distinct), codes.astype(np.int64))
     public = public_frame(fields, [key[0] for key in seen])
     counts = np.asarray(list(seen.values()), np.int64)
     doubts = not_conforming({question.id: mechanism}, summary.questions, lambda _name: None)
@@ -205,7 +205,7 @@ def _by_cell(
         yield cell, parts[question.id].values
 
 
-def _reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDArray[np.uint8]:
     """The packed sets that stand at these places of a summary's values."""
     size = mechanism.payload_size
     if REDUCTIONS[mechanism.name].counts(mechanism) in ("choices", "columns"):

@@ -7,6 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inference.design.formula_cli import (
+    add_formula,
+    refuse_without_formula,
+    run_formula_plan,
+    whole_numbers,
+)
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import chosen_questions, load_study
@@ -23,8 +29,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     """Register plan and calibrate."""
     text = "simulate how wide posteriors will be, by devices and epsilon"
     plan = add_command(subparsers, "plan", text, "plan study.json --question hours --width 0.5 --out plan")
-    _add_common(plan)
-    plan.add_argument("--devices", type=_whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
+    _add_common(plan, "?")
+    plan.add_argument("--devices", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
     plan.add_argument("--width", type=float, metavar="W", help="how many devices for ± W?")
     plan.add_argument("--parameter", metavar="NAME", help="of which parameter (default: the first)")
@@ -36,6 +42,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         action="store_true",
         help="compare the mechanisms that could ask a record's regression",
     )
+    add_formula(plan)
     plan.set_defaults(run=run_plan)
 
     text = "simulate whether intervals contain the truth as often as they say"
@@ -51,22 +58,18 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     calibrate.set_defaults(run=run_calibrate)
 
 
-def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("study", metavar="STUDY.json")
+def _add_common(command: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    command.add_argument("study", metavar="STUDY.json", nargs=nargs)
     command.add_argument("--question", metavar="ID", help="default: every question")
     command.add_argument("--out", required=True, metavar="DIR")
     command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
 
 
-def _whole_numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be whole numbers, as in 1000,10000, is {text}") from None
-
-
 def run_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
+    if arguments.formula is not None:
+        return run_formula_plan(arguments)
+    refuse_without_formula(arguments)
     study = load_study(arguments.study)
     from inference.compiling import use_compile_cache
     from inference.design.comparing import offer_lines

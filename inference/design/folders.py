@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from inference.design.bands import counts_at_most
 from inference.design.calibration import BINS, DRAWS, Calibration, Ranks
+from inference.design.formula_plan import FormulaPlan
 from inference.design.plan import Plan
 from inference.results.folder import OwnFiles
 from inference.results.plots import PRIOR, PRIVATE, to_png, wrapped
@@ -119,6 +120,13 @@ def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) 
 
 PLAN = "plan.json"
 PLAN_FILES = OwnFiles(PLAN, ("{}.png",))
+
+
+def save_formula_plan(found: FormulaPlan, outcome: str, folder: Path) -> None:
+    """Write plan.json of a formula."""
+    document = {"study": found.digest, "questions": {outcome: found.to_document()}}
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    (folder / PLAN).write_text(text + "\n", encoding="utf-8")
 
 
 def save_plans(study: Study, plans: Sequence[Plan], folder: Path, width: float | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import isfinite
 
@@ -12,6 +13,9 @@ from ldp_client.documents.catalogue import MODELS
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.priors import EACH_POSITIVE, POSITIVE, SHARE
 from schemas import Question
+
+# Labels in brackets may have commas between them, as in p[a, b].
+_OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
 
 def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> Truth:
@@ -41,7 +45,7 @@ def _check_value(question: Question, name: str, value: float) -> None:
 def parse_truth(text: str) -> dict[str, float]:
     """{parameter: value} from "mean=30,sd=5". Raises InputError."""
     found: dict[str, float] = {}
-    for part in text.split(","):
+    for part in _OUTSIDE_BRACKETS.split(text):
         name, equals, value = part.rpartition("=")
         name = name.strip()
         if name in found:

@@ -1,0 +1,158 @@
+"""`ldpkit plan --formula`: how wide an analysis's intervals will be, and how many people it needs."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import load_study
+from ldp_client.words.text import visible
+
+if TYPE_CHECKING:
+    from inference.design.formula_plan import FormulaPlan
+    from inference.design.possible_reports import Possible
+
+# What only a formula takes, and what it does not.
+OWN = ("people", "table", "design", "share", "power", "family", "prior")
+OTHERS = ("question", "devices", "epsilon")
+
+
+def add_formula(plan: argparse.ArgumentParser) -> None:
+    """Add what a plan of a formula takes."""
+    own = plan.add_argument_group("plans of an analysis, without simulation")
+    own.add_argument("--formula", metavar="FORMULA", help='such as "ever ~ age + region"')
+    own.add_argument("--people", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
+    own.add_argument("--table", metavar="TABLE.csv", help="people as those who will answer: public columns")
+    own.add_argument("--design", metavar="DESIGN.json", help="of a survey on paper, instead of a study")
+    own.add_argument(
+        "--share",
+        metavar="NAME=X,…",
+        help="guessed shares: ever=0.2, or job[worker]=0.3 (default: all alike)",
+    )
+    own.add_argument(
+        "--power", type=float, metavar="P", help="how many people find the effects of --truth this often?"
+    )
+    own.add_argument("--family", metavar="NAME", help="of the outcome, as for `fit`")
+    own.add_argument("--prior", action="append", metavar="PRIOR", help="as for `fit`; may be repeated")
+
+
+def whole_numbers(text: str) -> list[int]:
+    """The numbers of "1000,10000", for argparse."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be whole numbers, as in 1000,10000, is {text}") from None
+
+
+def refuse_without_formula(arguments: argparse.Namespace) -> None:
+    """Raises InputError for what a plan of a study's own models does not take, or lacks."""
+    for name in OWN:
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} is for a plan of a --formula")
+    if arguments.study is None:
+        raise InputError("plan needs STUDY.json, or --design, --table and --formula")
+
+
+def run_formula_plan(arguments: argparse.Namespace) -> int:
+    """ldpkit plan [STUDY.json] --formula FORMULA [--people N,…] [--share …] [--truth …] --out DIR"""
+    for name in OTHERS:
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} is not for a --formula, which names what it is of, and has --people")
+    if arguments.mechanisms:
+        raise InputError("--mechanisms is of a record's regression, not of a --formula")
+    from inference.analyses.formula import parse
+    from inference.analyses.page import check_file_name
+    from inference.compiling import use_compile_cache
+    from inference.design.folders import PLAN_FILES, save_formula_plan
+    from inference.design.formula_plan import PEOPLE, plan_formula
+    from inference.design.truth import parse_truth
+    from inference.results.folder import whole_folder
+
+    shares = {} if arguments.share is None else parse_truth(arguments.share)
+    effects = {} if arguments.truth is None else parse_truth(arguments.truth)
+    possible, digest, priors, words = _possible(arguments)
+    outcome = parse(arguments.formula, possible.table.names).outcome
+    check_file_name(outcome)
+    use_compile_cache()
+    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
+        found = plan_formula(
+            possible,
+            arguments.formula,
+            arguments.people or PEOPLE,
+            digest=digest,
+            shares=shares,
+            effects=effects,
+            priors=priors,
+            family=arguments.family,
+            width=arguments.width,
+            power=arguments.power,
+            parameter=arguments.parameter,
+        )
+        save_formula_plan(found, outcome, folder)
+    print("\n".join([*words, *formula_lines(found, arguments.width, arguments.power)]))
+    return 0
+
+
+def _possible(arguments: argparse.Namespace) -> tuple[Possible, str, Any, tuple[str, ...]]:
+    """All that may come, the digest of what says so, its priors, and the design as it was read."""
+    from inference.analyses.cli import stated_priors
+    from inference.analyses.survey import load_design, read_frame
+    from inference.design.possible_reports import possible_of_design, possible_of_study
+
+    known = read_frame(arguments.table) if arguments.table is not None else None
+    if arguments.design is None:
+        if arguments.study is None:
+            raise InputError("plan needs STUDY.json, or --design, --table and --formula")
+        study = load_study(arguments.study)
+        possible = possible_of_study(study, arguments.formula, known)
+        return possible, study.digest, stated_priors(arguments.prior), ()
+    if arguments.study is not None:
+        raise InputError(f"{arguments.study}: a study says what its reports mean; give it or --design")
+    if known is None:
+        raise InputError(
+            "--design needs --table TABLE.csv, whose public columns are as of those who will answer"
+        )
+    design = load_design(arguments.design)
+    possible = possible_of_design(design, arguments.formula, known)
+    digest = hashlib.sha256(json.dumps(design.document, sort_keys=True).encode()).hexdigest()
+    return possible, digest, stated_priors(arguments.prior, design.priors), tuple(design.in_words())
+
+
+def formula_lines(found: FormulaPlan, width: float | None, power: float | None) -> list[str]:
+    """The table of a plan, what it assumes, and its answers to how many people."""
+    column = max([24, *(len(visible(name)) + 2 for name in found.half_widths)])
+    lines = [f"{found.formula}: expected ± (half of the 90 % interval)"]
+    heads = "".join(f"{n:>12,}{'*' if found.rough[n] else ' '}" for n in found.people)
+    lines.append(f"  {'':{column}}{heads} people")
+    for name, widths in found.half_widths.items():
+        numbers = "".join(f"{half:>12.3g} " for half in widths)
+        lines.append(f"  {visible(name):{column}}{numbers}")
+        if name in found.odds:
+            factors = "".join(f"{exp(half):>12.4g} " for half in widths)
+            lines.append(f"  {'  odds ratio × or ÷':{column}}{factors}")
+    for name, chances in found.power.items():
+        powers = "".join(f"{chance:>12.0%} " for chance in chances)
+        lines.append(f"  {f'power of {visible(name)} = {found.truth[name]:g}':{column}}{powers}")
+    for name, needed in found.needed.items():
+        lines.append(f"  ± {width:g} of {visible(name)}: {_people(needed, found)}")
+    for name, needed in found.needed_for_power.items():
+        words = _people(needed, found)
+        lines.append(f"  {visible(name)} = {found.truth[name]:g} found with power {power:g}: {words}")
+    if any(found.rough.values()):
+        lines.append("  * so few that posteriors are not normal: fits will be wider than this, up to twice")
+    return [*lines, *(f"  assumed: {visible(line)}" for line in found.assumed)]
+
+
+def _people(needed: int | None, found: FormulaPlan) -> str:
+    from inference.design.plan import rounded_up
+
+    if needed is None:
+        return "more than a thousand million people"
+    if not needed:
+        return "the prior alone is as narrow"
+    return f"about {rounded_up(needed):,} people{'*' if found.rough[needed] else ''}"

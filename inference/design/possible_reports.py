@@ -1,0 +1,184 @@
+"""Every report that could come, in every public cell: the table over which an expectation is a sum.
+
+Each row is one combination of public values and reports, and has the people of its cell. What an analysis
+makes of such a table is the probability of all that may be seen, without a draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.design_file import Design
+from inference.analyses.formula import known_column, parse
+from inference.analyses.matrices import columns_of
+from inference.analyses.population import COUNT
+from inference.analyses.private_numbers import possible_numbers
+from inference.analyses.reports import check_analysable, choice_mechanism, columns_in, reported_sets
+from inference.analyses.survey import REFUSE, survey_of
+from inference.analyses.table import Private, Table, Values, table_of
+from inference.analyses.varying import level_text
+from inference.design.people import as_the_study_says, people_of_table, uniform_people
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.public import PublicField
+from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.subset_selection import SubsetSelection
+from schemas import Question, Study
+from summaries import check_study
+from summaries.reductions import REDUCTIONS
+from summaries.reductions.choice import keeps_patterns, pattern_bits
+
+# Rows of public values and reports that are summed over.
+MOST_ROWS = 300_000
+# Of a public outcome.
+MOST_LEVELS = 100
+
+
+@dataclass(frozen=True)
+class Possible:
+    """All that may come.
+
+    table: a row for each, whose counts are shares of people. rows: how many of them each person has. steps:
+    {private number: (distinct,) what each of its reports stands for, as its probability is a density}. words:
+    what was taken of the public columns. questions: among how many each person answers one.
+    """
+
+    table: Table
+    rows: int
+    steps: Mapping[str, Values] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    questions: int = 1
+
+
+def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) -> Possible:
+    """All that may come of a study's devices.
+
+    known: a table of people with its public fields, None to take all values as equally likely. Raises
+    InputError for what cannot be analysed, and for too many reports to sum over.
+    """
+    check_study(study)
+    names = columns_in(study, formula)
+    outcome = parse(formula, names).outcome
+    asked = [question for question in study.questions if question.id in names]
+    for question in asked:
+        check_analysable(question)
+    if study.ask_one and len(asked) > 1:
+        raise InputError(
+            f"each person answers one question of this study: no report would have both {asked[0].id} and "
+            f"{asked[1].id}, so nothing would tell how they hang together"
+        )
+    reports = [_possible_reports(question) for question in asked]
+    many = int(np.prod([len(one.codes) for one, _ in reports], dtype=np.int64))
+    fields = [one for one in study.public if one.id in names and one.id != outcome]
+    if known is None:
+        people = uniform_people(fields, MOST_ROWS // many)
+    else:
+        people = as_the_study_says(people_of_table(known, [one.id for one in fields]), fields)
+    told = [one for one in study.public if one.id == outcome]
+    for one in told:
+        people = people.with_levels(one.id, _levels_of(one))
+    _refuse_many(len(people.frame) * many)
+    codes = np.asarray(list(product(*(range(len(one.codes)) for one, _ in reports))), np.int64)
+    codes = np.tile(codes.reshape(many, len(reports)), (len(people.frame), 1))
+    private = [replace(one, codes=codes[:, place]) for place, (one, _) in enumerate(reports)]
+    table = replace(table_of(_each(people.frame, many), private), counts=np.repeat(people.shares, many))
+    steps = {one.name: step for one, step in reports if step is not None}
+    rows = many * int(np.prod([len(_levels_of(one)) for one in told], dtype=np.int64))
+    return Possible(table, rows, steps, people.words, len(study.questions) if study.ask_one else 1)
+
+
+def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Possible:
+    """All that people may report under a design. known: the people, by its public columns; as for a study."""
+    own = {one.name: one for one in design.columns}
+    columns = [str(name) for name in known.columns if name not in own and name != COUNT]
+    names = columns_of(formula, [*own, *columns])
+    outcome = parse(formula, names).outcome
+    used = [own[name] for name in names if name in own]
+    grouping = {column for one in used for part in one.parts for column in part.rows}
+    for name in grouping:
+        known_column(name, columns, "the design's rows: ")
+    people = people_of_table(known, [one for one in columns if one != outcome and one in {*names, *grouping}])
+    rows = 1
+    if outcome not in own:
+        levels = _levels_in(known[outcome], outcome)
+        people, rows = people.with_levels(outcome, levels), len(levels)
+    labels = list(product(*(one.reports for one in used)))
+    _refuse_many(len(people.frame) * len(labels))
+    frame = _each(people.frame, len(labels))
+    for place, one in enumerate(used):
+        frame[one.name] = [label[place] for label in labels] * len(people.frame)
+    table = survey_of(frame, replace(design, columns=tuple(used)), names, REFUSE)
+    table = replace(table, counts=np.repeat(people.shares, len(labels)))
+    return Possible(table, rows * len(labels), {}, people.words)
+
+
+def _each(frame: pd.DataFrame, times: int) -> pd.DataFrame:
+    return frame.loc[np.repeat(np.arange(len(frame)), times)].reset_index(drop=True)
+
+
+def _refuse_many(rows: int) -> None:
+    if rows > MOST_ROWS:
+        raise InputError(
+            f"{rows:,} combinations of public values and reports are too many to sum over ({MOST_ROWS:,} at "
+            "most): name fewer columns, or give a --table of people with coarser ones"
+        )
+
+
+def _possible_reports(question: Question) -> tuple[Private, Values | None]:
+    """All reports of a question, with their probabilities; of a number with their steps."""
+    if isinstance(mechanism_for(question), NumberMechanism):
+        return possible_numbers(question)
+    mechanism = choice_mechanism(question)
+    reduction = REDUCTIONS[mechanism.name]
+    kind = reduction.counts(mechanism)
+    odds = mechanism.odds[0] / mechanism.odds[1]
+    vectors: Values
+    if kind in ("choices", "columns"):
+        sets = reported_sets(mechanism, np.arange(reduction.size(mechanism)))
+        shown = np.unpackbits(sets, axis=1, bitorder="little")[:, : mechanism.choices]
+        vectors = np.where(shown == 1, odds, 1.0)
+    elif kind == "bits" and keeps_patterns(mechanism.choices):
+        bits, own, other = pattern_bits(mechanism.choices), float(mechanism.p), float(mechanism.q)
+        others = np.prod(np.where(bits == 1, other, 1 - other), axis=1, keepdims=True)
+        vectors = others * np.where(bits == 1, own / other, (1 - own) / (1 - other))
+    elif isinstance(mechanism, SubsetSelection) and keeps_patterns(mechanism.choices):
+        bits = pattern_bits(mechanism.choices)
+        vectors = np.where(bits == 1, odds, 1.0)[bits.sum(axis=1) == mechanism.size]
+    else:
+        raise InputError(
+            f"{question.id}: the reports that {mechanism.name} may send of {mechanism.choices} choices are "
+            "too many to sum over: plan with fewer choices, or under randomized_response or hadamard"
+        )
+    answers = tuple(map(str, mechanism.labels))
+    vectors = vectors / vectors.sum(axis=0)
+    return Private(question.id, answers, np.arange(len(vectors)), vectors), None
+
+
+def _levels_of(one: PublicField) -> Sequence[Any]:
+    """The values of a public outcome. Raises InputError for a number, but of no and yes as 0 and 1."""
+    if one.choices:
+        return one.choices
+    if one.size == 2 and [one.value(0), one.value(1)] == ["0", "1"]:
+        return ["0", "1"]
+    raise InputError(_public_number(one.id))
+
+
+def _levels_in(column: pd.Series, name: str) -> Sequence[Any]:
+    values = sorted(column.dropna().unique().tolist(), key=str)
+    if pd.api.types.is_numeric_dtype(column) and not set(values) <= {0, 1}:
+        raise InputError(_public_number(name))
+    if not 2 <= len(values) <= MOST_LEVELS:
+        raise InputError(
+            f"{name} has {len(values)} different values: an outcome of choices has 2 to {MOST_LEVELS}"
+        )
+    return [level_text(value) for value in values]
+
+
+def _public_number(name: str) -> str:
+    return f"{name} is a public number: a plan takes a private outcome, or a public choice"

@@ -1,0 +1,166 @@
+"""Plans of formulas: widths are those of theory and of fits, all that may come adds up, slips are refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.formula_plans import CASES, STUDY, held
+from inference.analyses.design_file import read_design
+from inference.analyses.survey import read_frame
+from inference.design.formula_plan import HALF, plan_formula
+from inference.design.possible_reports import possible_of_design, possible_of_study
+from ldp_client import mechanism_for
+from ldp_client.cli import main
+from schemas import Study
+from tests import studies
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "surveys.md").read_text(encoding="utf-8")
+PUBLIC = [{"id": "region", "choices": ["north", "south"]}, {"id": "age", "bounds": ["18", "99"], "step": "1"}]
+
+
+def test_a_log_odds_has_the_width_of_its_theory():
+    """Of a share π: sd √(m (1 − m) / n) / (p − q) / (π (1 − π)), m = q + (p − q) π; half of them each."""
+    mechanism = mechanism_for(STUDY.question("ever"))
+    p, q = float(mechanism.p), float(mechanism.q)
+    m = q + (p - q) * 0.2
+    sd = np.sqrt(m * (1 - m) / 500) / (p - q) / (0.2 * 0.8)
+    formula, options = "ever ~ region", {"shares": {"ever": 0.2}, "priors": "flat"}
+    possible = possible_of_study(STUDY, formula, None)
+    found = plan_formula(
+        possible, formula, [1500], **options, width=HALF * sd, effects={"region[south]": 1e-9}
+    )
+    assert found.half_widths["Intercept"] == pytest.approx(HALF * sd)
+    assert found.half_widths["region[south]"] == pytest.approx(HALF * sd * np.sqrt(2))
+    people = {"Intercept": 1500, "region[south]": 3000, "region[west]": 3000}
+    assert found.needed == pytest.approx(people, abs=1)
+    assert found.truth["Intercept"] == pytest.approx(log(0.25))
+    # Nothing is found of no effect but by chance: half of the 10 %.
+    assert found.power["region[south]"] == pytest.approx([0.05], rel=1e-3)
+    odds = found.to_document()["odds_ratios"]["region[south]"]
+    assert odds["high"] == pytest.approx([exp(HALF * sd * np.sqrt(2))])
+
+
+@pytest.mark.parametrize("name", ["randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"])
+def test_what_may_come_has_the_mechanisms_probabilities(name):
+    """They add up to 1, and no report tells more than e^ε, which is reached, between two answers."""
+    question = {**studies.CHOICE, "mechanism": {"name": name, "epsilon": "1.5"}}
+    study = Study(studies.document(question, public=PUBLIC))
+    vectors = (
+        possible_of_study(study, f"{question['id']} ~ region", None).table.private[question["id"]].vectors
+    )
+    assert vectors.sum(axis=0) == pytest.approx(1)
+    ratios = vectors[:, :, None] / vectors[:, None, :]
+    assert log(ratios.max()) == pytest.approx(1.5, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_planned_widths_are_those_of_fits():
+    """Medians of 16 fits are within 10 %; those of a plan for twice as many people are not."""
+    found = held(CASES["outcome"], 3000, 16)
+    for name, planned in found.planned.items():
+        assert planned == pytest.approx(found.fitted[name], rel=0.1), name
+    wrong = {name: half / np.sqrt(2) for name, half in found.planned.items()}
+    assert all(abs(half / found.fitted[name] - 1) > 0.1 for name, half in wrong.items())
+
+
+@pytest.mark.slow
+def test_a_noisy_numbers_mean_has_the_width_of_its_theory():
+    """Hardly clipped, normal under Gaussian noise: the reports' variance is that of both, over n."""
+    question = {
+        "id": "hours", "ask": "number", "bounds": ["0", "100"], "text": "?", "model": {"name": "normal"},
+        "mechanism": {"name": "gaussian", "epsilon": "4", "delta": "1e-6"},
+    }  # fmt: skip
+    study = Study(studies.document(question, public=PUBLIC))
+    mechanism = mechanism_for(study.questions[0])
+    noise = 100 * float(mechanism.scale) / mechanism.levels
+    options = {"effects": {"Intercept": 50, "sigma": 5}, "priors": "flat"}
+    possible = possible_of_study(study, "hours ~ 1", None)
+    found = plan_formula(possible, "hours ~ 1", [1000], **options)
+    sd = np.sqrt((25 + noise**2) / 1000)
+    assert found.half_widths["Intercept"] == pytest.approx([HALF * sd], rel=0.01)
+
+
+def test_a_census_stands_for_its_people(tmp_path):
+    """A row of `count` 3 is three rows; the outcome's own column, as of an older survey, is not looked at."""
+    design = read_design(
+        '{"format": "ldpkit.design/1", "columns": {"armed": {"design": "warner", "p": "0.8"}}}'
+    )
+    (tmp_path / "rows.csv").write_text("sex,armed\nf,1\nm,0\nm,1\nm,1\n")
+    (tmp_path / "census.csv").write_text("sex,count\nf,1\nm,3\n")
+    widths = []
+    for name in ("rows", "census"):
+        possible = possible_of_design(design, "armed ~ sex", read_frame(str(tmp_path / f"{name}.csv")))
+        widths.append(plan_formula(possible, "armed ~ sex", [100]).half_widths["sex[m]"])
+        shares = possible.table.counts.reshape(2, -1)[:, 0]
+        assert shares[1] == 3 * shares[0]
+    assert widths[0] == pytest.approx(widths[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--share evr=0.2", "--share evr: shares are of the answers to ever"),
+        ("--share ever=1.2", r"the shares of ever \(yes 1.2\) must be between 0 and 1"),
+        ("--share ever=0.2,ever[yes]=0.3", "was stated twice"),
+        ("--truth south=1", "'south' is no parameter of the formula"),
+        ("--truth Intercept=1 --share ever=0.2", "the share of ever follows from the coefficients"),
+        ("--power 0.8", "state it, such as --truth age=0.05"),
+        ("--people 0", "numbers of people must be whole, from 1"),
+        ("--width 0", "--width must be a number above 0"),
+        ("--question ever", "--question is not for a --formula"),
+        ("--design d.json", "a study says what its reports mean"),
+        ("--width 1 --parameter agee", "'agee' is no parameter"),
+    ],
+)
+def test_slips_are_refused_before_anything_is_written(tmp_path, capsys, options, said):
+    (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO, public=PUBLIC)).to_json())
+    out = tmp_path / "out"
+    command = ["plan", str(tmp_path / "study.json"), "--formula", "ever ~ age", "--out", str(out)]
+    assert main([*command, *options.split()]) == 2
+    assert re.search(said, capsys.readouterr().err)
+    assert not out.exists()
+
+
+def test_what_is_of_a_formula_needs_one(tmp_path, capsys):
+    assert main(["plan", "--people", "100", "--out", str(tmp_path / "out")]) == 2
+    assert "--people is for a plan of a --formula" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_guides_plans_print_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (program,) = re.findall(r"^```python\n(.*?)^```", GUIDE, flags=re.M | re.S)
+    exec(compile(program, "survey.py", "exec"), {})
+    design, *_ = re.findall(r"^```json\n(.*?)^```", GUIDE, flags=re.M | re.S)
+    (tmp_path / "design.json").write_text(design)
+    (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO, public=PUBLIC)).to_json())
+    of_dice, of_study = re.findall(r"^ldpkit (plan .*)$", GUIDE, flags=re.M)
+    assert main(shlex.split(of_dice)) == 0
+    entry = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]["armed"]
+    assert f"{entry['half_widths']['married'][1]:.2f}" in GUIDE
+    assert (
+        f"{entry['odds_ratios']['married']['high'][1] / entry['odds_ratios']['married']['value']:.2f}"
+        in GUIDE
+    )
+    printed = capsys.readouterr().out
+    (for_width,) = re.findall(r"± 0.3 of married: about ([\d,]+) people", printed)
+    (for_power,) = re.findall(r"with power 0.9: about ([\d,]+) people", printed)
+    said = GUIDE.split("## How many people?")[1].split("\n## ")[0]
+    assert f"that {for_width} give ± 0.3" in " ".join(said.split())
+    assert f"that {for_power} find" in " ".join(said.split())
+    # A plan of another study does not stand in its way: a folder of plans is an older result.
+    assert main(shlex.split(of_study)) == 0
+    assert "each as likely" in capsys.readouterr().out
+
+
+def test_so_few_people_are_marked():
+    possible = possible_of_study(STUDY, "ever ~ region", None)
+    found = plan_formula(possible, "ever ~ region", [100, 5000], shares={"ever": 0.2})
+    assert found.rough == {100: True, 5000: False}
