@@ -128,9 +128,14 @@ def settings_to_invite(**changes: Any) -> Settings:
     Raises InputError where that key stands in a file beside the name of another database.
     """
     settings = settings_with(**changes)
+    _refuse_foreign_key(settings)
+    return settings
+
+
+def _refuse_foreign_key(settings: Settings) -> None:
     file = _file_named(os.environ)
     if file is None or PREFIX + "INVITATION_KEY" in os.environ:
-        return settings
+        return
     values = _read_file(Path(file))
     own = str(values.get("database", settings.database))
     if "invitation_key" in values and _whole_name(own) != _whole_name(settings.database):
@@ -138,7 +143,6 @@ def settings_to_invite(**changes: Any) -> Settings:
             f"the invitation_key of {file} is for the database that it names, and --database names another: "
             f"start in that one's folder, or set {PREFIX}INVITATION_KEY to what its servers have"
         )
-    return settings
 
 
 def _whole_name(database: str) -> object:
@@ -168,8 +172,8 @@ def _sqlite_file(url: URL) -> str | None:
 
 
 def server_settings(**changes: Any) -> Settings:
-    """`settings_with`, for a server: refuses a LDPKIT_TOKEN that is not its own token. Raises InputError."""
-    settings = settings_with(**changes)
+    """`settings_to_invite`, for a server: refuses a LDPKIT_TOKEN that is not its own token too."""
+    settings = settings_to_invite(**changes)
     found = os.environ.get(TOKEN_VARIABLE)
     if found is not None and changes.get("token") is None and found != settings.token:
         raise InputError(

@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from collector.settings import FILE_NAME, Settings, sqlite_url
@@ -51,12 +53,9 @@ def run_init(arguments: argparse.Namespace) -> int:
             f"{settings} is there: this is a collector's place already; "
             "start it with ldpkit serve, or correct what the file says"
         )
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make {folder}: {error.strerror}") from None
-    database = arguments.database or sqlite_url(folder / DATABASE_NAME)
-    shown = make_database(Settings(database=database))
+    with _made(folder):
+        database = arguments.database or sqlite_url(folder / DATABASE_NAME)
+        shown = make_database(Settings(database=database))
     from collector.storage.keys import new_word
 
     values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
@@ -66,6 +65,23 @@ def run_init(arguments: argparse.Namespace) -> int:
     )
     print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
     return 0
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make the folder unless it is there; one that was made goes again where the block raises, if empty."""
+    there = folder.exists()
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {folder}: {error.strerror}") from None
+    try:
+        yield
+    except BaseException:
+        if not there:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _from_inside(database: str, folder: Path) -> str:

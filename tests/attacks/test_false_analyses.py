@@ -316,3 +316,27 @@ def test_one_table_as_two_waves_is_refused(tmp_path):
     for other in (one, two):
         with pytest.raises(InputError, match="waves a and b have the same table"):
             load_waves({"a": one, "b": other}, str(tmp_path / "design.json"), "armed ~ wave", "refuse", ())
+
+
+def test_one_table_in_another_order_as_two_waves_is_refused(tmp_path):
+    """Rows or columns may stand elsewhere, in another kind of file; a table of few rows is noted."""
+    (tmp_path / "design.json").write_text(design())
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"armed": random.integers(0, 2, 40), "age": random.integers(18, 80, 40)})
+    frame.to_csv(tmp_path / "one.csv", index=False)
+    mixed = frame.sample(frac=1, random_state=2)[["age", "armed"]]
+    mixed.to_csv(tmp_path / "two.csv", index=False)
+    mixed.to_parquet(tmp_path / "two.parquet", index=False)
+    frame.assign(age=frame["age"] + (np.arange(40) == 7)).to_csv(tmp_path / "later.csv", index=False)
+
+    def loaded(one, two):
+        waves = {"a": str(tmp_path / one), "b": str(tmp_path / two)}
+        return load_waves(waves, str(tmp_path / "design.json"), "armed ~ wave", "refuse", ())[0]
+
+    for copy in ("two.csv", "two.parquet"):
+        with pytest.raises(InputError, match="waves a and b have the same table"):
+            loaded("one.csv", copy)
+    assert not any("same rows" in note for note in loaded("one.csv", "later.csv").notes)
+    (tmp_path / "few.csv").write_text("armed\n0\n1\n0\n")
+    (tmp_path / "other.csv").write_text("armed\n1\n0\n0\n")
+    assert any("same rows in another order" in note for note in loaded("few.csv", "other.csv").notes)

@@ -160,6 +160,8 @@ def test_init_leaves_nothing_where_the_database_cannot_be_made(elsewhere, capsys
     assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
     assert main(["init", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 2
     assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
+    assert main(["init", "place", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 2
+    assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
     capsys.readouterr()
 
 
@@ -175,11 +177,18 @@ def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkey
     monkeypatch.chdir(elsewhere / "a")
     capsys.readouterr()
     invite = ["admin", "invite", study.id, "--count", "1"]
-    for command in ([*invite, "--database", other], ["admin", "upkeep", "--database", other]):
+    monkeypatch.setenv("LDPKIT_DATABASE", other)
+    with pytest.raises(InputError, match="is for the database that it names"):
+        create_app()
+    monkeypatch.delenv("LDPKIT_DATABASE")
+    serve = ["serve", "--port", "0", "--database"]
+    commands = ([*invite, "--database", other], ["admin", "upkeep", "--database", other])
+    for command in (*commands, [*serve, other], [*serve, "sqlite:///new.sqlite3", "--new"]):
         assert main(command) == 2
         assert (
             "the invitation_key of ldpkit.toml is for the database that it names" in capsys.readouterr().err
         )
+    assert sorted(os.listdir()) == ["ldpkit.sqlite3", "ldpkit.toml"]
     with database.read() as session:
         assert queries.study_state(session, study.id).spending is None
     assert main([*invite[:3], "--lift", "--database", other]) == 0
