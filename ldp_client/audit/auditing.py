@@ -14,7 +14,7 @@ from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answ
 from ldp_client.audit.stages import Signs, stages_of
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Batch, Pair
-from ldp_client.audit.whole import clear_checks
+from ldp_client.audit.whole import path_checks
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms import mechanisms_of
@@ -88,7 +88,8 @@ def audit_study(
     if study.unit == "person" and len(questions) == len(study.questions):
         whole = Audit("(whole reports)", "", float(study.epsilon), float(study.delta))
         possible = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
-        whole.checks = [*assembly_checks(study, mechanisms), *clear_checks(study, mechanisms, possible)]
+        whole.checks = [*assembly_checks(study, mechanisms)]
+        whole.checks += path_checks(study, mechanisms, possible, sample_checks)
         yield whole
 
 

@@ -76,16 +76,21 @@ def javascript_checks(
     return checks
 
 
-def port_reports(study: "Study", people: "list[dict[str, Any]]", port: "Path" = PORT) -> "list[str] | Check":
-    """The port's whole report of each person's answers and public values; or a check that says why not."""
+def port_reports(
+    study: "Study", people: "list[dict[str, Any]]", given: "dict[str, Any]", port: "Path" = PORT
+) -> "dict[str, list[str]] | Check":
+    """The port's whole reports; or a check that says why not.
+
+    people: answers and public values, for "reports" on the port's own random bytes. given: the task of
+    `same_bytes.port_task`, whose "people" and "devices" come back as reports on the bytes that it gives.
+    """
     if shutil.which("node") is None or not port.exists():
         return Check("in JavaScript", True, "node is not installed", made=False)
     question = {"question": study.questions[0].id, "answers": [], "samples": 0, "runs": 0, "replays": []}
-    found = _run(port, {"study": study.to_json(), **question, "reports": people})
-    if isinstance(found, Check):
-        return found
-    reports: "list[str]" = found["reports"]
-    return reports
+    found = _run(port, {"study": study.to_json(), **question, "reports": people, **given})
+    return (
+        found if isinstance(found, Check) else {key: found[key] for key in ("reports", "people", "devices")}
+    )
 
 
 def _run(port: "Path", task: "dict[str, Any]") -> "Any":

@@ -91,7 +91,7 @@ def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check
 def _report(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "tuple[Report, int]":
     stream = Stream(seed)
     told = {**answers, **_public_answers(study)}
-    return answering.perturb_answers(study, _of_one_person(mechanisms), told, stream), stream.taken
+    return answering.perturb_answers(study, of_one_person(mechanisms), told, stream), stream.taken
 
 
 def _public_answers(study: "Study") -> "Answers":
@@ -99,7 +99,7 @@ def _public_answers(study: "Study") -> "Answers":
     return {field.id: field.value(0) for field in study.public}
 
 
-def _of_one_person(mechanisms: "Mechanisms") -> "Mechanisms":
+def of_one_person(mechanisms: "Mechanisms") -> "Mechanisms":
     """Memoized mechanisms with a memory of their own, in which nothing is kept yet."""
     return {
         name: Remembering(mechanism, None) if hasattr(mechanism, "permanent") else mechanism
@@ -125,7 +125,7 @@ def _rest(report: "Report", name: str) -> "tuple[Any, ...]":
 def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Check:
     """With the real source: two questions' noise in one report, or in neighbouring ones, is independent."""
     told = {**answers, **_public_answers(study)}
-    reports = [answering.perturb_answers(study, _of_one_person(mechanisms), told) for _ in range(REPORTS)]
+    reports = [answering.perturb_answers(study, of_one_person(mechanisms), told) for _ in range(REPORTS)]
     columns = [
         (name, column)
         for name in answers

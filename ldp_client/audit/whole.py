@@ -1,22 +1,27 @@
-"""Whole reports by every path that makes them: what stands in clear, and how many bytes there are.
+"""Whole reports by every path that makes them: what stands in clear, how many bytes there are, and payloads.
 
-An answer that slips into the clear part, or into a report's size, is in no payload, where all else looks.
+An answer that slips into the clear part, or into a report's size, is in no payload, where most else looks.
+One that goes without noise where a report is put together is in no mechanism.
 """
 
 import json
+import tempfile
+from pathlib import Path
 
 from ldp_client import answering
 from ldp_client.audit.findings import Check
 from ldp_client.audit.javascript import PORT, port_reports
+from ldp_client.audit.payloads import payload_checks
+from ldp_client.audit.reports import of_one_person
+from ldp_client.audit.same_bytes import bulk_part_checks, port_checks, port_task, rounds_checks
 from ldp_client.files import batch
-from ldp_client.mechanisms.memoized import Remembering
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from ldp_client.audit.payloads import SampleChecks
     from ldp_client.documents.public import PublicField
     from ldp_client.documents.study import Study
 
@@ -29,38 +34,67 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 100
 MOST_REPORTS = 4000
 FEWEST_ANSWERS = 2
+# Enough for the law of each question; fewer where each of them is so many bytes.
+REPORTS = 2000
+LARGE = 400
 
 
-def clear_checks(
-    study: "Study", mechanisms: "Mechanisms", possible: "dict[str, list[Any]]", port: "Path" = PORT
+def path_checks(
+    study: "Study",
+    mechanisms: "Mechanisms",
+    possible: "dict[str, list[Any]]",
+    sample_checks: "SampleChecks",
+    port: "Path" = PORT,
 ) -> "Iterator[Check]":
     """Reports of every public value beside different answers, by each path.
 
-    possible: answers that each question takes.
+    possible: answers that each question takes. sample_checks: (mechanism, answer, batch) → what reports of
+    one answer must be like.
     """
-    people = _people(study, possible)
-    paths: "dict[str, Callable[[], list[str] | Check]]" = {
-        "one by one": lambda: _singly(study, mechanisms, people),
-        "in bulk": lambda: _in_bulk(study, mechanisms, people),
-        "in JavaScript": lambda: port_reports(study, [{**one, **public} for one, public in people], port),
-    }
-    for path, made in paths.items():
-        found = made()
-        if isinstance(found, Check):
-            found.name = f"{path}: the clear part"
-            yield found
-        else:
-            yield from _compared(study, path, people, found)
+    people = _people(study, mechanisms, possible)
+    told = [{**answers, **public} for answers, public in people]
+
+    def held(path: str, reports: "list[str]") -> "Iterator[Check]":
+        yield from _compared(study, path, people, reports)
+        yield from _named(path, payload_checks(study, mechanisms, told, reports, sample_checks))
+
+    yield from held("one by one", _singly(study, mechanisms, told))
+    yield from _named("one by one", rounds_checks(study, mechanisms, told))
+    if any([hasattr(mechanism, "permanent") for mechanism in mechanisms.values()]):
+        yield Check("in bulk", True, "memoized questions are answered one by one", made=False)
+    else:
+        yield from held("in bulk", _in_bulk(study, told))
+        yield from _named("in bulk", bulk_part_checks(study, mechanisms, told))
+    given = port_task(study, mechanisms, told)
+    found = port_reports(study, told, given, port)
+    if isinstance(found, Check):
+        found.name = "in JavaScript: whole reports"
+        yield found
+        return
+    yield from held("in JavaScript", found["reports"])
+    yield from _named("in JavaScript", port_checks(given, found))
 
 
-def _people(study: "Study", possible: "dict[str, list[Any]]") -> "People":
+def _named(path: str, checks: "Iterable[Check]") -> "Iterator[Check]":
+    for check in checks:
+        check.name = f"{path}: {check.name}"
+        yield check
+
+
+def _people(study: "Study", mechanisms: "Mechanisms", possible: "dict[str, list[Any]]") -> "People":
+    """Every value beside several answers, every answer often, and the questions' in different orders."""
     values = {field.id: _values(field) for field in study.public}
     rounds = max([len(some) for some in values.values()] or [MOST_NUMBERS])
     most = max([len(some) for some in possible.values()])
     each = max(FEWEST_ANSWERS, min(most, MOST_REPORTS // rounds))
+    if sum([mechanism.payload_size for mechanism in mechanisms.values()]) <= LARGE:
+        rounds = max(rounds, REPORTS // each)
     return [
         (
-            {name: some[(place + other) % len(some)] for name, some in possible.items()},
+            {
+                name: some[(place // step + other) % len(some)]
+                for step, (name, some) in enumerate(possible.items(), 1)
+            },
             {name: some[place % len(some)] for name, some in values.items()},
         )
         for place in range(rounds)
@@ -73,25 +107,19 @@ def _values(field: "PublicField") -> "list[str]":
     return [field.value(place) for place in (*range(0, field.size, step), field.size - 1)]
 
 
-def _singly(study: "Study", mechanisms: "Mechanisms", people: "People") -> "list[str]":
-    reports = []
-    for answers, public in people:
-        ready = {
-            name: Remembering(mechanism, None) if hasattr(mechanism, "permanent") else mechanism
-            for name, mechanism in mechanisms.items()
-        }
-        reports.append(answering.perturb_answers(study, ready, {**answers, **public}).to_json())
-    return reports
+def _singly(study: "Study", mechanisms: "Mechanisms", told: "list[Answers]") -> "list[str]":
+    return [
+        answering.perturb_answers(study, of_one_person(mechanisms), answers).to_json() for answers in told
+    ]
 
 
-def _in_bulk(study: "Study", mechanisms: "Mechanisms", people: "People") -> "list[str] | Check":
-    if any([hasattr(mechanism, "permanent") for mechanism in mechanisms.values()]):
-        return Check("in bulk", True, "memoized questions are answered one by one", made=False)
-    told = [{**answers, **public} for answers, public in people]
-    quantised = [answering.quantise_answers(study, mechanisms, one) for one in told]
-    public = [answering.public_values(study, one) for one in told]
-    made = batch.perturb_people(study, mechanisms, quantised, public=public)
-    return [report.to_json() for report in made]
+def _in_bulk(study: "Study", told: "list[Answers]") -> "list[str]":
+    """As `ldpkit perturb` makes them of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        answers, reports = Path(folder, "answers.ndjson"), Path(folder, "reports.ndjson")
+        answers.write_text("".join([json.dumps(one) + "\n" for one in told]), "utf-8")
+        batch.perturb_file(study, str(answers), str(reports))
+        return reports.read_text("utf-8").splitlines()
 
 
 def _compared(study: "Study", path: str, people: "People", reports: "list[str]") -> "Iterator[Check]":

@@ -6,9 +6,10 @@ import shutil
 import pytest
 
 from ldp_client import answering
+from ldp_client.audit.auditing import sample_checks
 from ldp_client.audit.javascript import PORT
 from ldp_client.audit.reports import possible_answers
-from ldp_client.audit.whole import clear_checks
+from ldp_client.audit.whole import path_checks
 from ldp_client.bulk import perturbing
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
@@ -26,7 +27,7 @@ SIZE = "a report's size tells no answer and no value"
 def failed(study=STUDY, port=PORT):
     mechanisms = mechanisms_of(study)
     possible = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
-    checks = list(clear_checks(study, mechanisms, possible, port))
+    checks = list(path_checks(study, mechanisms, possible, sample_checks, port))
     assert len(checks) >= 4
     return [check.name for check in checks if not check.passed]
 
@@ -79,4 +80,4 @@ def test_the_port(tmp_path, file, old, new, expected):
     assert old not in source.read_text()
     assert f"in JavaScript: {expected}" in failed(port=tmp_path / "js" / "index.js")
     source.write_text("}")
-    assert failed(port=tmp_path / "js" / "index.js") == ["in JavaScript: the clear part"]
+    assert failed(port=tmp_path / "js" / "index.js") == ["in JavaScript: whole reports"]

@@ -1,0 +1,165 @@
+"""Ship software whose mechanisms are sound, and whose whole reports tell the answers all the same."""
+
+import shutil
+
+import pytest
+
+from ldp_client.audit.auditing import sample_checks
+from ldp_client.audit.javascript import PORT
+from ldp_client.audit.reports import possible_answers
+from ldp_client.audit.same_bytes import bulk_part_checks
+from ldp_client.audit.whole import path_checks
+from ldp_client.bulk import perturbing
+from ldp_client.core.randomness import urandom
+from ldp_client.mechanisms import mechanisms_of
+from ldp_client.mechanisms.memoized import Remembering
+from schemas import Study
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO, {**studies.YES_NO, "id": "also"}))
+MEMOIZED = Study(studies.document(studies.MEMOIZED, studies.YES_NO))
+honest = perturbing.reports_of
+
+
+def failed(study=STUDY, port=PORT.parent / "absent.js"):
+    mechanisms = mechanisms_of(study)
+    possible = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
+    checks = path_checks(study, mechanisms, possible, sample_checks, port)
+    return {check.name for check in checks if not check.passed}
+
+
+def flips_of(report, person):
+    return {name: report.payloads[name][0] ^ place for name, place in person}
+
+
+def without_noise(report, person, first):  # noqa: ARG001
+    report.payloads = {name: bytes([place]) for name, place in person}
+
+
+def one_coin_for_both(report, person, first):  # noqa: ARG001
+    flips = flips_of(report, person)
+    report.payloads = {name: bytes([place ^ flips["ever"]]) for name, place in person}
+
+
+def one_coin_for_all(report, person, first):
+    report.payloads = {name: bytes([place ^ first[name]]) for name, place in person}
+
+
+def telling_id(report, person, first):  # noqa: ARG001
+    report.id = report.id[:-1] + str(int(person[0][1]))
+
+
+def telling_id_of_noise(report, person, first):  # noqa: ARG001
+    report.id = report.id[:-1] + str(flips_of(report, person)["ever"])
+
+
+LAW, APART, ID = (
+    f"in bulk: {name}"
+    for name in (
+        "whole reports follow the law",
+        "questions and people do not share noise",
+        "a report's id tells no answer",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (without_noise, LAW),
+        (one_coin_for_both, APART),
+        (one_coin_for_all, LAW),
+        (telling_id, ID),
+        (telling_id_of_noise, ID),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_in_bulk(monkeypatch, fault, expected):
+    """With the real source alone, where laws and counts have to tell, and on bytes that are given alone."""
+
+    def planted(on_real):
+        def reports_of(study, mechanisms, people, random, public=None):
+            first = None
+            for report, person in zip(honest(study, mechanisms, people, random, public), people):
+                first = first or flips_of(report, person)
+                if (random is urandom) is on_real:
+                    fault(report, person, first)
+                yield report
+
+        return reports_of
+
+    monkeypatch.setattr(perturbing, "reports_of", planted(True))
+    assert expected in failed()
+    monkeypatch.setattr(perturbing, "reports_of", planted(False))
+    told = [{"ever": place % 2 == 0, "also": place % 3 == 0} for place in range(40)]
+    assert [check.passed for check in bulk_part_checks(STUDY, mechanisms_of(STUDY), told)] == [False]
+
+
+def redrawn(self, quantised, random):
+    self.answer = bytes(self.mechanism.permanent(quantised, random))
+    return bytes(self.mechanism.instantaneous(self.answer, random))
+
+
+def true_later(self, quantised, random):
+    if self.answer is None:
+        return redrawn(self, quantised, random)
+    return bytes([quantised])
+
+
+def test_sound_reports_pass():
+    assert failed() == failed(MEMOIZED) == set()
+
+
+@pytest.mark.parametrize("fault", [redrawn, true_later])
+def test_later_rounds(monkeypatch, fault):
+    monkeypatch.setattr(Remembering, "randomise", fault)
+    assert failed(MEMOIZED) == {
+        "one by one: later rounds repeat the permanent answer, with fresh noise on it"
+    }
+
+
+DEVICE = "in JavaScript: same reports by a device, round after round"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize(
+    ("study", "file", "old", "new", "expected"),
+    [
+        (
+            STUDY,
+            "report.js",
+            "mechanism.randomise(quantised, random)",
+            "(mechanism.randomise(quantised, random), Uint8Array.of(quantised))",
+            {"in JavaScript: whole reports follow the law", DEVICE},
+        ),
+        (
+            STUDY,
+            "report.js",
+            ".slice(0, 2 * bytes), secret",
+            ".slice(0, 2 * bytes).replace(/^../, '00'), secret",
+            {"in JavaScript: a report's id tells no answer", DEVICE},
+        ),
+        (
+            STUDY,
+            "device.js",
+            'body, state: "held"',
+            "body: body.replace('AA', 'AQ'), state: \"held\"",
+            {DEVICE},
+        ),
+        (MEMOIZED, "mechanisms/memoized.js", "if (!kept) {", "if (true) {", {DEVICE}),
+        (
+            MEMOIZED,
+            "mechanisms/memoized.js",
+            "    if (!kept) {",
+            "    if (kept) return Uint8Array.of(quantised);\n    if (!kept) {",
+            {DEVICE},
+        ),
+    ],
+)
+def test_the_port(tmp_path, study, file, old, new, expected):
+    shutil.copytree(PORT.parent, tmp_path / "js")
+    source = tmp_path / "js" / file
+    text = source.read_text()
+    assert old in text
+    source.write_text(text.replace(old, new))
+    assert expected <= failed(study, tmp_path / "js" / "index.js")
