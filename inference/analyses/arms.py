@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,27 +25,45 @@ ARM, DEVICE, PAPER = "arm", "device", "paper"
 FALSE_ALARM = 1e-3
 # So many surveys of people who agree are drawn for it.
 SURVEYS = 20_000
+# What keeps the arms apart: in a formula, and in a crossed table.
+IN_FORMULA, IN_TABLE = f"name {ARM} in the formula", f"cross them with --by {ARM}"
 Found = tuple[list[Quantity], tuple[str, ...], tuple[str, ...]]
 
 
 def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
     """What each arm says alone, how far the two differ beyond what the fit expects, and what to say of it.
 
-    The fit takes the arms together: what it expects of each differs as their public columns do. Returns
-    quantities, reasons not to believe the fit, and notes; nothing where there are no arms, or `arm` is in it.
+    The fit takes the arms together: what it expects of each differs as their public columns do. Each private
+    column that the formula names is held against it. Returns quantities, reasons not to believe the fit, and
+    notes; nothing where there are no arms, or `arm` is in it.
     """
-    response = analysis.response
     needed = [str(name) for name in analysis.cells.frame.columns]
-    if response is None or not has_arms(table) or ARM in needed:
+    if not analysis.privates or not has_arms(table) or ARM in needed:
         return [], (), ()
     cell, frame = distinct_rows(table.public[needed])
     predicted = Predicted(analysis, sites, len(frame))
-    averages = []
-    for arm in (DEVICE, PAPER):
+
+    def of_arm(arm: str) -> list[Values]:
         inside = (table.public[ARM] == arm).to_numpy()
         sizes = np.bincount(cell, table.counts * inside, len(frame)).astype(np.float64)
-        averages.append(predicted.average(frame, sizes).mean(axis=(0, 1)))
-    return arms_of(table, response, averages[1] - averages[0])
+        outcome = [predicted.average(frame, sizes).mean(axis=(0, 1))] if analysis.response else []
+        return [*outcome, *(predicted.predictors(frame, sizes) if analysis.predictors else [])]
+
+    expected = [there - here for here, there in zip(of_arm(DEVICE), of_arm(PAPER), strict=True)]
+    return arms_of_all(table, analysis.privates, expected)
+
+
+def arms_of_all(
+    table: Table, columns: Sequence[Private], expected: Sequence[Values] = (), remedy: str = IN_FORMULA
+) -> Found:
+    """The same for several private columns, which are together called apart as often as one."""
+    alarm = FALSE_ALARM / len(columns)
+    found = [
+        arms_of(table, one, expected[place] if expected else None, remedy, alarm)
+        for place, one in enumerate(columns)
+    ]
+    quantities, reasons, notes = zip(*found, strict=True)
+    return list(chain(*quantities)), tuple(chain(*reasons)), tuple(chain(*notes))
 
 
 def has_arms(table: Table) -> bool:
@@ -51,8 +71,17 @@ def has_arms(table: Table) -> bool:
     return ARM in table.public.columns and set(table.public[ARM].unique()) == {DEVICE, PAPER}
 
 
-def arms_of(table: Table, column: Private, expected: Values | None = None) -> Found:
-    """The same for one private column. expected: the difference of shares that public columns explain."""
+def arms_of(
+    table: Table,
+    column: Private,
+    expected: Values | None = None,
+    remedy: str = IN_FORMULA,
+    alarm: float = FALSE_ALARM,
+) -> Found:
+    """The same for one private column. expected: the difference of shares that public columns explain.
+
+    remedy: what to do where the two disagree. alarm: how often arms that agree are called apart, at most.
+    """
     try:
         every = scores_of(column)
         present = column.codes < len(column.vectors) - bool(column.missing)
@@ -77,15 +106,15 @@ def arms_of(table: Table, column: Private, expected: Values | None = None) -> Fo
         found.append(Quantity(f"share {what}, {ARM}: {PAPER} − {DEVICE}", beyond, draws, contrast=True))
     # Shares add up to 1: one of them says nothing beside the others.
     statistic = float(moved[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ moved[1:])
-    if stats.chi2.sf(statistic, len(moved) - 1) >= FALSE_ALARM:
+    if stats.chi2.sf(statistic, len(moved) - 1) >= alarm:
         return found, (), ()
     # Of few records the normal law says too little of what is rare.
     arms = [_Arm.of(column, table.counts, every, *one) for one in zip(inside, parts, strict=True)]
-    if _chance(arms, moved, np.zeros(len(moved)) if expected is None else expected) >= FALSE_ALARM:
+    if _chance(arms, moved, np.zeros(len(moved)) if expected is None else expected) >= alarm:
         return found, (), ()
     reason = (
-        f"devices and paper disagree on {column.name}{rest}: do not take them together; name {ARM} in the "
-        "formula, or find out who was asked on paper and what they did"
+        f"devices and paper disagree on {column.name}{rest}: do not take them together; {remedy}, or "
+        "find out who was asked on paper and what they did"
     )
     return found, (reason,), ()
 

@@ -12,7 +12,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 
-from inference.analyses.arms import ARM, arms_of, has_arms
+from inference.analyses.arms import ARM, IN_TABLE, Found, arms_of_all, has_arms
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.checking import judged
 from inference.analyses.formula import known_column
@@ -66,15 +66,16 @@ def cross_table(
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
     prior = model.parameters(_uniform((len(levels), len(answers)), own_seed))
     found = model.parameters(drawn.sites)
-    alone, said = _of_arms(table, columns, by)
-    diagnostics = judged(found, prior, drawn, table.n, [*_notes(table, cells, columns), *said], method)
+    alone, *arms = _of_arms(table, columns, by)
+    diagnostics = judged(found, prior, drawn, table.n, _notes(table, cells, columns), method)
+    diagnostics = diagnostics.with_model(*arms).with_model(impossible(columns, cells))
     return AnalysisPosterior(
         question="-".join(names),
         model="joint table",
         n=table.n,
         draws=found,
         prior_sd={name: float(values.std()) for name, values in prior.items()},
-        diagnostics=diagnostics.with_model(impossible(columns, cells)),
+        diagnostics=diagnostics,
         study=table.digest,
         seed=seed,
         method=method,
@@ -106,13 +107,11 @@ def _uniform(shape: tuple[int, int], seed: int) -> dict[str, Values]:
     return {"shares": random.dirichlet(np.ones(shape[1]), (PRIOR_DRAWS, shape[0]))}
 
 
-def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> tuple[list[Quantity], list[str]]:
+def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> Found:
     """What devices and paper say of each question, where there are both: no public column is in it."""
     if not has_arms(table) or by == ARM:
-        return [], []
-    found = [arms_of(table, one) for one in columns]
-    said = [line for _, reasons, notes in found for line in (*reasons, *notes)]
-    return [quantity for quantities, _, _ in found for quantity in quantities], said
+        return [], (), ()
+    return arms_of_all(table, columns, remedy=IN_TABLE)
 
 
 def _refuse_large(size: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,15 +54,38 @@ class Predicted:
 
     def average(self, frame: pd.DataFrame, weights: Values) -> Values:
         """The mean over the rows of a frame of public columns, weighted."""
-        total = np.zeros((len(self._law), max(len(self.analysis.outcome.answers), 1)))
-        whole = float(weights.sum())
+        return self._averaged(frame, weights, self._of_rows)
+
+    def predictors(self, frame: pd.DataFrame, weights: Values) -> list[Values]:
+        """Of each private predictor its expected shares (answers,), the mean over the rows and draws."""
+        shares = self._averaged(frame, weights, lambda rows: self.laws(rows)[0]).mean(axis=(0, 1))
+        combinations, predictors = self.analysis.law.matrix.combinations, self.analysis.predictors
+        return [
+            np.asarray(
+                [shares[[case[at] == answer for case in combinations]].sum() for answer in one.answers]
+            )
+            for at, one in enumerate(predictors)
+        ]
+
+    def means(self, frame: pd.DataFrame) -> Values:
+        """Of each row of a frame the mean over the draws, (rows, answers)."""
+        return np.concatenate([self._of_rows(rows).mean(axis=0) for rows, _ in self._in_parts(frame)])
+
+    def _averaged(
+        self, frame: pd.DataFrame, weights: Values, of_rows: Callable[[pd.DataFrame], Values]
+    ) -> Values:
+        """(chains, draws, …) of what each row gives."""
+        shares = weights / float(weights.sum())
+        parts = [np.einsum("sra,r->sa", of_rows(rows), shares[at]) for rows, at in self._in_parts(frame)]
+        return np.asarray(sum(parts)).reshape(*self.shape, -1)
+
+    def _in_parts(self, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, slice]]:
+        """As many rows at a time as fit, and where they stand."""
         each = self._law.size * len(self.analysis.law.matrix.combinations)
         size = max(AT_ONCE // max(each, 1), 1)
         for start in range(0, len(frame), size):
-            rows = frame.iloc[start : start + size].reset_index(drop=True)
-            found = self._of_rows(rows)
-            total += np.einsum("sra,r->sa", found, weights[start : start + size] / whole)
-        return total.reshape(*self.shape, -1)
+            at = slice(start, start + size)
+            yield frame.iloc[at].reset_index(drop=True), at
 
     def _of_rows(self, rows: pd.DataFrame) -> Values:
         """(draws, rows, answers) of each row."""
