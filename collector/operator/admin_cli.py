@@ -300,6 +300,7 @@ def _warn_of_days_to_come(database: Database, study_id: str) -> int:
 
 def run_upkeep(arguments: argparse.Namespace) -> int:
     """ldpkit admin upkeep [--date YYYY-MM-DD]"""
+    from collector.storage.rewriting import UnfinishedError
     from collector.storage.upkeep import Upkeep, utc_today
 
     today = utc_today()
@@ -312,7 +313,11 @@ def run_upkeep(arguments: argparse.Namespace) -> int:
         doubt = _doubt(database, today)
         if doubt and arguments.date is None:
             raise InputError(f"{doubt}: where today is {today}, say so with --date {today}")
-        Upkeep(database, utc_today, secret).run(today, even_if_done=True)
+        try:
+            Upkeep(database, utc_today, secret).run(today, even_if_done=True)
+        except UnfinishedError as error:
+            print(f"ldpkit: {database.shown}: {error}, and run this again", file=sys.stderr)
+            return 1
     return 0
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
-from pathlib import Path
 from typing import cast
 
 from sqlalchemy import Table, select, text, update
@@ -22,6 +20,7 @@ from collector.storage.database import Database, one_line
 from collector.storage.invitations import delete_used_invitations
 from collector.storage.models import UpkeepRow
 from collector.storage.queries import insert_new
+from collector.storage.rewriting import UnfinishedError, rewrite_files
 from ldp_client.documents.errors import InputError
 
 A_DAY = timedelta(1)
@@ -83,10 +82,10 @@ class Upkeep:
         try:
             if not self.run(today) and self._pause:
                 # What failed may have been this last step.
-                _rewrite(self._database)
+                rewrite_files(self._database)
         except InputError as error:
             LOGGER.warning("the daily upkeep: %s", error)
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except (SQLAlchemyError, UnfinishedError) as error:
             self._pause = 2 * self._pause or RETRY_SECONDS
             self._not_before = self._clock() + self._pause
             why = one_line(getattr(error, "orig", error))
@@ -113,17 +112,27 @@ class Upkeep:
 
         even_if_done: of all days, today's too; reports of days to come, by another clock, came today.
 
-        Raises SQLAlchemyError, sqlite3.Error; and InputError that names the studies whose invitations another
-        key has used: all else is done then.
+        Raises SQLAlchemyError and UnfinishedError, and then it is to be done again, by whoever comes next;
+        and InputError that names the studies whose invitations another key has used: all else is done then.
         """
         left_out = self._database.act(lambda session: self._order(session, today, even_if_done))
         if left_out is None:
             return False
-        _rewrite(self._database)
+        try:
+            rewrite_files(self._database)
+        except (SQLAlchemyError, UnfinishedError):
+            self._give_back(today)
+            raise
         if left_out:
             kept = "used invitations could not be deleted, while all else was done"
             raise InputError("; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]))
         return True
+
+    def _give_back(self, today: date) -> None:
+        """Let the day count as not done, also for other processes and after this one has ended."""
+        yesterday = update(UpkeepRow).where(UpkeepRow.day == today).values(day=today - A_DAY)
+        with suppress(SQLAlchemyError):
+            self._database.act(lambda session: session.execute(yesterday))
 
     def _order(self, session: Session, today: date, even_if_done: bool) -> dict[str, str] | None:
         """What `run` does in one transaction: the studies that were left out, and why; None: it was done."""
@@ -205,16 +214,3 @@ def _delete_used(session: Session, secret: bytes) -> dict[str, str]:
         except InputError as error:
             left_out[study_id] = str(error)
     return left_out
-
-
-def _rewrite(database: Database) -> None:
-    """SQLite: the whole file, in the order of the keys, without a log. PostgreSQL: wipe what has moved."""
-    if database.engine.dialect.name == "postgresql":
-        with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-            connection.exec_driver_sql("VACUUM reports, invitations, spent_invitations")
-        return
-    # A connection of its own: the engine's begin transactions, in which this is impossible.
-    address = f"{Path(str(database.url.database)).absolute().as_uri()}?mode=rw"
-    with closing(sqlite3.connect(address, database.busy_timeout, uri=True)) as connection:
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,0 +1,120 @@
+"""Writing a database's files anew, so that nothing is left of rows that were moved, changed or deleted.
+
+A database forgets a row long before it overwrites it. SQLite's log has every change since it was last
+emptied; a page of PostgreSQL keeps the bytes of rows that VACUUM has freed, each with the number of the
+transaction that wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from collector.storage.database import Database, one_line
+from collector.storage.models import Base, UpkeepRow
+from ldp_client.documents.errors import LdpkitError
+
+if TYPE_CHECKING:
+    from psycopg.errors import Diagnostic
+
+# For transactions that began before the rows were moved to end; those of a server take milliseconds.
+WAIT_SECONDS = 2.0
+TRY_SECONDS = 0.1
+# While a table's new file waits for a reader of the old one, everybody behind waits too.
+LOCK_MILLISECONDS = 500
+LOCK_NOT_AVAILABLE = "55P03"
+STILL_READ = "another program, such as a backup, reads the database as it was; let it end"
+NOT_OURS = "this role may not vacuum every table; tables have to belong to it"
+
+
+class UnfinishedError(LdpkitError):
+    """What was moved or deleted can still be read in the database's files."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the files still have the order in which reports came: {why}")
+
+
+def rewrite_files(database: Database) -> None:
+    """Write the files anew, without what was moved, changed or deleted up to now.
+
+    Raises UnfinishedError where somebody keeps it from being forgotten or the files from being written, and
+    SQLAlchemyError.
+    """
+    if database.engine.dialect.name == "postgresql":
+        with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            _rewrite_tables(connection)
+        return
+    # A connection of its own: the engine's begin transactions, in which this is impossible.
+    address = f"{Path(str(database.url.database)).absolute().as_uri()}?mode=rw"
+    try:
+        with closing(sqlite3.connect(address, database.busy_timeout, uri=True)) as connection:
+            connection.execute("VACUUM")
+            _empty_log(connection)
+    except sqlite3.Error as error:
+        raise UnfinishedError(one_line(error)) from error
+
+
+def _empty_log(connection: sqlite3.Connection) -> None:
+    """Each try waits for readers as long as a write would for a lock."""
+    for _ in range(2):
+        (busy, _frames, _moved) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not busy:
+            return
+    raise UnfinishedError(STILL_READ)
+
+
+def _rewrite_tables(connection: Connection) -> None:
+    """New files, once no transaction sees what the moved rows were before; else they would be copied."""
+    connection.exec_driver_sql(f"SET lock_timeout = {LOCK_MILLISECONDS}")
+    try:
+        _wait_for_readers(connection)
+        for name in Base.metadata.tables:
+            _rewrite_table(connection, name)
+    except OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            raise UnfinishedError(STILL_READ) from error
+        raise
+    finally:
+        if not connection.invalidated:
+            connection.exec_driver_sql("RESET lock_timeout")
+
+
+def _wait_for_readers(connection: Connection) -> None:
+    """Raises UnfinishedError where a transaction still sees rows that were moved before now."""
+    # One more old row, of a small table: when that can be forgotten, so can all that are older.
+    probe = UpkeepRow.__tablename__
+    connection.exec_driver_sql(f"UPDATE {probe} SET day = day")
+    last = time.monotonic() + WAIT_SECONDS
+    while _rewrite_table(connection, probe):
+        if time.monotonic() > last:
+            raise UnfinishedError(STILL_READ)
+        time.sleep(TRY_SECONDS)
+
+
+def _rewrite_table(connection: Connection, name: str) -> int:
+    """How many deleted rows were copied, since some transaction still sees them."""
+    kept: list[int] = []
+
+    def hear(said: Diagnostic) -> None:
+        # In any language the number of dead rows that could not be removed comes first.
+        if number := re.search(r"\d+", said.message_detail or ""):
+            kept.append(int(number[0]))
+
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    driver.add_notice_handler(hear)
+    try:
+        connection.exec_driver_sql(f"VACUUM (FULL, VERBOSE) {name}")
+    finally:
+        driver.remove_notice_handler(hear)
+    if not kept:
+        # PostgreSQL only warns, and goes on.
+        raise UnfinishedError(NOT_OURS)
+    return sum(kept)
