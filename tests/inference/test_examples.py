@@ -1,16 +1,20 @@
 """The documented models of a user's own run, and find what was simulated."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import jax
+import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
 def partial_pooling():
@@ -50,3 +54,37 @@ def test_the_page_on_models_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     # The mean is 0.3 before clipping; five posterior sd are about 0.2.
     assert 0.15 < float(done.stdout) < 0.5
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def errors(notebook):
+    return [one for cell in code_cells(notebook) for one in cell.outputs if one.output_type == "error"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_stored_as_they_ran_from_top_to_bottom(path):
+    notebook = nbformat.read(path, 4)
+    assert [cell.execution_count for cell in code_cells(notebook)] == list(
+        range(1, len(code_cells(notebook)) + 1)
+    )
+    assert any(cell.outputs for cell in code_cells(notebook))
+    assert not errors(notebook)
+    # What was printed is of no machine: a folder of somebody's would be.
+    assert not re.search(r"(?<![\w./:])/(home|root|tmp|usr|work|var|Users)/", path.read_text("utf-8"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(path, tmp_path):
+    """Whatever they print, without an error; real data are left alone, so that all machines run the same."""
+    notebook = nbformat.read(path, 4)
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    )
+    own = {"PYTHONPATH": str(ROOT), "LDPKIT_DATA": str(tmp_path)}
+    client.execute(env={**os.environ, **own})
+    assert len(NOTEBOOKS) == 3
+    assert not errors(notebook)
