@@ -223,7 +223,7 @@ class _Pair:
             outcome = self._outcomes(predicted, eta)
             for place in range(len(shares)):
                 of_cells = self._chances(some, place, shares[place], outcome[place])
-                found.append(np.concatenate([self._drawn(of_cells, group, random) for group in groups]))
+                found.append(self._drawn(of_cells, groups, random))
         return np.stack(found)
 
     def _outcomes(self, predicted: Predicted, eta: Values) -> Values:
@@ -248,18 +248,19 @@ class _Pair:
         both = np.einsum("ck,pcko,qjk->pqcoj", shares, laws, shown, optimize=True)
         return np.asarray(both.reshape(-1, len(self.frame), self.kinds))
 
-    def _drawn(self, of_cells: Values, group: Mask, random: np.random.Generator) -> Values:
-        sizes = self._sizes[:, group]
-        n = int(sizes.sum())
-        found = np.zeros(self.kinds)
+    def _drawn(self, of_cells: Values, groups: list[Mask], random: np.random.Generator) -> Values:
+        """(groups × kinds): shares of reports drawn once for each cell, so that groups share their people."""
+        came = np.zeros(of_cells.shape[1:])
         for exclusive in (True, False):
-            parts = self._exclusive == exclusive
-            own = int(sizes[parts].sum())
-            if not own:
-                continue
-            mean = np.clip(np.einsum("pc,pcf->f", sizes[parts], of_cells[parts][:, group]) / own, 0, 1)
-            found += random.multinomial(own, mean / mean.sum()) if exclusive else random.binomial(own, mean)
-        return np.asarray(found / max(n, 1))
+            own = (self._exclusive == exclusive)[:, None] & (self._sizes > 0)
+            sizes, laws = self._sizes[own].astype(np.int64), np.clip(of_cells[own], 0, 1)
+            if exclusive:
+                drawn = random.multinomial(sizes, laws / laws.sum(axis=-1, keepdims=True))
+            else:
+                drawn = random.binomial(sizes[:, None], laws)
+            np.add.at(came, np.nonzero(own)[1], drawn)
+        whole = self._sizes.sum(axis=0)
+        return np.concatenate([came[group].sum(axis=0) / max(whole[group].sum(), 1) for group in groups])
 
 
 def _exclusive(sides: list[_Side]) -> NDArray[np.bool_]:

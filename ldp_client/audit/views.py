@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 _BIT_TABLES = [bytes([48 + (value >> place & 1) for value in range(256)]) for place in range(8)]
 
 
-def ones(value: int) -> int:
-    """The number of bits that are 1 (Python 3.9 has no int.bit_count)."""
+def _ones(value: int) -> int:
     return bin(value).count("1")
+
+
+# The number of bits that are 1; Python 3.9 has no int.bit_count.
+ones: "Callable[[int], int]" = getattr(int, "bit_count", _ones)
 
 
 class Batch:

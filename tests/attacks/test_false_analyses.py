@@ -340,3 +340,20 @@ def test_one_table_in_another_order_as_two_waves_is_refused(tmp_path):
     (tmp_path / "few.csv").write_text("armed\n0\n1\n0\n")
     (tmp_path / "other.csv").write_text("armed\n1\n0\n0\n")
     assert any("same rows in another order" in note for note in loaded("few.csv", "other.csv").notes)
+
+
+def test_groups_of_people_that_overlap_share_their_simulated_reports():
+    """Drawn apart, groups hang together in what came alone: sound models would be called wrong."""
+    random = np.random.default_rng(3)
+    columns = {name: random.integers(0, 3, 300).astype(str) for name in "ab"}
+    reports = known_channel("ever", ("no", "yes"), random.integers(0, 2, 300), YES_NO)
+    analysis = assemble(table_of(pd.DataFrame(columns), [reports]), "ever ~ a + b")
+    sites = {name: np.zeros((1, 60, *np.shape(first))) for name, first in analysis.initial().items()}
+    found = checked(analysis, None, sites, 1)
+    shares, at = found.posterior, 1
+    for name, column in columns.items():
+        levels = list(dict.fromkeys(analysis.cells.frame[name]))
+        sizes = np.asarray([np.sum(column == level) for level in levels])
+        assert shares[:, at : at + len(levels)] @ sizes == pytest.approx(300 * shares[:, 0], abs=1e-9)
+        at += len(levels)
+    assert at == shares.shape[1]
