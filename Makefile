@@ -13,7 +13,7 @@ NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 .PHONY: demo test test-all left-out lint types schemas page clean
 
 demo: $(VENV)/demo.installed
-	@# 4: all was written, and the regressions are not to be trusted, as the page says: no error here.
+	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
 	$(BIN)/ldpkit demo --out demo || [ $$? -eq 4 ]
 
 # CI has them all; elsewhere the tests that need them are left out, and that is said.

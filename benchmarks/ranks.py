@@ -53,6 +53,15 @@ def signs(features: int) -> dict[str, Any]:
     return {**asked, "mechanism": {"name": "sampled_products", "epsilon": "1"}}
 
 
+LEVELS = {
+    **signs(2),
+    "features": [
+        {"id": "x0", "bounds": ["-1", "1"], "cuts": ["-0.5", "0", "0.5"]},
+        {"id": "job", "ask": "choice", "choices": ["none", "part", "full"]},
+    ],
+    "response": {"id": "ill", "ask": "yes_no"},
+    "model": {"name": "logistic_regression"},
+}
 SPARSE = {
     "id": "choice",
     "ask": "choice",
@@ -68,6 +77,7 @@ ROWS = {
     "secure sum of 60, clipped": Row(line(1, "summed_gaussian"), 60, summed=True, clip=True),
     "five features, clipped": Row(line(5, "gaussian_statistics"), 5000, clip=True),
     "signs, two features": Row(signs(2), 100_000),
+    "signs, levels": Row(LEVELS, 100_000),
     "sparse shares": Row(SPARSE, 100),
 }
 

@@ -71,7 +71,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
 def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--out", default="demo", metavar="DIR", help="where the results go (default: demo)")
     demo.add_argument("--devices", type=int, default=None, metavar="N", help="default: all 6,366 people")
-    demo.add_argument("--epsilon", default="1", metavar="E", help="of each question (default 1)")
+    demo.add_argument("--epsilon", default="1", metavar="E", help="a sixth of all questions' (default 1)")
     demo.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of data split and sampler, not of noise"
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldp_client.documents.errors import InputError
-from schemas import Study
+from schemas import Rational, Study
 
 OCCUPATIONS = (
     "student",
@@ -17,19 +17,24 @@ OCCUPATIONS = (
     "managerial or business",
     "professional with advanced degree",
 )
-FEATURES: list[dict[str, Any]] = [
-    {"id": "age", "bounds": ["17", "43"]},
-    {"id": "years_married", "bounds": ["0", "23"]},
-    {"id": "religiousness", "bounds": ["1", "4"]},
-    {"id": "education", "bounds": ["9", "20"]},
-]
-# Features scaled to their bounds have a norm below 1.5 for 93 % of the people.
-NORM = "1.5"
-DELTA = "1e-6"
+HAPPY = {"id": "happy_marriage", "ask": "yes_no"}
+LONG = {"id": "six_years_married", "ask": "yes_no"}
+# Of a rating from 1, very poor, to 5.
+GOOD, LONG_YEARS = 4, 6
+# In parts of epsilon. Regressions need most: so few people tell the effect of one feature at 1 from none, of
+# two at 2, of four numbers at neither. Averages of numbers need least.
+SHARES = {
+    "affair": "0.75",
+    "occupation": "1",
+    "age": "0.75",
+    "years-married": "0.5",
+    "children-model": "1",
+    "affair-model": "2",
+}
 
 
 def study_for(epsilon: str) -> Study:
-    """The study document with `epsilon` for each of its six questions. Raises StudyError."""
+    """The study document with `epsilon` on average over its six questions (SHARES). Raises StudyError."""
     return Study(
         {
             "format": "ldpkit.study/1",
@@ -37,19 +42,26 @@ def study_for(epsilon: str) -> Study:
             "version": 1,
             "title": "Marriage and affairs, 1974",
             "purpose": "How common affairs are, and what goes with them, without learning anyone's answer.",
-            "questions": _questions(epsilon),
+            "questions": [*_questions(epsilon), *_regressions(epsilon)],
         }
     )
 
 
+def _part(epsilon: str, question: str) -> str:
+    """A question's epsilon; what is no number is left to the study to refuse."""
+    try:
+        return str(Rational.parse(epsilon) * Rational.parse(SHARES[question]))
+    except ValueError:
+        return epsilon
+
+
 def _questions(epsilon: str) -> list[dict[str, Any]]:
-    pure = {"epsilon": epsilon}
     return [
         {
             "id": "affair",
             "ask": "yes_no",
             "text": "Have you ever had an affair?",
-            "mechanism": {"name": "randomized_response", **pure},
+            "mechanism": {"name": "randomized_response", "epsilon": _part(epsilon, "affair")},
             "model": {"name": "bernoulli"},
         },
         {
@@ -57,7 +69,7 @@ def _questions(epsilon: str) -> list[dict[str, Any]]:
             "ask": "choice",
             "text": "What is your occupation?",
             "choices": list(OCCUPATIONS),
-            "mechanism": {"name": "oue", **pure},
+            "mechanism": {"name": "oue", "epsilon": _part(epsilon, "occupation")},
             "model": {"name": "multinomial"},
         },
         {
@@ -65,7 +77,7 @@ def _questions(epsilon: str) -> list[dict[str, Any]]:
             "ask": "number",
             "text": "How old are you?",
             "bounds": ["15", "45"],
-            "mechanism": {"name": "laplace", **pure},
+            "mechanism": {"name": "laplace", "epsilon": _part(epsilon, "age")},
             "model": {"name": "normal"},
         },
         {
@@ -73,31 +85,31 @@ def _questions(epsilon: str) -> list[dict[str, Any]]:
             "ask": "number",
             "text": "How many years have you been married?",
             "bounds": ["0", "25"],
-            "mechanism": {"name": "laplace", **pure},
+            "mechanism": {"name": "laplace", "epsilon": _part(epsilon, "years-married")},
             "model": {"name": "exponential"},
         },
-        *_regressions(epsilon),
     ]
 
 
 def _regressions(epsilon: str) -> list[dict[str, Any]]:
-    record = {"ask": "record", "features": FEATURES, "norm": NORM}
-    statistics = {"name": "gaussian_statistics", "epsilon": epsilon, "delta": DELTA}
     return [
         {
-            "id": "rating-model",
-            **record,
-            "text": "How a marriage is rated (1 to 5), from age, years married, religiousness, education",
-            "response": {"id": "rating", "bounds": ["1", "5"]},
-            "mechanism": statistics,
+            "id": "children-model",
+            "ask": "record",
+            "text": "How many children you have, and whether you have been married for six years or more",
+            "features": [LONG],
+            "response": {"id": "children", "bounds": ["0", "6"]},
+            "mechanism": {"name": "sampled_products", "epsilon": _part(epsilon, "children-model")},
             "model": {"name": "linear_regression"},
         },
         {
             "id": "affair-model",
-            **record,
-            "text": "Whether someone had an affair, from age, years married, religiousness, education",
+            "ask": "record",
+            "text": "Whether you had an affair, call your marriage good or very good, and have been married "
+            "for six years or more",
+            "features": [HAPPY, LONG],
             "response": {"id": "affair", "ask": "yes_no"},
-            "mechanism": statistics,
+            "mechanism": {"name": "sampled_products", "epsilon": _part(epsilon, "affair-model")},
             "model": {"name": "logistic_regression"},
         },
     ]
@@ -115,18 +127,13 @@ def answers_of(people: int | None, seed: int) -> list[dict[str, Any]]:
 
 
 def _answers(row: dict[str, float]) -> dict[str, Any]:
-    affair = row["affairs"] > 0
-    features = {
-        "age": row["age"],
-        "years_married": row["yrs_married"],
-        "religiousness": row["religious"],
-        "education": row["educ"],
-    }
+    affair, years = row["affairs"] > 0, row["yrs_married"]
+    long = years >= LONG_YEARS
     return {
         "affair": affair,
         "occupation": OCCUPATIONS[int(row["occupation"]) - 1],
         "age": row["age"],
-        "years-married": row["yrs_married"],
-        "rating-model": {**features, "rating": row["rate_marriage"]},
-        "affair-model": {**features, "affair": affair},
+        "years-married": years,
+        "children-model": {LONG["id"]: long, "children": row["children"]},
+        "affair-model": {HAPPY["id"]: row["rate_marriage"] >= GOOD, LONG["id"]: long, "affair": affair},
     }

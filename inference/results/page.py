@@ -115,6 +115,8 @@ def rows_of(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
         row |= {key: _short(found[key]) for key in ("mean", "sd")}
         row |= {key: f"{found[key]:.0f}" for key in ("ess_bulk", "ess_tail")}
         if raw is not None:
+            row |= {"raw_median": "–", "raw_interval": "–"}
+        if raw is not None and name in raw:
             low, middle, high = np.quantile(raw[name], [0.05, 0.5, 0.95])
             row |= {"raw_median": _short(middle), "raw_interval": f"{_short(low)} to {_short(high)}"}
         rows.append(row)

@@ -51,7 +51,7 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     for axis, name in zip(axes, names, strict=True):
         _identified(axis, posterior.identified, name, 0.5 if raw is None else 0.65)
         _interval(axis, posterior.draws[name], 0.5 if raw is None else 0.65, PRIVATE, "from noisy reports")
-        if raw is not None:
+        if raw is not None and name in raw:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
         axis.set_ylim(0, 1)
         axis.set_yticks([])
@@ -107,7 +107,7 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     for axis, name in zip(axes, names, strict=False):
         _density(axis, posterior.draws[name], PRIVATE)
         _prior_density(axis, posterior.prior_draws.get(name))
-        if raw is not None:
+        if raw is not None and name in raw:
             _density(axis, raw[name], RAW)
         axis.set_title(wrapped(name), parse_math=False, fontsize=7)
         axis.set_yticks([])

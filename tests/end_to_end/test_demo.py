@@ -9,7 +9,7 @@ import time
 import pytest
 
 from inference.demo.survey import answers_of, study_for
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, StudyError
 from tests.end_to_end.conftest import LDPKIT
 
 
@@ -78,6 +78,15 @@ def test_the_seed_chooses_the_people():
 def test_more_people_than_there_are_is_refused(people):
     with pytest.raises(InputError, match="6366"):
         answers_of(people, 0)
+
+
+def test_six_questions_cost_six_times_epsilon():
+    for epsilon, cost in (("1", 6), ("0.3", 1.8), ("4", 24)):
+        study = study_for(epsilon)
+        assert float(study.epsilon) == pytest.approx(cost, abs=1e-12)
+        assert not float(study.delta)
+    with pytest.raises(StudyError, match="decimal"):
+        study_for("much")
 
 
 def test_the_demo_covers_every_model_and_mechanism():
