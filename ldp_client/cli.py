@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
     from typing import Optional
 
+    from ldp_client.documents.study import Study
+
 COMMAND_GROUP = "ldpkit.commands"
 # Their packages need a newer Python than a device does.
 GROUPS_OF_EXTRAS = ("collector", "inference")
@@ -156,7 +158,18 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         print("\n".join(["", *paper_lines(study)]))
     for line in [*warnings_of(study), *notes_of(study)]:
         _tell(line)
+    _refuse_large(study)
     return 0
+
+
+def _refuse_large(study: "Study") -> None:
+    """Raises InputError for a study whose every report all devices would refuse to send."""
+    from ldp_client.describing import report_size
+    from ldp_client.device.outbox import MOST_BYTES
+
+    size = report_size(study)
+    if size > MOST_BYTES:
+        raise InputError(say("cli.report_too_large", size=size, most=MOST_BYTES))
 
 
 def _count_of_people(text: str) -> int:

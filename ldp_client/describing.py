@@ -7,8 +7,10 @@ FACTS has only those that are no attribute.
 from binascii import hexlify
 from math import ceil, exp, floor, log, log10
 
+from ldp_client.answering import padding_of
 from ldp_client.core.quantise import UNIT
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.report import ID_BYTES, Report
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.public import MOST_CHOICES, names_in_words, public_lines
@@ -157,6 +159,19 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
         for label in _mistakable([label for label in labels if isinstance(label, str)]):
             lines.append(words.say("study.warning_label", name=name, label=visible(label)))
     return lines
+
+
+def report_size(study: "Study") -> int:
+    """How long each report's text is, whatever is answered; 0 of a secure sum, which sends shares."""
+    if study.route is not None:
+        return 0
+    mechanisms = mechanisms_of(study)
+    names = list(mechanisms)[:1] if study.ask_one else list(mechanisms)
+    payloads = {name: bytes(mechanisms[name].payload_size) for name in names}
+    public = {field.id: field.value(0) for field in study.public}
+    padding = padding_of(study, mechanisms, payloads, public)
+    head = ("0" * 2 * ID_BYTES, study.id, study.version, study.digest)
+    return len(Report(*head, payloads, padding, public=public).to_json())
 
 
 def _paper_warnings(study: "Study", words: Words) -> "list[str]":

@@ -28,9 +28,9 @@ from collector.views.openapi import (
     reference,
 )
 from collector.views.parameters import whole_parameter
+from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.report import MAX_BYTES as MAX_REPORT_BYTES
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES
@@ -58,7 +58,7 @@ def publish() -> Response:
     study = signed.study
     size = Rules.of(study).form.size
     if collector.node is None:
-        _check_taken(study, size, min(MAX_REPORT_BYTES, collector.settings.body_limit))
+        _check_taken(study, size, collector.settings.body_limit)
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     is_new = collector.writer.act(lambda session: publish_signed(session, signed, publish_here))
     collector.current.forget(study.id)
@@ -72,6 +72,9 @@ def _check_taken(study: Study, size: int, limit: int) -> None:
     """Raises StudyError where this collector would refuse what devices send; they drop what is refused."""
     if study.route is not None:
         raise StudyError("route", "belongs to the nodes that it names: publish the study there")
+    if size > MOST_SENT_BYTES:
+        problem = f"make reports of {size} bytes, and a device sends {MOST_SENT_BYTES} at most: ask less"
+        raise StudyError("questions", problem)
     if size > limit:
         problem = (
             f"make reports of {size} bytes, and this collector takes {limit}: ask less, or raise body_limit"

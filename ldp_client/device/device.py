@@ -231,11 +231,14 @@ class Device:
             return self._record(connection, terms, publisher, told, invitation)
 
     def invite(self, study_id: str, invitation: str) -> None:
-        """Give what waits to be sent to a study another invitation: the first one was not taken.
+        """Give a report that waits another invitation: the first one was not taken.
+
+        Where several versions' reports wait, one without an invitation gets it, else the latest version's: it
+        lets one in. Nothing changes where a report has it already.
 
         Args:
             study_id: the study's id.
-            invitation: the new one; "" for none.
+            invitation: the new one; "" takes away those of all that wait.
 
         Raises:
             InputError: the device does not know the study, or the invitation is no text.

@@ -83,6 +83,15 @@ def has_permanent(
     return any([_question_of(row[0]) == question for row in _rows(connection, study, publisher)])
 
 
+def keeps_words(
+    connection: sqlite3.Connection, study: "Study", publisher: "Publisher", question: str
+) -> bool:
+    """Whether the permanent answer to what the question asks now is kept."""
+    words, older = words_of(study, question), _without_words(study, question)
+    rows = _rows(connection, study, publisher)
+    return any([kept == older or kept.startswith(f"{words}:") for _, kept, _ in rows])
+
+
 def wipe(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> None:
     """Forget the permanent answers, though not that they were given."""
     query = f"UPDATE permanent SET answer = ? WHERE {OF_PUBLISHER}"

@@ -113,9 +113,17 @@ def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
 
 
 def invite(connection: sqlite3.Connection, study_id: str, publisher: "Publisher", invitation: str) -> None:
-    """Give the study's waiting reports another invitation."""
-    query = f"UPDATE reports SET invitation = ? WHERE {OF_PUBLISHER} AND state IN ('queued', 'trying')"
-    connection.execute(query, (invitation, *publisher.of(study_id)))
+    """Give one of the study's waiting reports another invitation, as it lets one in: the latest version's.
+
+    One that has none comes first; none is changed where one has that invitation already. "" takes
+    those of all.
+    """
+    waiting = f"{OF_PUBLISHER} AND state IN ('queued', 'trying')"
+    query = f"SELECT id, invitation FROM reports WHERE {waiting} ORDER BY invitation = '' DESC, version DESC"
+    rows = connection.execute(query, publisher.of(study_id)).fetchall()
+    given = [] if invitation in [kept for _, kept in rows] else rows[:1]
+    for report_id, _ in given if invitation else rows:
+        connection.execute("UPDATE reports SET invitation = ? WHERE id = ?", (invitation, report_id))
 
 
 def pending(connection: sqlite3.Connection) -> "list[Queued]":

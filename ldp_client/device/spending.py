@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from ldp_client.device.in_clear import kept_marks
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
-from ldp_client.device.memory import has_permanent, words_of
+from ldp_client.device.memory import has_permanent, keeps_words, words_of
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.words.text import say
 
@@ -33,8 +33,8 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
     """Raises AlreadyAnsweredError where a question was asked before.
 
     A memoized one may be asked again by each higher version of its study, unless it was answered without
-    a permanent answer: by a version in which it was not memoized. To another publisher of that study's id,
-    nothing is answered again that was asked in the same words.
+    a permanent answer: by a version in which it was not memoized, or in these words to somebody else. To
+    another publisher of that study's id, nothing is answered again that was asked in the same words.
     """
     query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
     anybodys = not _went_elsewhere(connection, terms.study.id, publisher)
@@ -45,6 +45,13 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
             if publisher.is_own(whose) and (whose or anybodys):
                 paid_once = epsilon != "0" and not has_permanent(connection, terms.study, publisher, question)
                 again = question not in terms.memoized or terms.study.version <= version or paid_once
+                again = again or (
+                    # Where one is asked, the words of those that were not drawn stand there too.
+                    not terms.study.ask_one
+                    and epsilon != "0"
+                    and words_of(terms.study, question) in words.split()
+                    and not keeps_words(connection, terms.study, publisher, question)
+                )
             else:
                 again = not words or words_of(terms.study, question) in words.split()
             if again:

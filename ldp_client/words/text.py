@@ -19,6 +19,8 @@ FOLDER = __file__.replace("\\", "/").rpartition("/")[0]
 CORE = "core."
 # The digits that privacy is shown with where nothing else is said.
 DIGITS = 12
+# What prints as nothing and takes up room; all other blanks are not printable.
+BLANKS = " \u2800\u115f\u1160\u3164\uffa0"
 
 
 class Words:
@@ -99,6 +101,13 @@ def visible(text: str) -> str:
     """Foreign text (a study's, a server's, a file's) as a terminal may print it, on one line.
 
     Control characters, line breaks and those that change the direction of writing are shown as their escapes:
-    none may move the cursor, colour what we say, or pass for a line of ours.
+    none may move the cursor, colour what we say, or pass for a line of ours. Nor may blanks that fill
+    a terminal's line: several in a row are shown as one.
     """
-    return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
+    shown = ""
+    for one in text:
+        if one not in BLANKS:
+            shown += one if one.isprintable() else one.encode("unicode_escape").decode()
+        elif shown[-1:] not in BLANKS or not shown:
+            shown += one
+    return shown

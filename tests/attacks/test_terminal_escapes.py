@@ -53,3 +53,12 @@ def test_in_the_line_of_an_error(capsys, tmp_path):
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert is_plain(told)
+
+
+@pytest.mark.parametrize("blank", [" ", "\u2800", "\u3164", "\u115f \u1160", "\uffa0"])
+def test_blanks_that_fill_a_line(blank):
+    """At 80 columns what follows them begins a line, and looks like one of ours."""
+    line = "warning: none"
+    shown = visible("Ever?" + blank * 400 + line)
+    assert len(shown) == len("Ever?" + line) + 1
+    assert visible("an answer with single blanks") == "an answer with single blanks"

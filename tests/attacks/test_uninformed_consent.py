@@ -146,3 +146,15 @@ def test_an_invitation_that_carries_a_number_for_each_person_is_said():
     asked = {name: stratum[name] for name in ("id", "bounds", "step")}
     for field in (coarse, asked):
         assert not warnings_of(Study(studies.document(studies.YES_NO, public=[field])))
+
+
+def test_invitations_whose_fields_together_name_a_person_are_said():
+    """None of them is large."""
+    fields = [
+        {"id": name, "bounds": ["0", str(most)], "step": "1", "source": "invitation"}
+        for name, most in (("stratum", 99), ("cluster", 10))
+    ]
+    (line,) = warnings_of(Study(studies.document(studies.YES_NO, public=fields)))
+    assert "stratum, cluster together have 1,100 combinations" in line
+    fields[1]["bounds"] = ["0", "9"]
+    assert not warnings_of(Study(studies.document(studies.YES_NO, public=fields)))
