@@ -29,10 +29,8 @@ from summaries import QuestionSummary, Summary, cell_summaries, check_study
 from summaries.influence import FALSE_SHARE
 from summaries.reducing import CheckedReports, good_reports
 from summaries.reductions import REDUCTIONS, sets_of
-from summaries.reductions.choice import keeps_patterns, support_sets
+from summaries.reductions.choice import keeps_patterns
 
-# Their sets are read of all reports at once; of others, of each different payload.
-_AT_ONCE = ("oue", "sue", "subset_selection", "olh")
 MOST_CHOICES = 1000
 
 
@@ -210,7 +208,7 @@ def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDAr
     size = mechanism.payload_size
     if REDUCTIONS[mechanism.name].counts(mechanism) in ("choices", "columns"):
         payloads = b"".join(int(place).to_bytes(size, "big") for place in places)
-        return packed_sets(mechanism, np.frombuffer(payloads, np.uint8).reshape(-1, size))
+        return sets_of(mechanism, np.frombuffer(payloads, np.uint8).reshape(-1, size))
     patterns = b"".join(int(place).to_bytes(-(-mechanism.choices // 8), "little") for place in places)
     return np.frombuffer(patterns, np.uint8).reshape(len(places), -1)
 
@@ -265,7 +263,7 @@ def private_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
     mechanism = choice_mechanism(question)
     rows = np.asarray([place for place, payload in enumerate(payloads) if payload is not None], np.int64)
     joined = np.frombuffer(b"".join(payload for payload in payloads if payload is not None), np.uint8)
-    sets = packed_sets(mechanism, joined.reshape(len(rows), mechanism.payload_size))
+    sets = sets_of(mechanism, joined.reshape(len(rows), mechanism.payload_size))
     distinct, where = np.unique(sets, axis=0, return_inverse=True)
     codes: Codes = np.full(len(payloads), -1, np.int64)
     codes[rows] = where.ravel()
@@ -295,8 +293,3 @@ def choice_mechanism(question: Question) -> ChoiceMechanism:
     mechanism = mechanism_for(question)
     assert isinstance(mechanism, ChoiceMechanism)
     return mechanism
-
-
-def packed_sets(mechanism: ChoiceMechanism, payloads: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Packed sets (n, ceil(choices / 8))."""
-    return sets_of(mechanism, payloads) if mechanism.name in _AT_ONCE else support_sets(mechanism, payloads)

@@ -147,8 +147,8 @@ def _always(what: Counted) -> Callable[[Mechanism], Counted]:
     return lambda _mechanism: what
 
 
-INDEX_COUNTS = Reduction(_choices, _index_counts, counts_all, counts=_always("choices"))
-COLUMN_COUNTS = Reduction(_columns, _column_counts, counts_all, counts=_always("columns"))
+INDEX_COUNTS = Reduction(_choices, _index_counts, counts_all, counts=_always("choices"), sets=support_sets)
+COLUMN_COUNTS = Reduction(_columns, _column_counts, counts_all, counts=_always("columns"), sets=support_sets)
 UNARY_COUNTS = Reduction(_set_size, _unary_counts, _sets_possible, counts=_always("bits"), sets=_as_sent)
 SUBSET_COUNTS = Reduction(
     _set_size, _unary_counts, _subset_possible, counts=_always("subsets"), sets=_as_sent
@@ -191,8 +191,14 @@ def _memoized_kind(mechanism: Mechanism) -> Counted | None:
     return _memoizes(mechanism).counts(mechanism)
 
 
+def _memoized_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
+    sets = _memoizes(mechanism).sets
+    assert sets is not None
+    return sets(mechanism, payloads)
+
+
 MEMOIZED = Reduction(
-    _memoized_size, _memoized_counts, _memoized_possible, counts=_memoized_kind, sets=_as_sent
+    _memoized_size, _memoized_counts, _memoized_possible, counts=_memoized_kind, sets=_memoized_sets
 )
 
 

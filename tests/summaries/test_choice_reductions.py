@@ -7,7 +7,7 @@ from ldp_client import mechanism_for
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.mechanisms.base import pack_signed
 from schemas import Study
-from summaries.reductions import REDUCTIONS
+from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
 from summaries.reductions.histogram import REACH, histogram_edges
 from tests import studies
@@ -83,6 +83,21 @@ def test_memoized_reports_are_counted_as_those_of_what_is_memoized(question, of)
 
 def payloads_of_labels(m):
     return [m.perturb(m.labels[index % m.choices]) for index in range(N)]
+
+
+@pytest.mark.parametrize("name", [*CHOICES, "habit", "brand"])
+def test_reports_of_every_choice_are_read_as_the_sets_that_they_support(name):
+    """Memoized ones as what is memoized: a place there is no set of bits."""
+    kept = {"habit": studies.MEMOIZED, "brand": studies.MEMOIZED_BITS}
+    m = (
+        mechanism_for(Study(studies.document(kept[name])).questions[0])
+        if name in kept
+        else mechanism(name, 12)
+    )
+    payloads = payloads_of_labels(m)
+    sets = sets_of(m, stacked(payloads))
+    bits = np.unpackbits(sets, axis=1, bitorder="little")[:, : m.choices]
+    assert bits.tolist() == supports(m, payloads).astype(int).tolist()
 
 
 def test_hashes_are_counted_in_parts(monkeypatch):
