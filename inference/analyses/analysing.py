@@ -17,10 +17,12 @@ from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
+from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.peaks import Peak, peaks_of
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
+from inference.analyses.resolving import unresolved
 from inference.analyses.result import AnalysisPosterior, Quantity
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table, Values
@@ -161,6 +163,7 @@ def _posterior(
     else:
         diagnostics = diagnostics.with_model(expected.reasons(), expected.notes())
     diagnostics = diagnostics.with_model(impossible(analysis.privates, analysis.cells))
+    diagnostics = diagnostics.with_model(unresolved(analysis, drawn.sites))
     return AnalysisPosterior(
         question=analysis.formula.outcome,
         model=analysis.outcome.name,
@@ -231,7 +234,7 @@ def _unbounded(peak: Peak) -> list[str]:
 def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str, ...]:
     """What a reader must know: of the form, of levels without reports, of a likelihood without a peak."""
     found = [analysis.cells.form]
-    empty = [*analysis.law.empty, *(analysis.shares.empty if analysis.shares else ())]
+    empty = [name for part in analysis.linears for name in part.empty]
     if empty:
         found.append(f"no report has {listed(empty)}: what stands there is the prior")
     if peaks and not peaks[1].found:
@@ -242,6 +245,17 @@ def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str,
     if not sets_levels(analysis):
         found.append("shares by level are left out, as there are too many cells: ask for them with --by")
     return (*found, *_notes_of_privates(analysis))
+
+
+def _law_of_number(number: NumberLaw) -> str:
+    """What is taken of a private number that is a predictor."""
+    name, channel = number.column.name, number.own.channel
+    terms = dict.fromkeys(term for term in number.mean.matrix.terms if term != INTERCEPT)
+    by = ", ".join(dict.fromkeys([*terms, *(group.column for group in number.groups)]))
+    return (
+        f"the answers to {name} are taken as normal with one sd, their mean by {by or 'nothing'} alone, "
+        f"before they are clipped to {channel.low:g}…{channel.high:g}; coefficients are of answers as clipped"
+    )
 
 
 def _notes_of_privates(analysis: Assembled) -> list[str]:
@@ -255,9 +269,11 @@ def _notes_of_privates(analysis: Assembled) -> list[str]:
     if analysis.shares is not None:
         terms = ", ".join(name for name in analysis.shares.matrix.names if name != INTERCEPT)
         groups = ", ".join(group.column for group in analysis.shares_groups)
-        whose = ", ".join(one.name for one in analysis.predictors)
+        whose = ", ".join(one.name for one in analysis.predictors if one.points is None)
         on = ", ".join(part for part in (terms, groups) if part)
         found.append(f"the answers to {whose} are taken to depend on {on or 'no public column'} alone")
+    if analysis.number is not None:
+        found.append(_law_of_number(analysis.number))
     if not all(one.exact for one in analysis.privates):
         found.append("log-likelihoods leave out a constant that no answer changes")
     if not analysis.privates:

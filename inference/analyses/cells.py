@@ -12,6 +12,8 @@ from inference.analyses.table import Codes, Private, Table, Values
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 
+# Where a number is cut: its middle, and tails that a wrong law misses.
+CUTS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
 # Nearly as many patterns as reports: then reports are taken as they are.
 AS_ROWS = 0.9
 
@@ -95,3 +97,13 @@ def joint_vectors(columns: Sequence[Private], codes: Sequence[Codes]) -> Values:
     for column, code in zip(columns, codes, strict=True):
         found = (found[:, :, None] * column.vectors[code][:, None, :]).reshape(len(code), -1)
     return found
+
+
+def cuts_of(values: Values, counts: Codes) -> Values:
+    """Where numbers, so many of each, are cut into parts: halfway between values that came."""
+    places, codes = np.unique(values, return_inverse=True)
+    shares = np.cumsum(np.bincount(codes.ravel(), counts)) / counts.sum()
+    middles = (places[1:] + places[:-1]) / 2
+    if not len(middles):
+        return places
+    return np.unique(middles[np.minimum(np.searchsorted(shares, CUTS), len(middles) - 1)])

@@ -18,7 +18,7 @@ NO_CHANNEL = (
 
 def one_channel(column: Private) -> Looks | None:
     """What its reports look like, where all rows have one known channel and a report."""
-    looks = column.looks
+    looks = None if column.channel is not None else column.looks
     if looks is None or column.unknown or looks.unknown or column.missing or len(looks.chances) != 1:
         return None
     return looks

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import jax
 import numpy as np
 import pandas as pd
+from jax import Array
 from numpy.typing import NDArray
 
+from inference.analyses.cells import cuts_of
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Looks, Private, Values
@@ -27,8 +30,6 @@ MOST_LEVELS, MOST_GROUPS = 8, 48
 # Kinds of reports of two columns together; of more, each column is looked at alone.
 MOST_KINDS = 64
 AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
-# Where a public number is cut: its middle, and tails that a wrong law misses.
-CUTS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
 
 
 def judged(
@@ -59,9 +60,10 @@ def checked(
 ) -> Predictive | None:
     """Shares of reports, simulated and observed; None where reports differ too much to be counted.
 
-    Of a private outcome what was reported, of a public one the parts of its range, or its choices; with
-    private predictors, each beside what they were reported to be. prior: {site: (draws, …)}, None under flat
-    priors, which expect anything. posterior: {site: (chains, draws, …)}. by: a column to group by first.
+    Of a private outcome what was reported, of a public one the parts of its range, or its choices, and of a
+    private number the parts of its reports' range; with private predictors, each beside what they were
+    reported to be. prior: {site: (draws, …)}, None under flat priors, which expect anything. posterior:
+    {site: (chains, draws, …)}. by: a column to group by first.
     """
     random = np.random.default_rng(seed)
     found = [_compared(one, prior, posterior, random, by) for one in _pairs(analysis)]
@@ -108,7 +110,7 @@ def _pairs(analysis: Assembled) -> Iterator[_Pair]:
     """The outcome with each private predictor; each of them alone where the other cannot be counted."""
     response = analysis.response
     sides = [one for one in analysis.predictors if one.looks is not None]
-    counted = response is None or response.looks is not None
+    counted = response is None or response.channel is not None or response.looks is not None
     own = _width(analysis) if counted else 0
     joint = [one for one in sides if one.looks and own * one.looks.shows.shape[1] <= MOST_KINDS and own]
     if counted and not joint:
@@ -121,17 +123,31 @@ def _width(analysis: Assembled) -> int:
     """How many kinds the outcome has."""
     if analysis.response is not None and analysis.response.looks is not None:
         return analysis.response.looks.shows.shape[1]
-    return len(analysis.outcome.answers) or len(cuts_of(analysis)) + 1
+    return len(analysis.outcome.answers) or len(_cuts(analysis)) + 1
 
 
-def cuts_of(analysis: Assembled) -> Values:
-    """Where a public number is cut into parts: halfway between values that came."""
+def _numbers(analysis: Assembled) -> Values:
+    """Of each pattern a public outcome, or the report of a private number."""
+    if analysis.response is not None:
+        return np.asarray(analysis.response.vectors[analysis.cells.reports[analysis.response.name], 0])
     assert analysis.values is not None
-    counts = np.bincount(np.unique(analysis.values, return_inverse=True)[1], analysis.cells.counts)
-    values = np.unique(analysis.values)
-    places = np.searchsorted(np.cumsum(counts) / counts.sum(), CUTS)
-    middles = (values[1:] + values[:-1]) / 2
-    return np.unique(middles[np.minimum(places, len(middles) - 1)])
+    return analysis.values
+
+
+def _cuts(analysis: Assembled) -> Values:
+    """Where an outcome that is a number, or its reports, are cut into parts."""
+    return cuts_of(_numbers(analysis), analysis.cells.counts)
+
+
+def _parts_of(
+    analysis: Assembled, cuts: Values | None
+) -> Callable[[Array, Mapping[str, Array]], Array] | None:
+    """Of linear predictors and a law's own parameters how probable each part of its reports is."""
+    channel = analysis.response.channel if analysis.response is not None else None
+    if channel is None or cuts is None:
+        return None
+    law_of = analysis.outcome.law_of
+    return jax.jit(lambda eta, own: channel.shares(law_of(eta, own), cuts))
 
 
 class _Side:
@@ -160,9 +176,11 @@ class _Pair:
         self._outcome = _side(analysis, response)
         self._predictor = _side(analysis, predictor)
         self._place = analysis.predictors.index(predictor) if predictor else 0
-        self._public = outcome and response is None
-        self._cuts = cuts_of(analysis) if self._public and not analysis.outcome.answers else None
-        shows = [self._outcome.shows] if self._outcome else [self._kind_shown()] if self._public else []
+        # What is seen as it is: a public outcome, and the report of a number.
+        self._seen = outcome and self._outcome is None
+        self._cuts = _cuts(analysis) if self._seen and not analysis.outcome.answers else None
+        self._reported = _parts_of(analysis, self._cuts) if response is not None else None
+        shows = [self._outcome.shows] if self._outcome else [self._kind_shown()] if self._seen else []
         shows += [self._predictor.shows] if self._predictor else []
         sides = [side for side in (self._outcome, self._predictor) if side]
         self._exclusive = _exclusive(sides)
@@ -177,8 +195,7 @@ class _Pair:
 
     def _kind_shown(self) -> Values:
         """Of each pattern its choice, or its part of the range, as ones and zeros."""
-        values = self.analysis.values
-        assert values is not None
+        values = _numbers(self.analysis)
         if self._cuts is None:
             return np.eye(len(self.analysis.outcome.answers))[values.astype(int)]
         return np.eye(len(self._cuts) + 1)[np.searchsorted(self._cuts, values)]
@@ -228,11 +245,13 @@ class _Pair:
 
     def _outcomes(self, predicted: Predicted, eta: Values) -> Values:
         """(draws, cells, combinations, answers or parts of the range)."""
+        if self._reported is not None:
+            return predicted.reported(eta, self._reported)
         if self._cuts is not None:
             below = predicted.below(eta, self._cuts)
             ends = np.zeros((*below.shape[:-1], 1))
             return np.diff(np.concatenate([ends, below, ends + 1], axis=-1), axis=-1)
-        return predicted.expected(eta) if self._outcome or self._public else np.ones((*eta.shape[:3], 1))
+        return predicted.expected(eta) if self._outcome or self._seen else np.ones((*eta.shape[:3], 1))
 
     def _chances(self, sites: Mapping[str, Values], place: int, shares: Values, outcome: Values) -> Values:
         """(parts, cells, kinds) at one draw."""

@@ -82,7 +82,7 @@ def analysis_sets(
 
 def _without_sets(analysis: Assembled) -> str:
     """Why there are none."""
-    if analysis.groups or analysis.shares_groups:
+    if analysis.every_group:
         return GROUPED
     if analysis.response is None and not analysis.outcome.answers:
         return NUMBERS

@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from inference.analyses.matrices import Matrix
+from inference.analyses.matrices import Matrix, weights_of
 from inference.analyses.naming import INTERCEPT, Axis, Parameters, axis_of, named
 from inference.analyses.stated_priors import Given, is_flat, log_density
 from inference.analyses.table import Codes, Values
@@ -218,7 +218,7 @@ def linear_of(
     intercept = INTERCEPT in matrix.terms and not cutpoints
     columns = _coefficients(matrix)
     values = matrix.values[:, :, columns]
-    weights = np.broadcast_to((sizes / sizes.sum())[:, None], values.shape[:2]) / values.shape[1]
+    weights = weights_of(matrix, sizes)
     middles = np.einsum("ck,ckj->j", weights, values) * (intercept or cutpoints)
     centred = values - middles
     spreads = np.sqrt(np.einsum("ck,ckj->j", weights, centred**2))

@@ -25,13 +25,16 @@ from ldp_client.documents.errors import InputError
 MOST_ENTRIES = 200_000_000
 # Rows over which a transform such as scale() is found.
 MOST_ROWS = 20_000_000
+# What is the same whatever the other rows are.
+ARITHMETIC = ("np", "log", "log10", "log2", "exp", "exp10", "exp2", "I")
 
 
 @dataclass(frozen=True)
 class Matrix:
     """values: (cells, combinations, columns). terms: of each column its term; levels: its level, "" for none.
 
-    combinations: of answers of the private predictors. spec: formulaic's, by which other frames are read.
+    combinations: of answers of the private predictors; chances: (combinations,) that columns' means and
+    spreads are taken with. spec: formulaic's, by which other frames are read.
     taken: where only some of its columns stand here, their places; intercept_added: before them.
     """
 
@@ -40,6 +43,7 @@ class Matrix:
     levels: tuple[str, ...]
     combinations: tuple[tuple[str, ...], ...]
     spec: Any
+    chances: Values
     taken: tuple[int, ...] | None = None
     intercept_added: bool = False
 
@@ -114,7 +118,7 @@ def matrix_of(
         raise InputError(f"the term {odd} is not a finite number in some rows: change the term or the rows")
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
-    return Matrix(shaped, terms, levels, answers, found.model_spec)
+    return Matrix(shaped, terms, levels, answers, found.model_spec, evenly(len(answers)))
 
 
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
@@ -138,6 +142,31 @@ def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:
     return tuple(product(*(one.answers for one in predictors)))
 
 
+def evenly(count: int) -> Values:
+    """Equal chances (count,)."""
+    return np.full(count, 1 / count)
+
+
+def weights_of(matrix: Matrix, sizes: Codes) -> Values:
+    """(cells, combinations) of people, by how many reported from each cell."""
+    return np.asarray((sizes / sizes.sum())[:, None] * matrix.chances)
+
+
+def refuse_transforms(side: str, columns: Sequence[str], number: str) -> None:
+    """Raises InputError for a term that would be found over the answers to a private number."""
+    names = Names(columns)
+    for term in _read(side, names):
+        for factor in term.factors:
+            named = _names_in(factor)
+            odd = [name for name in named if name in TRANSFORMS and name not in ARITHMETIC]
+            if odd and number in map(names.restored, named):
+                raise InputError(
+                    f"{names.restored(str(factor))}: {number} is a private number, over whose answers "
+                    f"{odd[0]}() cannot be found: write arithmetic, such as I({number}**2), or ask for its "
+                    "bands as a choice"
+                )
+
+
 def _expanded(
     frame: pd.DataFrame, predictors: Sequence[Private], answers: Sequence[tuple[str, ...]]
 ) -> pd.DataFrame:
@@ -145,9 +174,13 @@ def _expanded(
     if not predictors:
         return frame
     found = frame.loc[np.repeat(np.asarray(frame.index), len(answers))].reset_index(drop=True)
-    for place, one in enumerate(predictors):
-        column = [combination[place] for combination in answers] * len(frame)
-        found[one.name] = pd.Categorical(column, categories=list(one.answers))
+    places = np.unravel_index(np.arange(len(answers)), [len(one.answers) for one in predictors])
+    for own, one in zip(places, predictors, strict=True):
+        codes = np.tile(own, len(frame))
+        if one.points is not None:
+            found[one.name] = one.points[codes]
+        else:
+            found[one.name] = pd.Categorical.from_codes(codes, categories=list(one.answers))
     return found
 
 

@@ -50,7 +50,7 @@ class Peak:
 
 def peaks_of(analysis: Assembled, model: Model) -> tuple[Peak, Peak] | None:
     """The posterior's mode and the likelihood's; None where effects vary by group, as neither means much."""
-    if analysis.groups or analysis.shares_groups:
+    if analysis.every_group:
         return None
     return _peak(analysis, model, with_prior=True), _peak(analysis, model, with_prior=False)
 

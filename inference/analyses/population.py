@@ -198,7 +198,7 @@ def notes_over(analysis: Assembled, people: People) -> tuple[str, ...]:
     """
     frame, weights = people
     found = []
-    known = {one.column: one.levels for one in (*analysis.groups, *analysis.shares_groups)}
+    known = {one.column: one.levels for one in analysis.every_group}
     for column, levels in known.items():
         codes, own = levels_of(frame[column])
         new = [level for level in own if level not in levels]

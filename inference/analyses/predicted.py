@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax import Array
 
 from inference.analyses.matrices import again
+from inference.analyses.number_predictors import NAME, NumberLaw
 from inference.analyses.program import Assembled
 from inference.analyses.table import Values
 from inference.analyses.varying import Group, levels_of
@@ -41,6 +43,8 @@ class Predicted:
         self._new: dict[tuple[str, str], Values] = {}
         self._law = analysis.law.coefficients(self._sites)
         self._shares = None if analysis.shares is None else analysis.shares.coefficients(self._sites)
+        number = analysis.number
+        self._mean = np.zeros(0) if number is None else number.mean.coefficients(self._sites)
         named = analysis.parameters(self._sites)
         if analysis.outcome.cutpoints:
             cuts = [named[f"threshold[{one}]"] for one in analysis.outcome.answers[:-1]]
@@ -91,7 +95,7 @@ class Predicted:
         """(draws, rows, answers) of each row."""
         shares, eta = self.laws(rows)
         values = self.expected(eta)
-        return values[:, :, 0] if self._shares is None else np.einsum("srk,srka->sra", shares, values)
+        return values[:, :, 0] if not self.analysis.predictors else np.einsum("srk,srka->sra", shares, values)
 
     def laws(self, rows: pd.DataFrame) -> tuple[Values, Values]:
         """Of each row the shares of the private predictors' answers, (draws, rows, combinations), and η."""
@@ -100,8 +104,21 @@ class Predicted:
         eta = np.einsum("rkj,sjo->srko", columns, self._law)
         for group in analysis.groups:
             eta += self._varying(group, rows)
-        if analysis.shares is None or self._shares is None:
+        if not analysis.predictors:
             return np.ones(eta.shape[:3]), eta
+        found = self._of_choices(rows)
+        if analysis.number is not None:
+            masses = self._of_number(analysis.number, rows)
+            both = masses if found is None else found[..., None] * masses
+            found = both.reshape(*both.shape[:2], -1)
+        assert found is not None
+        return found, eta
+
+    def _of_choices(self, rows: pd.DataFrame) -> Values | None:
+        """The shares of the private choices' answers among the predictors."""
+        analysis = self.analysis
+        if analysis.shares is None or self._shares is None:
+            return None
         logits = np.einsum(
             "rkj,sjo->srko", again(analysis.shares.matrix, rows, analysis.predictors), self._shares
         )
@@ -109,7 +126,14 @@ class Predicted:
             logits += self._varying(group, rows)
         logits = np.concatenate([np.zeros_like(logits[:, :, 0, :1]), logits[:, :, 0]], axis=-1)
         shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        return shares / shares.sum(axis=-1, keepdims=True), eta
+        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+
+    def _of_number(self, number: NumberLaw, rows: pd.DataFrame) -> Values:
+        """The shares at each place of a private number, given those choices: (…, choices, places)."""
+        mean = np.einsum("rkj,sjo->srko", number.again(rows, self.analysis.predictors), self._mean)
+        for group in number.groups:
+            mean += self._varying(group, rows)
+        return number.masses(mean[..., 0], self._sites[f"{NAME}_sd"][:, None, None])
 
     def expected(self, eta: Values) -> Values:
         """(draws, rows, combinations, answers) of linear predictors; of a number its mean."""
@@ -127,6 +151,18 @@ class Predicted:
             found = self.analysis.outcome.below(cuts, eta[..., :1], own)
         # Of priors that are so wide that floating point has no number for the mean.
         return np.nan_to_num(found)
+
+    def reported(self, eta: Values, parts: Callable[[Array, Mapping[str, Array]], Array]) -> Values:
+        """P(the report of a private number is in each part), (draws, rows, combinations, parts).
+
+        parts: the same of linear predictors and the law's own parameters.
+        """
+        with jax.enable_x64(True):
+            own = {name: jnp.asarray(values) for name, values in self._own.items()}
+            found = np.asarray(parts(jnp.asarray(eta), own))
+        # Of priors that are so wide that floating point has no number for the mean.
+        sound = np.isfinite(found).all(axis=-1, keepdims=True)
+        return np.where(sound, found, np.eye(found.shape[-1])[-1])
 
     def _varying(self, group: Group, rows: pd.DataFrame) -> Values:
         """What a group's effects add."""

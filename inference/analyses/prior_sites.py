@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from inference.analyses.linear import Linear
+from inference.analyses.number_predictors import NAME
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import draws_from, is_flat
 from inference.analyses.table import Values
@@ -17,10 +18,11 @@ def prior_sites(analysis: Assembled, seed: int, count: int = PRIOR_DRAWS) -> Sit
     """{site: (count, …)}; where a prior is flat its default stands in, and `with_prior` leaves it out."""
     random = np.random.default_rng(seed)
     found: Sites = {}
-    for part in (analysis.law, analysis.shares):
-        if part is not None:
-            found |= _of_linear(part, count, random)
-    for group in (*analysis.groups, *analysis.shares_groups):
+    for part in analysis.linears:
+        found |= _of_linear(part, count, random)
+    if analysis.number is not None:
+        found[f"{NAME}_sd"] = draws_from(analysis.number.sd_prior, count, random)
+    for group in analysis.every_group:
         shape = (len(group.spreads), len(group.outputs))
         found[f"{group.site}_z"] = random.normal(size=(count, len(group.levels), *shape))
         for place, prior in enumerate(group.priors):
@@ -60,7 +62,7 @@ def _of_linear(part: Linear, count: int, random: np.random.Generator) -> Sites:
 def without_prior(analysis: Assembled) -> set[str]:
     """The names of parameters of which no prior says anything."""
     found = {name for name, (prior, _) in analysis.priors().items() if is_flat(prior)}
-    for part in (analysis.law, *([analysis.shares] if analysis.shares else [])):
+    for part in analysis.linears:
         for names in part.intercept_names():
             if found & set(names[1:]) and not part.prior_by_name()[names[0]][1]:
                 found.add(names[0])

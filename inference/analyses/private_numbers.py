@@ -52,6 +52,17 @@ class NumberChannel:
         shape = jnp.broadcast_shapes(jnp.shape(reports), base.batch_shape)
         return noise.log_density(base, jnp.broadcast_to(reports, shape))
 
+    def shares(self, law: Distribution, cuts: Values) -> Array:
+        """P(a report is in each of the parts between cuts), (…, cuts + 1), of laws before clipping (…)."""
+        noise: LaplaceNoise | GaussianNoise = NOISE[self.noise](self.scale)
+        edges = np.unique([self.low, self.high, *cuts])
+        cells = noise.cell_probs(clipped(law, self.low, self.high), edges)
+        # The bounds need not be cuts: parts that lie between the same cuts are one.
+        part = np.searchsorted(cuts, [*edges, np.inf])
+        found = cells @ (part[:, None] == np.arange(len(cuts) + 1)).astype(np.float64)
+        found = jnp.clip(found, 0.0, 1.0)
+        return found / found.sum(axis=-1, keepdims=True)
+
 
 def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
     """A number's payloads, as reports in own units; those of Laplace noise are taken to the bounds.

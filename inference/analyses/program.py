@@ -19,6 +19,7 @@ from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
 from inference.analyses.naming import Axis, Parameters
+from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.table import Private, Values
 from inference.analyses.varying import Group
@@ -35,7 +36,8 @@ class Assembled:
 
     response: the private outcome, None where it is public. predictors: the private ones. law: the linear
     predictor of the outcome, and groups what varies in it; shares and shares_groups: the same of the
-    predictors' answers together, None without any. unknown: {share that a channel leaves open: its prior}.
+    predictors' answers together, None without any; number: the law of a private number among them, which is
+    the last. unknown: {share that a channel leaves open: its prior}.
     values: (patterns,) of a public outcome: numbers, or places of choices. counted: whether the probability
     of each pattern is wanted, and not only their sum.
     """
@@ -53,6 +55,7 @@ class Assembled:
     unknown: Mapping[str, Stated]
     values: Values | None = None
     counted: bool = False
+    number: NumberLaw | None = None
 
     @property
     def privates(self) -> tuple[Private, ...]:
@@ -60,10 +63,22 @@ class Assembled:
         return (*([self.response] if self.response else []), *self.predictors)
 
     @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The outcome's linear predictor, then those of the predictors' laws."""
+        number = (self.number.mean,) if self.number is not None else ()
+        return (self.law, *([self.shares] if self.shares is not None else []), *number)
+
+    @property
+    def every_group(self) -> tuple[Group, ...]:
+        """What varies by group, in the outcome's law and in those of the predictors."""
+        number = self.number.groups if self.number is not None else ()
+        return (*self.groups, *self.shares_groups, *number)
+
+    @property
     def _parts(self) -> tuple[Linear | Group, ...]:
-        """What adds to linear predictors."""
-        shares = (self.shares,) if self.shares is not None else ()
-        return (self.law, *self.groups, *shares, *self.shares_groups)
+        """What adds to linear predictors; the outcome's first."""
+        others = self.every_group[len(self.groups) :]
+        return (self.law, *self.groups, *self.linears[1:], *others)
 
     @property
     def by_rows(self) -> bool:
@@ -108,6 +123,8 @@ class Assembled:
             found |= group.initial()
         if self.shares is not None:
             found |= self.shares.initial(np.zeros(len(self.shares.outputs)))
+        if self.number is not None:
+            found |= self.number.initial()
         return found | dict.fromkeys(self.unknown, 0.5)
 
     def program(self, **data: Array) -> None:
@@ -127,13 +144,7 @@ class Assembled:
         for group in self.groups:
             eta += group.draw(data)
         own = self.own.draw()
-        log_shares = None
-        if self.shares is not None:
-            others = self.shares.draw(data)[:, 0]
-            for group in self.shares_groups:
-                others += group.draw(data)[:, 0]
-            logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
-            log_shares = jax.nn.log_softmax(logits, axis=1)
+        log_shares = self._log_shares(data)
         shares = {name: numpyro.sample(name, law(prior)) for name, prior in self.unknown.items()}
         if self.outcome.answers:
             return self.outcome.log_law(eta, own), log_shares, shares
@@ -142,6 +153,21 @@ class Assembled:
         if channel is not None:
             return channel.log_density(law_of_number, data["vectors_0"]), log_shares, shares
         return law_of_number.log_prob(data["values"][:, None]), log_shares, shares
+
+    def _log_shares(self, data: dict[str, Array]) -> Array | None:
+        """Inside a program: the predictors' (cells, combinations)."""
+        log_shares = None
+        if self.shares is not None:
+            others = self.shares.draw(data)[:, 0]
+            for group in self.shares_groups:
+                others += group.draw(data)[:, 0]
+            logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
+            log_shares = jax.nn.log_softmax(logits, axis=1)
+        if self.number is None:
+            return log_shares
+        masses = self.number.draw(data)
+        both = masses if log_shares is None else log_shares[:, :, None] + masses
+        return both.reshape(len(both), -1)
 
     def _of_patterns(self, values: Array, data: dict[str, Array]) -> Array:
         same = len(self.cells.cell) == len(self.cells.frame)
@@ -162,7 +188,8 @@ class Assembled:
         predictors = jnp.ones((len(self.cells.cell), 1))
         for one in vectors[len(self.privates) - len(self.predictors) :]:
             predictors = (predictors[:, :, None] * one[:, None, :]).reshape(len(one), -1)
-        reported = Reported(data["cell"], predictors, len(self.cells.cell) == len(self.cells.frame))
+        same = len(self.cells.cell) == len(self.cells.frame)
+        reported = Reported(data["cell"], predictors, same, self.number is not None)
         if not self.outcome.answers:
             return reported.of_public(log_shares, log_law)
         if self.response is not None:
@@ -179,6 +206,8 @@ class Assembled:
         found |= self.own.parameters(draws, shift)
         for part in self._parts[1:]:
             found |= part.parameters(draws)
+        if self.number is not None:
+            found |= self.number.parameters(draws)
         return found | {name: draws[name] for name in self.unknown}
 
     def axes(self) -> dict[str, Axis]:
@@ -194,10 +223,12 @@ class Assembled:
         """{parameter: its prior, and whether that is its own, and not that of the intercept's middle}."""
         found = {**self.law.prior_by_name()}
         found |= {name: (prior, True) for name, prior in self.own.priors.items()}
-        for group in (*self.groups, *self.shares_groups):
+        for group in self.every_group:
             found |= {name: (prior, True) for name, prior in group.sd_priors().items()}
-        if self.shares is not None:
-            found |= self.shares.prior_by_name()
+        for linear in self.linears[1:]:
+            found |= linear.prior_by_name()
+        if self.number is not None:
+            found[self.number.sd_name] = (self.number.sd_prior, True)
         return found | {name: (prior, True) for name, prior in self.unknown.items()}
 
     def _shift(self, draws: Draws) -> Values:

@@ -14,7 +14,7 @@ from jax import Array
 
 from inference.analyses.cells import Cells
 from inference.analyses.formula import Varying
-from inference.analyses.matrices import Matrix, matrix_of
+from inference.analyses.matrices import Matrix, matrix_of, weights_of
 from inference.analyses.naming import INTERCEPT, Axis, Parameters, axis_of, named
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Values
@@ -125,8 +125,12 @@ def groups_of(
     given: Given,
     unit: float = 1.0,
     lead: str = "",
+    site: str = "",
 ) -> tuple[Group, ...]:
-    """What varies by group. unit: of the linear predictor. Raises InputError for fewer than two groups."""
+    """What varies by group. unit: of the linear predictor. site: what their sites begin with.
+
+    Raises InputError for fewer than two groups.
+    """
     found = []
     for place, one in enumerate(varying):
         codes, levels = levels_of(cells.frame[one.group])
@@ -135,8 +139,7 @@ def groups_of(
                 f"(… | {one.group}): there is only one {one.group}, so that nothing varies by it"
             )
         matrix = matrix_of(one.expression, cells.frame, predictors, cells.sizes)
-        weights = np.broadcast_to((cells.sizes / cells.sizes.sum())[:, None], matrix.values.shape[:2])
-        squares = np.einsum("ck,ckj->j", weights / matrix.values.shape[1], matrix.values**2)
+        squares = np.einsum("ck,ckj->j", weights_of(matrix, cells.sizes), matrix.values**2)
         if (squares == 0).any():
             raise InputError(f"({one.expression} | {one.group}) has a column of nothing but zeros")
         spreads = np.where(np.asarray(matrix.terms) == INTERCEPT, 1.0, np.sqrt(squares))
@@ -146,9 +149,18 @@ def groups_of(
             sd_name, _, label = names_of(term, level, one.group, lead)
             keys = list(dict.fromkeys([named(sd_name, label, ""), sd_name]))
             priors.append(given.of(keys, defaults[column], "positive")[0])
-        site = f"{lead and 'shares_'}by{place}"
         found.append(
-            Group(site, one.group, levels, codes, matrix, spreads, tuple(outputs), tuple(priors), lead)
+            Group(
+                f"{site}by{place}",
+                one.group,
+                levels,
+                codes,
+                matrix,
+                spreads,
+                tuple(outputs),
+                tuple(priors),
+                lead,
+            )
         )
     return tuple(found)
 

@@ -1,0 +1,195 @@
+"""Private numbers in analyses: coverage where one is a predictor, and false alarms of checks of outcomes.
+
+    python -m benchmarks.private_numbers [--studies 60] [--case NAME …]
+
+Of every case so many studies are simulated, with reports of a number of 0 to 12 under Laplace noise, and
+fitted by a Gaussian at the posterior's mode. It prints how many of the 90 % intervals contain the truth, and
+how many fits the check of reports calls wrong: of sound laws one in a thousand at most, of others all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+from scipy import optimize
+
+from inference.analyses.analysing import model_of
+from inference.analyses.assembling import assemble
+from inference.analyses.checking import checked
+from inference.analyses.private_numbers import private_number_of
+from inference.analyses.program import Assembled
+from inference.analyses.table import Private, Table, table_of
+from inference.sampling.space import Space, as_arrays, space_of
+from ldp_client import mechanism_for
+from ldp_client.bulk import randomise_many
+from ldp_client.bulk.quantising import quantise_many
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Question, Study
+
+Values = np.ndarray
+DRAWS = 400
+LOW, HIGH = 0.0, 12.0
+
+
+def question_of(epsilon: str) -> Question:
+    """Hours from 0 to 12 under Laplace noise."""
+    asked = {
+        "id": "hours",
+        "ask": "number",
+        "text": "How many hours?",
+        "bounds": ["0", "12"],
+        "mechanism": {"name": "laplace", "epsilon": epsilon},
+        "model": {"name": "normal"},
+    }
+    study = {
+        "format": "ldpkit.study/1",
+        "id": "hours",
+        "version": 1,
+        "title": "Hours",
+        "questions": [asked],
+    }
+    return Study(study).questions[0]
+
+
+def reported(question: Question, answers: Values, random: np.random.Generator) -> Private:
+    """Reports of these answers, by a stated randomness."""
+    mechanism = mechanism_for(question)
+    source = NotForRealAnswers(random.bytes)
+    payloads = randomise_many(mechanism, quantise_many(mechanism, np.clip(answers, LOW, HIGH)), source)
+    return private_number_of(question, [payload.tobytes() for payload in payloads])
+
+
+@dataclass(frozen=True)
+class Case:
+    """formula: what is fitted. truth: of parameters whose intervals are counted. people: a study's table."""
+
+    formula: str
+    truth: Mapping[str, float]
+    people: Callable[[np.random.Generator], Table]
+
+
+def by_hours(skewed: bool) -> Callable[[np.random.Generator], Table]:
+    """1,500 people at ε = 4, who die more the more hours they have."""
+
+    def people(random: np.random.Generator) -> Table:
+        n = 1500
+        hours = np.clip(random.lognormal(1.0, 0.8, n) if skewed else random.normal(5, 2, n), LOW, HIGH)
+        died = (random.random(n) < 1 / (1 + np.exp(2 - 0.4 * hours))).astype(int)
+        return table_of(pd.DataFrame({"died": died}), [reported(question_of("4"), hours, random)])
+
+    return people
+
+
+def of_hours(skewed: bool) -> Callable[[np.random.Generator], Table]:
+    """3,000 people at ε = 4, of two kinds whose hours differ by one on average."""
+
+    def people(random: np.random.Generator) -> Table:
+        n = 3000
+        kind = np.where(np.arange(n) % 2, "a", "b")
+        hours = random.lognormal(1.0, 0.8, n) if skewed else random.normal(4.5, 2, n)
+        column = reported(question_of("4"), hours + (kind == "b"), random)
+        return table_of(pd.DataFrame({"kind": kind}), [column])
+
+    return people
+
+
+CASES: Mapping[str, Case] = {
+    "predictor": Case(
+        "died ~ hours",
+        {"Intercept": -2.0, "hours": 0.4, "hours_Intercept": 5.0, "hours_sigma": 2.0},
+        by_hours(False),
+    ),
+    "predictor-skewed": Case("died ~ hours", {}, by_hours(True)),
+    "outcome": Case("hours ~ kind", {"Intercept": 4.5, "kind[b]": 1.0, "sigma": 2.0}, of_hours(False)),
+    "outcome-skewed": Case("hours ~ kind", {}, of_hours(True)),
+}
+
+
+class Fits:
+    """Gaussians at modes, of studies of one case: the program is compiled for the first one's shapes."""
+
+    def __init__(self, analysis: Assembled) -> None:
+        self._first, self._model = analysis, model_of(analysis)
+        space: Space = space_of(self._model)
+        self._space = space
+        self._slope = jax.jit(jax.value_and_grad(space.potential))
+        self._hessian = jax.jit(jax.hessian(space.potential))
+        self._sites = jax.jit(jax.vmap(space.sites, in_axes=(0, None)))
+
+    def of(self, analysis: Assembled, random: np.random.Generator) -> dict[str, Values]:
+        """Draws (1, draws, …) of each site."""
+        data = as_arrays(analysis.data())
+        start = np.asarray(self._space.start(as_arrays(self._model.initial, float), data))
+
+        def slope(vector: Values) -> tuple[float, Values]:
+            value, gradient = self._slope(vector, data)
+            return float(value), np.asarray(gradient)
+
+        mode = optimize.minimize(slope, start, jac=True, method="BFGS", options={"gtol": 1e-3}).x
+        covariance = np.linalg.inv(np.asarray(self._hessian(mode, data)))
+        drawn = self._sites(random.multivariate_normal(mode, covariance, DRAWS), data)
+        return {name: np.asarray(value)[None] for name, value in drawn.items()}
+
+
+def one_by_one(analysis: Assembled, table: Table) -> Assembled:
+    """Another study of the same people as far as public columns go, in the first one's coordinates.
+
+    Every report is a pattern, so that all studies have the same shapes.
+    """
+    own = assemble(table, analysis.formula.text)
+    rows = np.repeat(np.arange(len(own.cells.counts)), own.cells.counts)
+    cells = replace(
+        own.cells,
+        cell=own.cells.cell[rows],
+        counts=np.ones(len(rows), np.int64),
+        reports={name: codes[rows] for name, codes in own.cells.reports.items()},
+    )
+    values = None if own.values is None else own.values[rows]
+    parts: dict[str, Any] = {"response": own.response, "predictors": own.predictors}
+    return replace(analysis, cells=cells, values=values, **parts)
+
+
+def measured(case: Case, studies: int, seed: int = 0) -> tuple[dict[str, float], float]:
+    """{parameter: coverage} of 90 % intervals, and the share of fits that are called wrong."""
+    with jax.enable_x64(True):
+        random = np.random.default_rng(seed)
+        tables = [case.people(random) for _ in range(studies)]
+        first = one_by_one(assemble(tables[0], case.formula), tables[0])
+        fits = Fits(first)
+        held = dict.fromkeys(case.truth, 0)
+        wrong = 0
+        for place, table in enumerate(tables):
+            analysis = one_by_one(first, table)
+            sites = fits.of(analysis, random)
+            found = analysis.parameters(sites)
+            for name, truth in case.truth.items():
+                low, high = np.quantile(found[name], [0.05, 0.95])
+                held[name] += bool(low <= truth <= high)
+            expected = checked(analysis, None, sites, place)
+            wrong += bool(expected is not None and expected.reasons())
+    return {name: count / studies for name, count in held.items()}, wrong / studies
+
+
+def main() -> None:
+    """Print a row for each parameter of each case."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--studies", type=int, default=60)
+    parser.add_argument("--case", choices=list(CASES), action="append")
+    arguments = parser.parse_args()
+    for name in arguments.case or CASES:
+        begin = time.time()
+        coverage, wrong = measured(CASES[name], arguments.studies)
+        print(f"{name}: {arguments.studies} studies in {time.time() - begin:.0f} s, {wrong:.1%} called wrong")
+        for parameter, share in coverage.items():
+            print(f"  {parameter:20} {share:6.1%}")
+
+
+if __name__ == "__main__":
+    main()
