@@ -17,7 +17,11 @@ from inference.analyses.checking import checked
 from inference.analyses.prior_sites import prior_sites
 from inference.analyses.resolving import unresolved
 from inference.analyses.table import known_channel, table_of
+from inference.design.formula_plan import plan_formula
+from inference.design.possible_reports import possible_of_study
 from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
 from tests.inference.analyses.simulated import JOBS, YES_NO
 from tests.inference.analyses.test_likelihood import derivative, log_likelihood
 from tests.inference.analyses.test_private_numbers import GAUSSIAN, HIGH, LAPLACE, LOW, reported
@@ -172,6 +176,13 @@ def test_what_does_not_fit_a_private_number_is_refused():
         with pytest.raises(InputError, match="cannot be found"):
             assemble(whole, f"died ~ {term}")
     assemble(whole, "died ~ hours + I(hours**2) + np.sqrt(hours)")
+
+
+def test_a_plan_by_a_private_number_is_refused():
+    """It has no truth for the number's own law."""
+    study = Study({**studies.document(LAPLACE), "public": [{"id": "died", "choices": ["no", "yes"]}]})
+    with pytest.raises(InputError, match="plan with its bands"):
+        plan_formula(possible_of_study(study, "died ~ hours", None), "died ~ hours")
 
 
 def test_a_quadrature_that_is_too_coarse_is_found():

@@ -132,6 +132,8 @@ def test_the_truth_lies_in_the_posterior():
     # Nothing learnt would be 15, the prior's; answers without noise would tell it to 0.14.
     assert 0.14 < rows["sex[m]"]["sd"] < 1
     assert any(quantity.name.startswith("mean hours") for quantity in found.quantities)
+    # Its reports were held against the law, and a sound fit passes.
+    assert found.diagnostics.ok
     # What is held against a choice's channel says nothing of a number's.
     assert not any("no answers give" in reason for reason in found.diagnostics.reasons)
 
