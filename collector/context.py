@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 from flask import current_app
 
-from collector.bounding import CostBoundCache, Room
+from collector.bounding import CostBoundCache, Room, log_throttled
 from collector.metrics import Metrics
 from collector.operator.key_checks import KeyChecks
 from collector.problems import OVERLOADED, ProblemError
@@ -24,12 +25,13 @@ from collector.secure_sum.node import Node
 from collector.settings import TOKEN_VARIABLE, Settings
 from collector.storage import queries
 from collector.storage.database import Bounds, Database
+from collector.storage.invitations import WRONG_KEY, Spending
 from collector.storage.keys import hash_key, role_of, was_removed
 from collector.storage.migrating import check
 from collector.storage.node_keys import NodeKeys
 from collector.storage.queries import StudyOverview
 from collector.storage.upkeep import Upkeep
-from collector.studies.publishing import CurrentStudies, load_keys
+from collector.studies.publishing import CurrentStudies, Published, load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
@@ -126,6 +128,17 @@ class Collector:
         """What makes this server a node of secure sums."""
         assert self.node is not None, "the routes of a node belong to nodes"
         return self.node
+
+    def can_take(self, published: Published) -> bool:
+        """Whether devices that fetch the study now answer it for something.
+
+        Not at a node that lost the key of its invitations: nobody can make others, and no share gets in.
+        """
+        known = self.settings.invitation_secret
+        if self.node is None or published.state.closed or Spending.fits(published.state.spending, known):
+            return True
+        log_throttled(logging.ERROR, f"an open study is served as closed: {WRONG_KEY}")
+        return False
 
     def close(self) -> None:
         """Finish what waits to be written and close the database."""

@@ -165,11 +165,17 @@ def lift(session: Session, study_id: str) -> None:
 
 
 def forget(session: Session, study_id: str) -> None:
-    """Forget a study's invitations, so that only new ones let a report in. Raises InputError."""
-    if _is_summed(session, study_id):
+    """Forget a study's invitations, so that only new ones let a report in. Raises InputError.
+
+    Those to a secure sum once it is closed: while it is open, its list could be taken in a second time.
+    """
+    state = queries.study_state(session, study_id)
+    if _is_summed(session, study_id) and state is not None and not state.closed:
         raise InputError(
             f"study {study_id} is a secure sum: its list of invitations could be taken in a second time, and "
-            "each would be good again"
+            "each would be good again. Where its invitation_key is lost, put it back from a copy; without "
+            "one tell the author, who closes the study (what enough devices sent is summed) or asks anew "
+            f"under another id, after `ldpkit admin delete-study {study_id} --yes` at each node"
         )
     forget_invitations(session, _number(session, study_id))
 

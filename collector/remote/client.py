@@ -25,6 +25,7 @@ from ldp_client.documents.fields import printable
 T = TypeVar("T")
 ATTEMPTS = 5
 MAX_PROBLEM_BYTES = 1 << 16
+TOO_LARGE = 413
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
 MOST_WAITING_SECONDS = 120.0
 SILENCE_SECONDS = 60.0
@@ -183,6 +184,8 @@ def _refusal(status: int, body: bytes, who: str) -> TransferError:
     """The error to raise for another status than success, with the reason that the problem document names."""
     kind = PassingError if status in TEMPORARY else TransferError
     detail = _problem_detail(body) or "no reason that a collector or node would give"
+    if status == TOO_LARGE and _problem_detail(body) is None:
+        detail = "a proxy in front of it takes no body of this size (nginx: client_max_body_size)"
     return kind(f"{who} answered {status}: {printable(detail, MOST_CHARACTERS)}")
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
+from collector.bounding import log_throttled
 from collector.problems import INVITATION_NEEDED, UNAVAILABLE, ProblemError
 from collector.reports.rules import Rules
 from collector.reports.writer import Upload
@@ -16,7 +17,6 @@ from collector.storage.invitations import Spending, carried_values, use_invitati
 from collector.storage.packing import PackedReport
 from ldp_client.documents.errors import InputError, ReportError
 
-LOGGER = logging.getLogger("collector")
 FindRules = Callable[[int], Rules]
 
 
@@ -52,7 +52,7 @@ def invited_reports(
     try:
         spending = Spending.read(study.spending, secret)
     except InputError as error:
-        LOGGER.error("no invited report can be taken: %s", error)
+        log_throttled(logging.ERROR, f"no invited report of study {uploads[0].study} can be taken: {error}")
         unknown = ProblemError(UNAVAILABLE, "invitations cannot be checked now; nothing was stored")
         return Invited(free, {**refused, **{report.id: unknown for report in by_invitation.values()}})
     if any(find(report.version).public.is_invited for report in by_invitation.values()):

@@ -16,7 +16,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector.bounding import LOGGER, log_throttled
+from collector.bounding import log_throttled
 from collector.problems import (
     DISK_FULL,
     INTERNAL,
@@ -81,7 +81,7 @@ def _(error: SQLAlchemyError) -> ProblemError:
 
 @problem_of.register
 def _(error: OtherReleaseError) -> ProblemError:
-    LOGGER.error("%s", error)
+    log_throttled(logging.ERROR, str(error))
     return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")
 
 

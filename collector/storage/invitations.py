@@ -32,7 +32,8 @@ FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
 WRONG_KEY = (
     "setting invitation_key: not the one that this study's invitations are used with; where that is lost, "
-    "`ldpkit admin invite STUDY_ID --forget` forgets them, and new ones can be made"
+    "`ldpkit admin invite STUDY_ID --forget` forgets them, and new ones can be made. Not of a secure sum: "
+    "put the key back, or have its author close the study, and ask anew under another id"
 )
 
 
@@ -53,10 +54,9 @@ class Spending(NamedTuple):
     @classmethod
     def read(cls, stored: bytes | None, secret: bytes) -> Spending:
         """What `stored` stands for. Raises InputError where it was made with another secret."""
-        found = cls._of((stored or b"")[:NONCE_BYTES], secret)
-        if stored is not None and not hmac.compare_digest(stored, found.stored):
+        if not cls.fits(stored, secret):
             raise InputError(WRONG_KEY)
-        return found
+        return cls._of((stored or b"")[:NONCE_BYTES], secret)
 
     @classmethod
     def _of(cls, nonce: bytes, secret: bytes) -> Spending:
@@ -66,6 +66,11 @@ class Spending(NamedTuple):
     def stored(self) -> bytes:
         """What the database has of it: the nonce, and what tells whether a secret is the right one."""
         return self.nonce + hmac.digest(self.key, b"check", "sha256")
+
+    @classmethod
+    def fits(cls, stored: bytes | None, secret: bytes) -> bool:
+        """Whether invitations can be checked with this secret; so it is where none was made yet."""
+        return stored is None or hmac.compare_digest(stored, cls._of(stored[:NONCE_BYTES], secret).stored)
 
     def tag(self, hashed: bytes) -> bytes:
         """What stands for a used invitation."""

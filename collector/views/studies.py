@@ -131,7 +131,8 @@ def _served(document: bytes | str, current: Published) -> Response:
     response = make_response(document)
     response.content_type = "application/json"
     response.headers["Cache-Control"] = CACHE_CONTROL
-    response.headers[STUDY_STATE] = CLOSED if current.state.closed else "open"
+    is_open = not current.state.closed and current_collector().can_take(current)
+    response.headers[STUDY_STATE] = "open" if is_open else CLOSED
     return response
 
 

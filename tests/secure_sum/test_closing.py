@@ -184,6 +184,20 @@ def test_an_aggregator_that_stops_anywhere_can_run_again(network, node, requests
     assert first.total.to_json() == second.total.to_json()
 
 
+def test_a_proxy_that_takes_no_long_body_is_named(network):
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[1]
+    page = "<html><head><title>413 Request Entity Too Large</title></head></html>"
+    node.trouble = lambda environment: (
+        Response(page, 413) if environment["PATH_INFO"].endswith("/set") else None
+    )
+    with pytest.raises(TransferError, match="client_max_body_size"):
+        close(network)
+    node.trouble = None
+    assert close(network).total.questions["ever"].n == 15
+
+
 def test_passing_trouble_is_waited_for(network):
     network.publish("ever")
     network.answer(15)
