@@ -30,6 +30,10 @@ MOST_LEVELS, MOST_GROUPS = 8, 48
 # Kinds of reports of two columns together; of more, each column is looked at alone.
 MOST_KINDS = 64
 AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
+# The same in all where the combinations are places of a quadrature, so that not too few cells are looked at.
+MOST_WITH_PLACES = 200_000_000
+# Of a private number: values in memory for each law, and how much longer it takes than a law of choices.
+HELD, LONGER = 60, {"laplace": 4, "gaussian": 40}
 
 
 def judged(
@@ -204,7 +208,8 @@ class _Pair:
         """Count what is said by part and cell: sizes (parts, cells) and kinds (cells, kinds)."""
         cells = self.analysis.cells
         combinations = len(self.analysis.law.matrix.combinations)
-        most = max(1, MOST_AT_ONCE // (SIMULATED * combinations * self.kinds))
+        whole = MOST_AT_ONCE if self.analysis.number is None else MOST_WITH_PLACES
+        most = max(1, whole // (SIMULATED * combinations * self.kinds * self._longer()))
         some = np.arange(len(cells.frame))
         if len(some) > most:
             some = np.sort(np.random.default_rng(0).choice(some, most, replace=False))
@@ -222,6 +227,10 @@ class _Pair:
             shown = np.prod([one[said, place] for one, place in zip(shows, places, strict=True)], axis=0)
             self._counts[:, kind] = np.bincount(cell, counts * shown, len(some))
 
+    def _longer(self) -> int:
+        channel = self.analysis.response.channel if self.analysis.response is not None else None
+        return LONGER[channel.noise] if channel is not None and self._reported is not None else 1
+
     def observed(self, groups: list[Mask]) -> Values:
         """The share of each group's reports that are of each kind."""
         sizes = self._sizes.sum(axis=0)
@@ -231,6 +240,7 @@ class _Pair:
     def simulated(self, sites: dict[str, Values], groups: list[Mask], random: np.random.Generator) -> Values:
         """(draws, groups × kinds): the same of as many people at each draw."""
         choices = max(len(self.analysis.outcome.answers), 1) * len(self.analysis.law.matrix.combinations)
+        choices *= HELD if self._reported is not None else 1
         step = max(1, AT_ONCE // (len(self.frame) * choices))
         found = []
         for start in range(0, SIMULATED, step):

@@ -212,7 +212,7 @@ def test_the_parts_of_reports_have_the_chances_of_their_density(document, family
     with jax.enable_x64(True):
         eta = np.asarray([[5.0 if family == "normal" else 1.3]])
         law = found.outcome.law_of(eta, {"sigma": np.asarray([2.0])})
-        shares = np.asarray(jax.jit(channel.shares)(law, cuts))[0]
+        shares = np.asarray(jax.jit(lambda law: channel.shares(law, cuts))(law))[0]
         log_density = jax.jit(channel.log_density)
         for place, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
             # No kink of the noise lies at a whole number inside a step of one.
