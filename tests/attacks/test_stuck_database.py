@@ -27,6 +27,7 @@ from collector.storage.database import Bounds, Database, Looks
 from collector.storage.failures import problem_of
 from collector.storage.keys import Role, add_key
 from collector.storage.packing import PackedReport
+from collector.storage.queries import OtherReleaseError
 from tests.collector.conftest import build_report, build_study
 
 PATIENCE = 0.5
@@ -294,3 +295,10 @@ def test_a_full_disk_is_logged_once(caplog):
     assert [record.message for record in caplog.records] == [
         "the database's disk is full: nothing more is stored"
     ]
+
+
+def test_uploads_to_a_migrated_database_fill_no_log(caplog):
+    """Each of them meets it, for as long as the old server runs."""
+    for _ in range(5):
+        assert problem_of(OtherReleaseError("the database was migrated to 9999")).kind.status == 503
+    assert caplog.text.count("migrated to 9999") == 1
