@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from inference.analyses.table import Codes, Private, Values
 
@@ -66,9 +67,48 @@ def lacking(variance: float, scores: Values, people: People, bounds: tuple[float
         # Nothing tells whether people of a cluster differ: it counts as one.
         size = 1 / float(np.sum(np.bincount(people.units[own], shares) ** 2))
         floor = _floor(scores, shares, size, bounds)
-    elif variance >= floor or (variance >= FAR_BELOW * floor and size * (1 - alike) >= FEW_OTHERS):
+        return Lacking(max(floor - variance, 0.0), size)
+    if people.units is not None:
+        return _of_clusters(variance, scores, counts, each / (counts @ each), people.units[own])
+    if variance >= floor or (variance >= FAR_BELOW * floor and size * (1 - alike) >= FEW_OTHERS):
         return Lacking()
     return Lacking(max(floor - variance, 0.0), size)
+
+
+def _of_clusters(variance: float, scores: Values, counts: Values, each: Values, units: Codes) -> Lacking:
+    """The same of a mean over clusters, whose people may be as much alike as the reports leave open.
+
+    each: (rows,) the share that one person of a row has in the mean. By the design effect so many people
+    drawn one by one tell as much (Kish 1965; Korn & Graubard 1998); of few that differ, the variance of their
+    truths has a floor as that of reports has.
+    """
+    mean = float(np.clip((counts * each) @ scores, 0.0, 1.0))
+    alike = _most_alike(scores, counts, each, units, mean)
+    clusters, alone = np.bincount(units, counts * each), float(counts @ each**2)
+    size = 1 / float((1 - alike) * alone + alike * np.sum(clusters**2))
+    if size * min(mean, 1 - mean) >= FEW_OTHERS:
+        return Lacking()
+    noise = max(float((counts * each**2) @ (scores * (scores - 1))), 0.0)
+    moved = (size * mean + 1) / (size + 2)
+    floor = moved * (1 - moved) / (size + 3) + (moved - mean) ** 2
+    return Lacking(max(floor + noise - variance, 0.0), size)
+
+
+def _most_alike(scores: Values, counts: Values, each: Values, units: Codes, mean: float) -> float:
+    """The largest correlation of two people's truths in a cluster that the reports allow, of 95 in 100."""
+    first, square = (np.bincount(units, counts * (each * scores) ** power) for power in (1, 2))
+    whole, own = (np.bincount(units, counts * each**power) for power in (1, 2))
+    several = whole**2 > own * (1 + 1e-9)
+    if several.sum() < 2 or not 0 < mean < 1:
+        return 1.0
+    first, square, whole, own = (one[several] for one in (first, square, whole, own))
+    # Of each cluster, without bias, the variance of its people's truths: share less share squared.
+    inside = first / whole - (first**2 - square) / (whole**2 - own)
+    part = whole / whole.sum()
+    middle = float(part @ inside)
+    error = float(np.sqrt(np.sum(part**2 * (inside - middle) ** 2) * len(part) / (len(part) - 1)))
+    least = middle - float(stats.t.ppf(0.95, len(part) - 1)) * error
+    return float(np.clip(1 - least / (mean * (1 - mean)), 0.0, 1.0))
 
 
 def _floor(scores: Values, shares: Values, size: float, bounds: tuple[float, float]) -> float:

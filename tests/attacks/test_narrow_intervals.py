@@ -90,3 +90,32 @@ def test_intervals_of_few_reports_hold_the_truth(share, n, matrix):
         half *= np.sqrt(variance + lacks.extra)
         inside += abs(scores.mean() - share) <= half
     assert inside / runs > 0.9 - 5 * np.sqrt(0.09 / runs)
+
+
+def of_alike_clusters(random, share: float, kept: bool) -> Table:
+    """Ten clusters of 100; all people of one have one truth, or else each has their own."""
+    cluster = np.arange(1000) // 100
+    truth = random.random(1000 if kept else 10) < share
+    truth = truth if kept else truth[cluster]
+    said = (random.random(1000) < np.asarray(FORCED)[truth.astype(int), 1]).astype(int)
+    return table(said, village=cluster.astype(str), w=np.full(1000, 50.0))
+
+
+def test_clusters_whose_people_are_all_alike_cover_the_truth():
+    """None of few clusters may have a rare truth, and the noise within told that nobody has: 64 in 100."""
+    random, share, runs = np.random.default_rng(11), 0.1, 120
+    inside = np.zeros(2)
+    for _ in range(runs):
+        whole = of_alike_clusters(random, share, kept=False)
+        found = design_based(whole, "armed", Population(weights="w", cluster="village").sampled(whole))
+        for place, true in enumerate((share, share * 50_000)):
+            low, high = np.quantile(found[place].draws, [0.05, 0.95])
+            inside[place] += low <= true <= high
+    assert np.all(inside / runs > 0.85)
+
+
+def test_clusters_whose_people_differ_are_not_widened():
+    whole = of_alike_clusters(np.random.default_rng(12), 0.4, kept=True)
+    found = design_based(whole, "armed", Population(weights="w", cluster="village").sampled(whole))
+    assert not any(SAID in one.words for one in found)
+    assert 0.05 < widths(found)[0] < 0.2
