@@ -237,6 +237,11 @@ def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str,
     empty = [name for part in analysis.linears for name in part.empty]
     if empty:
         found.append(f"no report has {listed(empty)}: what stands there is the prior")
+    for group in analysis.groups:
+        unseen = [level for place, level in enumerate(group.levels) if place not in group.codes]
+        if unseen:
+            what = f"{group.column} {listed(unseen)}"
+            found.append(f"no report has {what}: what stands there is the groups' law, not theirs")
     if peaks and not peaks[1].found:
         found.append(
             "the reports alone put no bound on some coefficients, as where all of a level say the same or "

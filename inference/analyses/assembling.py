@@ -63,6 +63,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     reported = [*([formula.outcome] if response else []), *(one.name for one in predictors)]
     cells = cells_of(table, public, reported, None if response else formula.outcome)
     outcome, values = _outcome_of(formula.outcome, response, cells, family)
+    _refuse_empty_reference(formula, cells, predictors)
     predictors = _with_looks(predictors, table, cells)
     matrix = _weighted(matrix_of(formula.fixed, cells.frame, predictors, cells.sizes), predictors)
     terms = len(cells.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
@@ -84,6 +85,25 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
     return Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values, number=number)
+
+
+def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Private, ...]) -> None:
+    """Raises InputError for a plain factor whose first level, which others are compared with, nobody has."""
+    frame = cells.frame
+    every = [*map(str, frame.columns), *(one.name for one in predictors)]
+    terms = [term.strip() for term in formula.fixed.split("+")]
+    if {"0", "-1"} & set(terms) or "- 1" in formula.fixed or "-1" in formula.fixed:
+        return
+    for name in variables(formula.fixed, every):
+        column = frame.get(name)
+        if name not in terms or column is None or not isinstance(column.dtype, pd.CategoricalDtype):
+            continue
+        first = column.cat.categories[0]
+        if not (column == first).any():
+            raise InputError(
+                f"no report has {name} = {first}, with which its other levels would be compared: compare "
+                f'with another, as C({name}, contr.treatment("{column.mode()[0]}")) in place of {name} does'
+            )
 
 
 def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], list[str]]:

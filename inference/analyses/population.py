@@ -174,9 +174,26 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         raise InputError("the census counts nobody")
     alike = {name: _alike(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
-    again(analysis.law.matrix, frame, analysis.predictors)
+    try:
+        again(analysis.law.matrix, frame, analysis.predictors)
+    except InputError as error:
+        raise InputError(_unseen(frame, analysis) or str(error)) from None
     _refuse_many(frame, population.by)
     return frame, counts
+
+
+def _unseen(census: pd.DataFrame, analysis: Assembled) -> str:
+    """Which level of the census no report has, in words; "" where that is not what is wrong."""
+    known = analysis.cells.frame
+    for name in map(str, known.columns):
+        new = sorted(set(census[name].map(level_text)) - set(known[name].map(level_text)))
+        if new and not pd.api.types.is_numeric_dtype(known[name]):
+            return (
+                f"the census: {name} has {new[0]!r}, a level that no report has: nothing was learnt of it; "
+                f"leave those people out, or write (1 | {name}) in place of {name}, which draws them from "
+                "the groups' law"
+            )
+    return ""
 
 
 def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None:
@@ -215,7 +232,23 @@ def notes_over(analysis: Assembled, people: People) -> tuple[str, ...]:
                 f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {column} that no report had "
                 f"({listed(new)}): they are drawn from the groups' law"
             )
-    return tuple(found)
+    return (*found, *_beyond(analysis, frame, weights))
+
+
+def _beyond(analysis: Assembled, frame: pd.DataFrame, weights: Values) -> Iterator[str]:
+    """Which numbers of the people lie where no report was."""
+    for name, reported in analysis.cells.frame.items():
+        if not pd.api.types.is_numeric_dtype(reported) or pd.api.types.is_bool_dtype(reported):
+            continue
+        low, high = float(reported.min()), float(reported.max())
+        values = frame[name].to_numpy(np.float64)
+        many = weights[(values < low) | (values > high)].sum()
+        if many and name in analysis.law_columns:
+            yield (
+                f"{many:,.0f} of {weights.sum():,.0f} people have {name} beyond all reports "
+                f"({level_text(low)} to {level_text(high)}): what is said of them is a line drawn "
+                "on, which no report bears out"
+            )
 
 
 def _folded(level: str) -> str:

@@ -1,0 +1,96 @@
+"""Tries to have an analysis quote numbers of people whom no report is of, without a word that none is.
+
+Small tables leave much unseen: levels that a study lists and nobody has, groups and ages of a census beyond
+all reports. What stands there is a prior, a groups' law or a line drawn on, and must say so, or be refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.analysing import notes_of
+from inference.analyses.assembling import assemble
+from inference.analyses.population import Population, notes_over, people_of
+from inference.analyses.table import Table, known_channel, table_of
+from ldp_client.documents.errors import InputError
+
+CHANNEL = [[0.9, 0.1], [0.1, 0.9]]
+
+
+def small(**columns: object) -> Table:
+    frame = pd.DataFrame(columns)
+    reports = np.arange(len(frame)) // 3 % 2
+    return table_of(frame, [known_channel("ever", ["no", "yes"], reports, CHANNEL)])
+
+
+def regions(seen: list[str]) -> pd.Categorical:
+    return pd.Categorical(
+        [seen[place % len(seen)] for place in range(30)], categories=["north", "south", "west"]
+    )
+
+
+def said_over(table: Table, formula: str, **census: object) -> str:
+    """What is noted of a census."""
+    population = Population(census=pd.DataFrame(census))
+    analysis = assemble(table, formula)
+    return " ".join(notes_over(analysis, people_of(analysis, table, population)))
+
+
+def test_a_listed_group_that_nobody_reported_is_said_to_be_its_law():
+    notes = notes_of(assemble(small(region=regions(["north", "south"])), "ever ~ (1 | region)"), None)
+    assert any("no report has region west: what stands there is the groups' law" in note for note in notes)
+    notes = notes_of(assemble(small(region=regions(["north", "south", "west"])), "ever ~ (1 | region)"), None)
+    assert not any("no report has" in note for note in notes)
+
+
+def test_a_level_to_compare_with_that_nobody_has_is_named_with_its_cure():
+    """It was called collinear, and its columns to be left out."""
+    table = small(region=regions(["south", "west"]))
+    with pytest.raises(InputError, match=r"no report has region = north, with which .* C\(region, contr"):
+        assemble(table, "ever ~ region")
+    cured = assemble(table, 'ever ~ C(region, contr.treatment("south"))')
+    assert any("no report has" in note and "north" in note for note in notes_of(cured, None))
+    assert assemble(table, "ever ~ 0 + region").law.empty == ("region[north]",)
+
+
+def test_ages_of_a_census_beyond_all_reports_are_said_with_how_many():
+    table = small(age=np.arange(30.0) % 10 + 20)
+    assert "90 of 100 people have age beyond all reports (20 to 29)" in said_over(
+        table, "ever ~ age", age=[25.0, 95.0], count=[10, 90]
+    )
+    assert said_over(table, "ever ~ age", age=[20.0, 29.0, 95.0], count=[10, 90, 0]) == ""
+
+
+def test_slopes_by_group_are_no_better_known_and_numbers_of_groups_are_no_ages():
+    table = small(age=np.arange(30.0) % 10 + 20, clinic=np.arange(30) % 3)
+    said = said_over(table, "ever ~ (age | clinic)", age=[95.0, 25.0], clinic=[0, 7], count=[1, 2])
+    assert "1 of 3 people have age beyond all reports" in said
+    assert "2 of 3 people are in groups of clinic that no report had (7)" in said
+    assert "have clinic beyond" not in said
+
+
+def test_a_plain_factors_unseen_level_is_named_with_its_cure():
+    """It was refused in a library's words, which spoke of casting."""
+    table = small(town=[f"t{place % 3}" for place in range(30)])
+    with pytest.raises(InputError, match=r"town has .t9., a level that no report has.*write \(1 \| town\)"):
+        said_over(table, "ever ~ town", town=["t0", "t9"], count=[1, 1])
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("ever ~ sex + same", r"the columns sex\[m\], same\[v\] say the same"),
+        ("ever ~ dose + ward", "say the same"),
+        ("ever ~ ward * sex", "say the same|no report has"),
+    ],
+)
+def test_columns_that_say_the_same_are_refused_in_small_tables(formula, said):
+    sex = np.where(np.arange(12) % 2, "m", "f")
+    ward = np.repeat(["a", "b", "c"], 4)
+    sex_of_ward = np.where(ward == "a", "f", sex)
+    own = sex_of_ward if "*" in formula else sex
+    table = small(sex=own, same=np.where(sex == "m", "v", "u"), dose=np.repeat([1.0, 2.0, 3.0], 4), ward=ward)
+    with pytest.raises(InputError, match=said):
+        assemble(table, formula)
