@@ -13,7 +13,8 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 /**
  * Open the device of this browser profile and origin.
  *
- * maxEpsilon, maxDelta: the privacy budget over all studies, decimals in strings. collector: its base URL.
+ * maxEpsilon, maxDelta: the privacy budget over all studies, decimals in strings. collector: its base URL, in any
+ * spelling.
  * Throws LdpkitError "ledger" where IndexedDB cannot be used, "input" for a bad budget.
  *
  * A report is "held" until the person consents, then "queued", then "sent", "refused" (by the collector,
@@ -23,11 +24,12 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 export async function openDevice({
   maxEpsilon,
   maxDelta = "0.0001",
-  collector = location.origin,
+  collector: given = location.origin,
   name = "ldpkit",
   random = systemRandom,
 }) {
   const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
+  const collector = baseOf(given);
   const [read, write] = await openLedger(name);
 
   /**
@@ -52,7 +54,9 @@ export async function openDevice({
       recalled.forEach((one) => {
         let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
-        Object.assign(spend, origin, { text: asked.text });
+        // All that it was ever asked in; an older ledger kept the last words alone.
+        const text = [...new Set([spend.text, asked.text].flat())];
+        Object.assign(spend, origin, { text });
         if (!one.isFresh || !answered.includes(asked.id)) return;
         // Each version may draw another memoized question, and a study states their sum.
         const paid = study.ask_one && once.includes(one) ? once : [one];
@@ -75,22 +79,32 @@ export async function openDevice({
   /** What is left of the budget. */
   const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon")));
 
-  const move = (key, value, changes) => write((memory) => change(memory, key, value, changes));
+  /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
+  const move = (id, changes) =>
+    write((memory) => {
+      const report = memory.reports.find((one) => one.id === id);
+      if (report) Object.assign(report, changes[report.state]);
+      memory.reports = memory.reports.filter(({ state }) => state);
+      return report;
+    });
 
   /** The person agrees that the report which `status` shows for the study leaves. */
   async function consent(study) {
     const { report } = await status(study);
-    return (await move("id", report?.id, { held: { state: "queued" } }))[0];
+    return move(report?.id, { held: { state: "queued" } });
   }
 
-  /** Give what waits to be sent to a study another invitation: it had none, or one that was not taken. Throws as `withdraw`. */
-  async function invite(studyId, invitation) {
-    const given = { invitation };
-    await write((memory) => {
+  /**
+   * Give the latest report that waits to be sent to a study another invitation: it had none, or one that was not
+   * taken. Throws as `withdraw`.
+   */
+  const invite = (studyId, invitation) =>
+    write((memory) => {
       refuseUnknown(memory, studyId);
-      change(memory, "study", studyId, { held: given, queued: given, uninvited: given });
+      // Held, queued or uninvited.
+      const waits = memory.reports.findLast(({ study, state }) => study === studyId && /^[hqu]/.test(state));
+      if (waits) waits.invitation = invitation;
     });
-  }
 
   /**
    * Wipe what this device holds of its answers to a study. Where a report may have left, ask for its deletion
@@ -117,11 +131,11 @@ export async function openDevice({
     navigator.locks.request(`${name} flush`, async () => {
       const longestMs = 3e5;
       const until = Date.now() + longestMs;
-      const isWithdrawn = ({ state }) => state === "withdrawn";
-      const reports = await read((memory) => memory.reports.sort((a, b) => isWithdrawn(b) - isWithdrawn(a)));
+      // What is to be deleted has no body.
+      const reports = await read((memory) => memory.reports.sort((a, b) => !b.body - !a.body));
       // A report of a ledger that did not keep collectors has none.
       for (const { id, collector: its = collector } of reports) {
-        if (its !== collector) continue;
+        if (baseOf(its) !== collector) continue;
         for (let attempt = 1; Date.now() < until && !(await isSettled(id)) && attempt < attempts; attempt++) {
           await pause(attempt);
         }
@@ -130,18 +144,21 @@ export async function openDevice({
 
   /** Make the request that a report still waits for, if any: whether nothing is left to do now. */
   async function isSettled(id) {
-    const [report] = await move("id", id, {});
+    const report = await move(id, {});
     const send = REQUESTS[report?.state];
     if (!send) return true;
     const step = report.publisher ? send : findPublisher;
     const { changes, again } = await step(`${collector}/v1/studies/${report.study}`, report);
-    await move("id", id, { [report.state]: changes });
+    await move(id, { [report.state]: changes });
     // The person may have withdrawn meanwhile.
     return changes.publisher ? isSettled(id) : !again;
   }
 
   return { answer, status, epsilonLeft, consent, invite, withdraw, flush };
 }
+
+/** One spelling of a collector's URL. */
+const baseOf = (url) => new Request(url).url.replace(/\/$/, "");
 
 function limit(text, field) {
   const number = parseDecimal(text);
@@ -151,18 +168,6 @@ function limit(text, field) {
 /** A mistyped id is nobody's: a 0 would say that all is deleted. */
 function refuseUnknown({ spent }, studyId) {
   if (!spent.some(({ study }) => study === studyId)) fail("input", "was never answered", "study");
-}
-
-/**
- * Change the reports of which `key` is `value`, by {state they are in: what to change}; returns those left. One
- * that then has no state is dropped.
- */
-function change(memory, key, value, changes) {
-  const chosen = memory.reports.filter((report) => report[key] === value);
-  for (const report of chosen) Object.assign(report, changes[report.state]);
-  const isLeft = ({ state }) => state;
-  memory.reports = memory.reports.filter(isLeft);
-  return chosen.filter(isLeft);
 }
 
 /** A device's calendar may be a day away from the collector's, which counts days in UTC. */

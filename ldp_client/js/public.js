@@ -7,7 +7,7 @@ import { utf8 } from "./study.js";
 
 const PLACES = 9;
 // All numbers are multiples of one billionth.
-const UNIT = 10n ** BigInt(PLACES);
+const UNIT = 10n ** 9n;
 
 const OPTIONAL = { text: text(1000), source: oneOf("invitation") };
 const CHOICE = record({ id: identifier, choices: listOf(text(200), 2, 1000) }, OPTIONAL);
@@ -50,9 +50,9 @@ function number(found, low, high, step) {
 }
 
 function billionths([numerator, denominator], path) {
-  const largest = 10n ** 12n;
   const scaled = numerator * UNIT;
-  check(scaled % denominator === 0n && size(numerator) <= largest * denominator, path);
+  // The largest is 10**12.
+  check(scaled % denominator === 0n && size(numerator) <= 1000n * UNIT * denominator, path);
   return scaled / denominator;
 }
 
@@ -60,7 +60,7 @@ function billionths([numerator, denominator], path) {
 function spelled(units) {
   const digits = String(size(units)).padStart(PLACES + 1, "0");
   const text = `${digits.slice(0, -PLACES)}.${digits.slice(-PLACES)}`.replace(/\.?0+$/, "");
-  return (units < 0n ? "-" : "") + text;
+  return units < 0n ? `-${text}` : text;
 }
 
 const size = (number) => (number < 0n ? -number : number);
@@ -83,7 +83,7 @@ export function read(study) {
   study.split = (answers) => splitAnswers(study.public, answers);
   // Whether the ledger's rows have a field's id or text: it was behind noise before.
   study.wasAsked = (rows) =>
-    study.public.some(({ id, text = id }) => rows.some((row) => row.question === id || row.text === text));
+    study.public.some(({ id, text = id }) => rows.some((row) => row.question === id || [row.text].flat().includes(text)));
 }
 
 /**
@@ -96,10 +96,7 @@ function splitAnswers(fields, answers) {
   const clear = {};
   let hidden = 0;
   for (const { id, source, toSend, longest } of fields) {
-    if (!hasOwn(rest, id)) {
-      if (source) continue;
-      fail("answer", "missing", id);
-    }
+    if (!hasOwn(rest, id) && (source || fail("answer", "missing", id))) continue;
     const value = toSend(rest[id]);
     (clear.public ??= {})[id] = value;
     hidden += longest - length(value);

@@ -144,6 +144,19 @@ def test_two_versions_race_for_one_permanent_answer(page):
     assert run(page, script, rounds(1, 2), {"brand": "worker"}) == [2] * 10
 
 
+def test_what_an_older_round_asked_behind_noise_never_leaves_in_clear(page):
+    """The question came to ask other words in between."""
+    old, new = ({**studies.MEMOIZED, "text": text} for text in ("Have you ever?", "Have you lately?"))
+    versions = [{**studies.document(old), "version": 1}, {**studies.document(new), "version": 2}]
+    answers = {studies.MEMOIZED["id"]: "yes"}
+    assert all(isinstance(outcome, dict) for outcome, _, _ in run(page, ROUNDS, versions, answers))
+    public = [{"id": "status", "text": "Have you ever?", "choices": ["no", "yes"]}]
+    cheap = {**studies.ONE_OF, "mechanism": {**studies.ONE_OF["mechanism"], "epsilon": "0.01"}}
+    turned = {**studies.document(cheap, public=public), "version": 3}
+    ((refused, _, _),) = run(page, ROUNDS, [turned], {"colour": "teacher", "status": "yes"})
+    assert refused == "answered"
+
+
 @pytest.mark.parametrize("field", [{"id": "ever"}, {"id": "other", "text": "Have you ever?"}])
 def test_what_was_behind_noise_never_leaves_in_clear(page, field):
     """A later version asks as a public field what an earlier one protected: by its id, or by its text."""

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from schemas import Study
+from tests import studies
 from tests.portable import chromium
 from tests.portable.browser_device import (
     ANSWERS,
@@ -108,6 +109,48 @@ def test_a_report_goes_to_its_own_collector_only(page, site):
     assert run(page, script, DOCUMENT, ANSWERS, elsewhere) == ["queued", "sent", "withdrawn", "gone"]
     assert [method for method, _, _ in site.requests] == ["PUT", "DELETE"]
     assert not any("elsewhere" in path for _, path, _ in site.requests)
+
+
+@pytest.mark.parametrize("spelling", ["/", "upper case"])
+def test_a_report_goes_to_its_collector_however_that_is_spelled(page, site, spelling):
+    """The app opens the device with another spelling from the one that the report was made with."""
+    script = """
+    const [document, answers, first, later] = args;
+    const study = await parseStudy(JSON.stringify(document));
+    const one = await openDevice({ maxEpsilon: "4", collector: first });
+    const other = await openDevice({ maxEpsilon: "4", collector: later });
+    const { collector } = await one.answer(study, answers);
+    await one.consent(study);
+    await other.flush({ attempts: 1 });
+    const { state } = (await one.status(study)).report;
+    await one.withdraw(study.id);
+    await other.flush({ attempts: 1 });
+    return [collector, state, (await one.status(study)).report?.state ?? "gone"];
+    """
+    spelled = f"{site.url}/" if spelling == "/" else site.url.upper()
+    assert run(page, script, DOCUMENT, ANSWERS, spelled, site.url) == [site.url, "sent", "gone"]
+
+
+def test_an_invitation_goes_to_one_waiting_report(page, site):  # noqa: ARG001
+    """The other one's, of an earlier version, is not lost."""
+    script = """
+    const [document, answers] = args;
+    const version = (number) => parseStudy(JSON.stringify({ ...document, version: number }));
+    const device = await openDevice({ maxEpsilon: "4" });
+    for (const number of [1, 2]) await device.answer(await version(number), answers, `for ${number}`);
+    await device.invite(document.id, "another");
+    const opened = await new Promise((resolve) => {
+      indexedDB.open("ldpkit").onsuccess = ({ target }) => resolve(target.result);
+    });
+    const kept = await new Promise((resolve) => {
+      const store = opened.transaction("ledger").objectStore("ledger");
+      store.get(0).onsuccess = ({ target }) => resolve(target.result);
+    });
+    return kept.reports.map(({ invitation }) => invitation);
+    """
+    document = studies.document(studies.MEMOIZED)
+    answers = {question["id"]: "yes" for question in document["questions"]}
+    assert run(page, script, document, answers) == ["for 1", "another"]
 
 
 @pytest.mark.parametrize("job", ["withdraw('surwey')", "invite('surwey', 'code')"])
