@@ -26,6 +26,7 @@ from inference.analyses.resolving import unresolved
 from inference.analyses.result import AnalysisPosterior, Quantity
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table, Values
+from inference.analyses.weighing import weights_apart
 from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Draws, Model
@@ -71,7 +72,7 @@ def analyse_table(
     over = population or Population()
     over.check(table)
     people = people_of(analysis, table, over)
-    table = replace(table, notes=(*table.notes, *notes_over(analysis, people), *over.heavy(table)))
+    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.heavy(table)))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     by_weights = _by_weights(table, analysis, over)
@@ -94,7 +95,8 @@ def analyse_table(
     without |= {one.name: WEIGHTED for one in (*weighed, *by_weights) if over.weighted}
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
-    return replace(found, diagnostics=found.diagnostics.with_model(*arms)) if any(arms) else found
+    held = found.diagnostics.with_model(*arms).with_model(*weights_apart(analysis, table, drawn.sites, over))
+    return replace(found, diagnostics=held)
 
 
 def _check_sampling(seed: int, method: str | None, draws: int) -> None:

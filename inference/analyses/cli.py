@@ -186,18 +186,17 @@ def _population(arguments: argparse.Namespace) -> Any:
 
 def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:
     """Priors of the command line over those of a design. Raises InputError for one that cannot be read."""
+    if "flat" in (given or ()):
+        if set(given or ()) != {"flat"}:
+            raise InputError("--prior flat makes all priors flat: state no others beside it")
+        return "flat"
     found: Any = of_design
     for one in given or ():
-        if one == "flat":
-            found = "flat"
-            continue
         name, equals, value = one.rpartition("=")
         if equals and value == "flat":
             more: Any = {name: "flat"}
         else:
             more = _from_file(one)
-        if found == "flat":
-            raise InputError("--prior flat makes all priors flat: state no others beside it")
         found = {**(found or {}), **more}
     return found
 

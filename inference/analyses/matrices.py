@@ -227,19 +227,26 @@ def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
         # Before names are put back: a column may be called 1.
         alone = [str(factor) for factor in part.term.factors] == ["1"]
         term = "Intercept" if alone else ":".join(factors)
+        forms = [_form_of(scoped, names) for scoped in part.scoped_terms]
         for column in part.columns:
             terms.append(term)
-            levels.append(_level(names.restored(str(column)), factors))
+            levels.append(_level(names.restored(str(column)), forms))
     both = list(zip(terms, levels, strict=True))
     if len(set(both)) < len(both):
         levels = [names.restored(str(column)) for part in spec.structure for column in part.columns]
     return tuple(terms), tuple(levels)
 
 
-def _level(column: str, factors: Sequence[str]) -> str:
-    """The level that a column of a term stands for: formulaic's `region[T.b]:sex[m]` is "b, m"."""
-    rest = column
-    for factor in factors:
-        rest = rest.replace(factor, "", 1)
-    found = re.findall(r"\[(?:[A-Z]\.)?([^\]]*)\]", rest)
-    return ", ".join(found)
+def _form_of(scoped: Any, names: Names) -> re.Pattern[str]:
+    """How formulaic names the columns of a term: a contrast's letter stands where one level is left out."""
+    parts = []
+    for one in scoped.factors:
+        letter = r"(?:[A-Z]\.)?" if one.reduced else ""
+        parts.append(rf"{re.escape(names.restored(str(one.factor.expr)))}(?:\[{letter}(.*)\])?")
+    return re.compile(":".join(parts), re.DOTALL)
+
+
+def _level(column: str, forms: Sequence[re.Pattern[str]]) -> str:
+    """The level that a column of a term stands for: of `region[T.b]:sex[m]` it is "b, m"."""
+    found = next((match for form in forms if (match := form.fullmatch(column))), None)
+    return ", ".join(level for level in found.groups() if level) if found else ""

@@ -22,7 +22,8 @@ from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError
 
-COUNT = "count"
+# Of a census, how many people a row stands for; where the formula names a column `count`, the other one.
+COUNT, PEOPLE = "count", "people"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
 # Beyond all people, so that sums of squares stay numbers.
@@ -39,7 +40,7 @@ class Population:
     by: a public column of the formula, for each of whose levels they are. weights: one of the table: how many
     people a row stands for. inclusion: instead, the probability with which it was drawn. strata, cluster:
     public columns of the strata and the primary units of the sample. census: a frame of the formula's public
-    columns with how many people each row stands for, in `count`.
+    columns with how many people each row stands for, in `count` (`people` where the formula names `count`).
     """
 
     by: str | None = None
@@ -166,10 +167,11 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         each = table.counts * population.weights_of(table)
         return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
     census = population.census
-    for name in [*needed, COUNT]:
+    held = _held_in(needed, census)
+    for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census")
-    counts = positive(census[COUNT], f"{COUNT} of the census", 0.0)
+    counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
         raise InputError("the census counts nobody")
     alike = {name: _alike(census[name], analysis.cells.frame[name], name) for name in needed}
@@ -196,6 +198,18 @@ def _unseen(census: pd.DataFrame, analysis: Assembled) -> str:
     return ""
 
 
+def _held_in(needed: Sequence[str], census: pd.DataFrame) -> str:
+    """The census's column of people. Raises InputError where that is a column of the formula."""
+    if COUNT not in needed:
+        return COUNT
+    if PEOPLE in needed or PEOPLE not in census.columns:
+        raise InputError(
+            f"the formula names {COUNT}, which in a census is how many people a row stands for: write "
+            f"these into a column {PEOPLE}, of which the formula has none"
+        )
+    return PEOPLE
+
+
 def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None:
     """Raises InputError where the law does not know the groups: it would find no difference."""
     if by == analysis.formula.outcome:
@@ -208,13 +222,13 @@ def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None
         )
 
 
-def notes_over(analysis: Assembled, people: People) -> tuple[str, ...]:
-    """How many of the people are in groups that no report had.
+def notes_over(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
+    """What a census tells that the formula leaves out, and how many are in groups that no report had.
 
     Raises InputError for a group whose name differs from a known one in case or blanks alone.
     """
     frame, weights = people
-    found = []
+    found = _left_out(analysis, frame) if population.census is not None else []
     known = {one.column: one.levels for one in analysis.every_group}
     for column, levels in known.items():
         codes, own = levels_of(frame[column])
@@ -249,6 +263,20 @@ def _beyond(analysis: Assembled, frame: pd.DataFrame, weights: Values) -> Iterat
                 f"({level_text(low)} to {level_text(high)}): what is said of them is a line drawn "
                 "on, which no report bears out"
             )
+
+
+def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:
+    """A note where people of a census differ in what the formula does not name."""
+    named = [str(name) for name in analysis.cells.frame.columns]
+    held = _held_in(named, census)
+    others = [str(name) for name in census.columns if name not in named and name != held]
+    others = [name for name in others if census[name].nunique(dropna=False) > 1]
+    if not others:
+        return []
+    return [
+        f"the census tells people apart by {listed(others)}, which the formula does not name: shares take "
+        "them to answer alike, and those asked to be like all others; name it where the reports have it"
+    ]
 
 
 def _folded(level: str) -> str:

@@ -15,7 +15,9 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.cells import cells_of
 from inference.analyses.checking import checked
+from inference.analyses.cli import stated_priors
 from inference.analyses.design_file import read_design
+from inference.analyses.matrices import matrix_of
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.page import save_analysis
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
@@ -60,7 +62,7 @@ def test_groups_that_no_report_had_differ_from_one_another():
     assert apart.std() > 0.02
     levels = [found[f"total ever = yes, clinic = {clinic}, in the census"] for clinic in (0, 8, 9)]
     assert np.allclose(sum(levels), found["total ever = yes, in the census"], atol=1e-9)
-    (note,) = notes_over(analysis, people)
+    *_, note = notes_over(analysis, people, over)
     assert note.startswith("200 of 300 people are in groups of clinic that no report had (8, 9)")
 
 
@@ -70,8 +72,46 @@ def test_a_group_written_in_another_case_is_refused():
     whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
     analysis = assemble(whole, "ever ~ 1 + (1 | place)")
     census = pd.DataFrame({"place": ["north ", "south"], "count": [10, 10]})
+    over = Population(census=census)
     with pytest.raises(InputError, match="the reports 'North'"):
-        notes_over(analysis, people_of(analysis, whole, Population(census=census)))
+        notes_over(analysis, people_of(analysis, whole, over), over)
+
+
+def test_what_a_census_tells_and_the_formula_does_not_is_noted():
+    """Its shares would be those of people asked, whatever the census says of regions."""
+    whole = table()
+    analysis = assemble(whole, "ever ~ clinic")
+    over = Population(census=CENSUS.assign(region=["west", "east", "east"], year=2024))
+    (note,) = notes_over(analysis, people_of(analysis, whole, over), over)
+    assert "tells people apart by region, which the formula does not name" in note
+
+
+def test_a_column_called_count_is_not_taken_for_people():
+    public = pd.DataFrame({"count": [1, 5] * 20})
+    whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
+    analysis = assemble(whole, "ever ~ count")
+    census = pd.DataFrame({"count": [1, 5]})
+    with pytest.raises(InputError, match="write these into a column people"):
+        people_of(analysis, whole, Population(census=census))
+    _, many = people_of(analysis, whole, Population(census=census.assign(people=[30, 10])))
+    assert list(many) == [30, 10]
+
+
+def test_levels_keep_their_names():
+    """formulaic's letter of a contrast is no part of a level, and a level's own begin is."""
+    frame = pd.DataFrame({"region": ["N.Korea", "Korea", "T.x"], "place": ["a]b", "a]c", "d"]})
+    assert matrix_of("0 + region", frame).levels == ("Korea", "N.Korea", "T.x")
+    assert matrix_of("region", frame).levels == ("", "N.Korea", "T.x")
+    assert matrix_of("region * place", frame).levels[3:6] == ("a]c", "d", "N.Korea, a]c")
+
+
+def test_a_file_of_priors_is_not_dropped_beside_flat(tmp_path):
+    path = tmp_path / "priors.json"
+    path.write_text('{"age": {"distribution": "normal", "loc": 0, "scale": 1}}')
+    for given in (["flat", str(path)], [str(path), "flat"], ["age=flat", "flat"]):
+        with pytest.raises(InputError, match="state no others beside it"):
+            stated_priors(given)
+    assert stated_priors(["flat"], {"age": "flat"}) == "flat"
 
 
 # Their draws are those of the prior.

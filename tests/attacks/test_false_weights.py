@@ -1,4 +1,4 @@
-"""Carry a weighted average by a few reports that state the largest weights."""
+"""Carry weighted averages by a few reports of large weights, or leave what weights tell of out of a model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import pandas as pd
 import pytest
 
 from inference.analyses.analysing import analyse_table
+from inference.analyses.assembling import assemble
 from inference.analyses.cli import print_quantities
+from inference.analyses.design_based import scores_of
 from inference.analyses.false_reports import MODEL_FREE, OTHERS, WEIGHTED
 from inference.analyses.population import Population
+from inference.analyses.predicted import Predicted
+from inference.analyses.prior_sites import prior_sites
 from inference.analyses.table import Table, known_channel
+from inference.analyses.weighing import weights_apart
 from tests.inference.analyses.simulated import YES_NO
 
 N, HONEST, HEAVY = 20_000, {"north": 0.6, "south": 0.1}, 1000.0
@@ -71,3 +76,73 @@ def test_usual_weights_are_not_noted():
         private = known_channel("ever", ("no", "yes"), np.zeros(len(weights), int), YES_NO)
         table = Table(pd.DataFrame({"w": weights}), {"ever": private}, np.ones(len(weights), np.int64))
         assert Population(weights="w").heavy(table) == ()
+
+
+def held(public, private, formula, over):
+    """What is said of the weights of a table, by draws that no report has moved."""
+    table = Table(public, {"ever": private}, np.ones(len(public), np.int64))
+    analysis = assemble(table, formula)
+    sites = {name: values[None] for name, values in prior_sites(analysis, 1, 100).items()}
+    return weights_apart(analysis, table, sites, over)
+
+
+def asked(n, seed, south=0.1):
+    """Half are of the north, where half say yes; those of the south stand for ten people each."""
+    random = np.random.default_rng(seed)
+    north = random.random(n) < 0.5
+    yes = random.random(n) < np.where(north, 0.5, south)
+    said = (random.random(n) < np.where(yes, YES_NO[1][1], YES_NO[0][1])).astype(int)
+    w, sex = np.where(north, 1.0, 10.0), random.choice(["f", "m"], n)
+    public = pd.DataFrame(
+        {"region": np.where(north, "north", "south"), "sex": sex, "w": w, "p": 1 / w, "died": yes}
+    )
+    return public, known_channel("ever", ("no", "yes"), said, YES_NO)
+
+
+@pytest.mark.parametrize("over", [Population(weights="w"), Population(inclusion="p")], ids=str)
+@pytest.mark.parametrize("outcome", ["ever", "died"])
+def test_weights_that_tell_of_what_the_formula_leaves_out_are_told(outcome, over):
+    public, private = asked(2000, 1)
+    (reason,), notes = held(public, private, f"{outcome} ~ 1", over)
+    assert reason.startswith(f"{outcome}: the model's weighted average and")
+    assert held(public, private, f"{outcome} ~ region", over) == ((), ()) == ((), notes)
+
+
+def test_groups_that_cancel_are_told_apart():
+    """Of all, weights have nothing to do with answers; of each sex, they have."""
+    public, private = asked(4000, 2, south=0.5)
+    said = private.codes == 1
+    heavy = said == (public["sex"] == "f")
+    public["w"] = np.where(heavy, 3.0, 1.0)
+    reasons, _ = held(public, private, "ever ~ sex", Population(weights="w", by="sex"))
+    assert [reason.split(":")[0] for reason in reasons] == ["ever where sex = f", "ever where sex = m"]
+
+
+@pytest.mark.parametrize("dice", [YES_NO, [[0.999, 0.001], [0.001, 0.999]]], ids=str)
+def test_weights_that_tell_nothing_are_hardly_ever_called(dice):
+    """At most once in a thousand surveys; also where few of a rare trait weigh much, unlike a normal law."""
+    random = np.random.default_rng(3)
+    n, surveys = 1500, 80
+    truth = (random.random(n) < 0.02).astype(int)
+    said = (random.random(n) < np.asarray(dice)[truth, 1]).astype(int)
+    table = Table(
+        pd.DataFrame({"w": np.ones(n)}),
+        {"ever": known_channel("ever", ("no", "yes"), said, dice)},
+        np.ones(n, np.int64),
+    )
+    analysis = assemble(table, "ever ~ 1")
+    # Of the prior's draws the one that says what the reports say.
+    drawn = {name: values[None] for name, values in prior_sites(analysis, 1, 5000).items()}
+    share = float(scores_of(table.private["ever"])[:, 1].mean())
+    apart = np.abs(
+        Predicted(analysis, drawn).average(pd.DataFrame(index=range(1)), np.ones(1))[0, :, 1] - share
+    )
+    near = int(apart.argmin())
+    assert apart[near] < 0.01
+    sites = {name: values[:, near : near + 1] for name, values in drawn.items()}
+    for weights in (lambda: random.lognormal(0, 1, n), lambda: np.where(random.random(n) < 0.01, 100.0, 1.0)):
+        called = 0
+        for _ in range(surveys):
+            table.public["w"] = weights()
+            called += bool(weights_apart(analysis, table, sites, Population(weights="w"))[0])
+        assert called <= 1
