@@ -82,7 +82,7 @@ def test_what_a_census_tells_and_the_formula_does_not_is_noted():
     whole = table()
     analysis = assemble(whole, "ever ~ clinic")
     over = Population(census=CENSUS.assign(region=["west", "east", "east"], year=2024))
-    (note,) = notes_over(analysis, people_of(analysis, whole, over), over)
+    note, *_ = notes_over(analysis, people_of(analysis, whole, over), over)
     assert "tells people apart by region, which the formula does not name" in note
 
 

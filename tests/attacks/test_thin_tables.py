@@ -35,7 +35,7 @@ def said_over(table: Table, formula: str, **census: object) -> str:
     """What is noted of a census."""
     population = Population(census=pd.DataFrame(census))
     analysis = assemble(table, formula)
-    return " ".join(notes_over(analysis, people_of(analysis, table, population)))
+    return " ".join(notes_over(analysis, people_of(analysis, table, population), population))
 
 
 def test_a_listed_group_that_nobody_reported_is_said_to_be_its_law():
