@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ SCRIPTS = "collector.storage:migrations"
 SUMS_REVISION = "0013"
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
+LEAVING_SECONDS = 1.0
 WHERE_ELSE = (
     "start in the folder that `ldpkit init` made, name its --database, or make a new one: ldpkit init"
 )
@@ -139,10 +141,20 @@ def _require_alone(database: Database) -> None:
     if database.engine.dialect.name == "sqlite":
         others = _is_shared(str(database.url.database), database.busy_timeout)
     else:
-        with _exclusive(database) as connection:
-            others = connection.execute(text(CONNECTED)).scalar_one() > 0
+        others = _are_others(database)
     if others:
         raise InputError(f"{database.shown} is in use: stop every server and command that is connected to it")
+
+
+def _are_others(database: Database) -> bool:
+    """Whether another program is connected: PostgreSQL ends a connection a moment after its program left."""
+    end = time.monotonic() + LEAVING_SECONDS
+    while True:
+        with _exclusive(database) as connection:
+            others = connection.execute(text(CONNECTED)).scalar_one() > 0
+        if not others or time.monotonic() > end:
+            return bool(others)
+        time.sleep(0.05)
 
 
 def _is_shared(path: str, busy_timeout: float) -> bool:

@@ -67,15 +67,14 @@ def cross_table(
     prior = model.parameters(_uniform((len(levels), len(answers)), own_seed))
     found = model.parameters(drawn.sites)
     alone, *arms = _of_arms(table, columns, by)
-    diagnostics = judged(found, prior, drawn, table.n, _notes(table, cells, columns), method)
-    diagnostics = diagnostics.with_model(*arms).with_model(impossible(columns, cells))
+    seen = judged(found, prior, drawn, table.n, _notes(table, cells, columns), method)
     return AnalysisPosterior(
         question="-".join(names),
         model="joint table",
         n=table.n,
         draws=found,
         prior_sd={name: float(values.std()) for name, values in prior.items()},
-        diagnostics=diagnostics,
+        diagnostics=seen.with_model(*arms).with_model(impossible(columns, cells)),
         study=table.digest,
         seed=seed,
         method=method,

@@ -134,35 +134,55 @@ def plan_formula(
     analysis = assemble(possible.table, formula, priors, family)
     truth = FormulaTruth(analysis, shares or {}, effects or {})
     known = Expected.at(analysis, truth, possible)
-    chosen = tuple(sorted(set(people)))
-    names = list(known.truth)
+    wanted = _wanted(list(known.truth), parameter)
+    stated = _stated(known, effects or {}, power)
+    return FormulaPlan(
+        formula=formula,
+        family=analysis.outcome.name,
+        digest=digest,
+        truth=known.truth,
+        odds=known.slopes if analysis.outcome.odds else (),
+        assumed=(*truth.words, *possible.words),
+        **_expected(known, tuple(sorted(set(people))), wanted, stated, width, power),
+    )
+
+
+def _wanted(names: list[str], parameter: str | None) -> list[str]:
+    """The parameters whose width is asked."""
     if parameter is not None and parameter not in names:
         raise InputError(f"{parameter!r} is no parameter of the formula: {listed(names)} are")
-    stated = [
-        name for name in names if name in (effects or {}) and known.truth[name] and name in known.slopes
-    ]
+    return names if parameter is None else [parameter]
+
+
+def _stated(known: Expected, effects: Mapping[str, float], power: float | None) -> list[str]:
+    """The effects that are stated and are not 0, whose power can be told."""
+    stated = [name for name in known.truth if name in effects and known.truth[name] and name in known.slopes]
     if power is not None and not stated:
         raise InputError("--power is of an effect: state it, such as --truth age=0.05")
-    wanted = names if parameter is None else [parameter]
-    halves = np.stack([known.half_widths(n) for n in chosen], axis=-1)
+    return stated
+
+
+def _expected(
+    known: Expected,
+    people: tuple[int, ...],
+    wanted: Sequence[str],
+    stated: Sequence[str],
+    width: float | None,
+    power: float | None,
+) -> dict[str, Any]:
+    """The members of a plan that numbers of people decide."""
+    halves = np.stack([known.half_widths(n) for n in people], axis=-1)
     needed = {name: known.people_for(name, width) for name in wanted} if width is not None else {}
     for_power = {name: known.people_for_power(name, power) for name in stated} if power is not None else {}
-    looked_at = [*chosen, *(n for n in (*needed.values(), *for_power.values()) if n)]
-    powers = {name: np.asarray([known.power(name, n) for n in chosen]) for name in stated}
-    return FormulaPlan(
-        formula,
-        analysis.outcome.name,
-        digest,
-        chosen,
-        known.truth,
-        dict(zip(names, halves, strict=True)),
-        powers,
-        known.slopes if analysis.outcome.odds else (),
-        {n: known.rough(n) for n in looked_at},
-        (*truth.words, *possible.words),
-        needed,
-        for_power,
-    )
+    looked_at = [*people, *(n for n in (*needed.values(), *for_power.values()) if n)]
+    return {
+        "people": people,
+        "half_widths": dict(zip(known.truth, halves, strict=True)),
+        "power": {name: np.asarray([known.power(name, n) for n in people]) for name in stated},
+        "rough": {n: known.rough(n) for n in looked_at},
+        "needed": needed,
+        "needed_for_power": for_power,
+    }
 
 
 def _check(people: Sequence[int], width: float | None, power: float | None) -> None:
