@@ -86,8 +86,7 @@ def analyse_table(
         return quantities_over(analysis, sites, people, over, own_seed)
 
     def follows(sites: Draws) -> tuple[Quantity, ...]:
-        own = quantities_of(analysis, sites, own_seed)
-        return own if over.weighted else (*own, *averaged(sites))
+        return (*quantities_of(analysis, sites, own_seed), *([] if over.weighted else averaged(sites)))
 
     weighed = averaged(drawn.sites) if over.weighted else []
     quantities = (*follows(drawn.sites), *weighed, *by_weights, *alone)

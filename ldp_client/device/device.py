@@ -100,13 +100,7 @@ class Device:
         known_digests: "Optional[Sequence[str]]" = None,
     ) -> None:
         self.policy = Policy(
-            max_epsilon,
-            max_epsilon_per_study,
-            max_delta,
-            allowed_hosts,
-            signing_keys,
-            nodes,
-            known_digests,
+            max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys, nodes, known_digests
         )
         self.collector = "" if collector is None else self.policy.base_url(collector)
         if not isinstance(require_consent, bool):
