@@ -18,6 +18,8 @@ from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites
 from ldp_client.documents.errors import InputError
 
+# Of the largest weight: what is left below it is how numbers were rounded, the same for a whole cell.
+ROUNDING = 1e-6
 Found = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -80,7 +82,8 @@ def _unexplained(analysis: Assembled, table: Table, cell: Codes, expected: Value
     means = np.bincount(cell, table.counts * weights, len(columns)) / sizes
     root = np.sqrt(sizes * spread)
     slopes = np.linalg.lstsq(columns * root[:, None], means * root, rcond=None)[0]
-    return np.asarray(weights - (columns @ slopes)[cell])
+    left = np.asarray(weights - (columns @ slopes)[cell])
+    return np.where(np.abs(left) > ROUNDING * np.abs(weights).max(), left, 0.0)
 
 
 def _chance(own: Values, rest: Values, counts: Codes, sampled: Sampled) -> float:

@@ -108,6 +108,19 @@ def test_weights_that_tell_of_what_the_formula_leaves_out_are_told(outcome, over
     assert held(public, private, f"{outcome} ~ region", over) == ((), ()) == ((), notes)
 
 
+def test_how_numbers_are_rounded_is_not_taken_for_weights(monkeypatch):
+    """Weights that the formula explains leave rounding alone, of one sign in a whole region."""
+    genuine, random = np.linalg.lstsq, np.random.default_rng(4)
+
+    def rounded(*given, **named):
+        found, *others = genuine(*given, **named)
+        return found * (1 + 1e-14 * random.normal(size=found.shape)), *others
+
+    monkeypatch.setattr(np.linalg, "lstsq", rounded)
+    public, private = asked(2000, 1)
+    assert held(public, private, "ever ~ region", Population(weights="w")) == ((), ())
+
+
 def test_groups_that_cancel_are_told_apart():
     """Of all, weights have nothing to do with answers; of each sex, they have."""
     public, private = asked(4000, 2, south=0.5)
