@@ -22,8 +22,9 @@ from summaries.summary import NEEDS_REPORTS
 # To compute in answer to one request: some ten seconds' work, at 11 µs for a question's part of a cell.
 MOST_HASHES = 1 << 28
 MOST_PARTS = 1 << 20
-# Numbers in a summary, with or without reports: a second's work, and some hundred MB while it is written.
-MOST_VALUES = 1 << 20
+# Numbers in a summary, with or without reports, more than any one question has: a second's work, and some
+# hundred MB while it is written.
+MOST_VALUES = 1 << 21
 
 FindRules = Callable[[str, int], Rules]
 

@@ -77,8 +77,8 @@ def test_what_would_take_long_is_given_up(cells, monkeypatch):
 
 
 def test_a_huge_one_is_refused_before_any_work(empty, monkeypatch):
-    """Two questions of a million choices, and no report: a summary is as long without any."""
-    huge = build_study(questions=[{**HASHED, "id": name} for name in ("one", "other")])
+    """Three questions of a million choices, and no report: a summary is as long without any."""
+    huge = build_study(questions=[{**HASHED, "id": name} for name in ("one", "other", "third")])
     empty.publish(huge)
     counted = []
     monkeypatch.setattr(running_summary, "_count_export", lambda *_: counted.append(1))
