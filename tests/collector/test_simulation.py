@@ -22,7 +22,7 @@ from summaries import summarize
 from tests.collector.answered import AwayError
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
 
-EXAMPLES = {"sqlite": 25, "postgresql": 12}
+EXAMPLES = {"sqlite": 15, "postgresql": 8}
 STEPS = 40
 LATE = timedelta(days=7)
 CLOSES = TODAY + timedelta(days=10)

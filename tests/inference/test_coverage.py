@@ -28,7 +28,7 @@ from tests.inference.simulation import (
 )
 from tests.statistics import share_is
 
-STUDIES = 100
+STUDIES, FAULTY = 100, 40
 # At epsilon 64 these many records say more than the prior, and the noise is still most of the spread.
 RECORDS = 1000
 
@@ -118,10 +118,10 @@ def summaries_of(case):
     return simulated_summaries(Study(studies.document(question)), draw, STUDIES)
 
 
-def coverage(case):
+def coverage(case, most=STUDIES):
     document, _, truth = CASES[case]
     question = Study(studies.document(document)).questions[0]
-    built = [models.model_for(question, summary) for summary in summaries_of(case)]
+    built = [models.model_for(question, summary) for summary in summaries_of(case)[:most]]
     if case in GRIDS:
         return times_covered_on_grid(built, GRIDS[case], truth)
     return times_covered(posterior_draws(built), truth)
@@ -157,5 +157,7 @@ def take_reports_for_answers(monkeypatch, case):
 )
 def test_ignoring_the_noise_is_noticed(monkeypatch, case):
     take_reports_for_answers(monkeypatch, case)
-    covered = coverage(case)
-    assert not all(share_is(times, STUDIES, 0.9) for times in covered.values()), covered
+    # The noise of a logistic regression's sums matters least: that it was left out shows last.
+    most = STUDIES if case == "logistic" else FAULTY
+    covered = coverage(case, most)
+    assert not all(share_is(times, most, 0.9) for times in covered.values()), covered

@@ -118,9 +118,9 @@ def coverage(law, studies_, n=1000, epsilon="4"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["bimodal", "exponential"])
-def test_intervals_contain_the_truth_as_often_as_they_say(law):
-    found = coverage(law, 40)
+def test_intervals_contain_the_truth_as_often_as_they_say():
+    """Of two groups of people; `benchmarks.free` has all laws."""
+    found = coverage("bimodal", 40)
     held = np.mean([share for name, share in found.items() if name.startswith("above[")])
     assert share_is(round(40 * found["mean"]), 40, 0.9), found
     assert held > 0.8, found

@@ -19,7 +19,7 @@ from tests import studies
 from tests.statistics import follows
 
 # Ranks of truths among draws that are far enough apart to be independent.
-STUDIES, FAULTY, RECORDS, RANKS, THIN = 120, 40, 300, 6, 15
+STUDIES, FAULTY, RECORDS, RANKS, THIN = 60, 30, 300, 6, 15
 TABLE = {
     "id": "wage",
     "ask": "table",

@@ -167,7 +167,7 @@ def test_bounds_below_zero_and_far_apart():
 def test_a_law_too_narrow_for_its_quadrature_is_told(case, told):
     """All answers within a thousandth of the bounds: a closed form needs no word, and no wider law does."""
     question = question_of(case, {**LAPLACE, "epsilon": "16"})
-    for sd, narrow in ((0.001, True), (0.3, False)):
+    for sd, narrow in ((0.001, True), (0.3, False))[: 1 + told]:
         answers = np.exp(np.log(3.0) + sd * np.random.default_rng(1).normal(size=1_000_000))
         model = model_for(question, QuestionSummary(1_000_000, reduced(question, answers)))
         notes = model.remarks(sample(model, seed=1, kept=200).sites)

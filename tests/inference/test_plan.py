@@ -152,11 +152,9 @@ def test_a_truth_partly_beyond_the_bounds_is_said_with_its_share(tmp_path, capsy
         notes = json.loads((out / "plan.json").read_text())["questions"]["age"]["notes"]
         printed = capsys.readouterr().out
         assert bool(notes) == ("devices clip them, and so does this plan" in printed) == wanted
-    (share,) = re.findall(
-        r"(\d+)%",
-        *plan(Study(studies.document(studies.AGE)), "age", [500], ["1"], {"mean": high, "sd": 1}).notes,
-    )
-    assert 48 <= int(share) <= 52
+        if wanted:
+            (share,) = re.findall(r"(\d+)%", *notes)
+            assert 48 <= int(share) <= 52
 
 
 def test_a_parameter_is_one_questions(tmp_path, capsys):

@@ -111,7 +111,7 @@ def test_a_small_concentration_lets_few_choices_be_common():
         model = family_of(question_of(60, concentration)).condition_on_answers(
             question_of(60, concentration), answers
         )
-        found = model.parameters(sample(model, seed=1, kept=500).sites)
+        found = model.parameters(sample(model, seed=1, kept=300).sites)
         assert all(np.isfinite(draws).all() for draws in found.values())
         assert mixing({"p": found["p[0]"]}).r_hat["p"] < 1.02
         share[str(concentration)] = found["p[0]"].mean()
@@ -123,7 +123,7 @@ def test_a_small_concentration_lets_few_choices_be_common():
 
 @pytest.mark.slow
 def test_an_unknown_concentration_is_calibrated():
-    found = calibrate(question_of(6, UNKNOWN), studies=60, n=400, seed=1)
+    found = calibrate(question_of(6, UNKNOWN), studies=30, n=400, seed=1)
     assert found.ok, found.reasons
     assert "concentration" in found.ranks
 
