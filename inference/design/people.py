@@ -70,13 +70,14 @@ def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
         if one.choices:
             labels = [str(value) for value in column]
             odd = [label for label in labels if label not in one.choices]
-            frame = frame.assign(**{one.id: pd.Categorical(labels, categories=list(one.choices))})
         else:
             numbers = pd.api.types.is_numeric_dtype(column)
             low, high = float(one.value(0)), float(one.value(one.size - 1))
             odd = [str(value) for value in column if not (numbers and low <= value <= high)]
         if odd:
             raise InputError(f"the table of people: {one.id} has {odd[0]!r}, which the study does not have")
+        if one.choices:
+            frame = frame.assign(**{one.id: pd.Categorical(labels, categories=list(one.choices))})
     return People(frame, found.shares, found.words)
 
 
