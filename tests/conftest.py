@@ -17,7 +17,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     # The workers share the cores already: threads inside each would wait for one another.
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+    # Most programs run once or twice here: compiling them thoroughly costs more than it saves.
+    flags = "--xla_cpu_multi_thread_eigen=false --xla_llvm_disable_expensive_passes=true"
+    os.environ.setdefault("XLA_FLAGS", flags)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,6 +1,7 @@
 """A real collector, started with the command that an operator types."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -44,16 +45,17 @@ class Collector:
             assert time.monotonic() < deadline
             # After a kill its port may be a passing connection's, and a collector that cannot have it ends.
             if self.process is None or (self.port != "0" and self.process.poll() == PORT_TAKEN):
-                self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+                self.process = subprocess.Popen(
+                    command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True
+                )
             assert self.process.poll() in (None, PORT_TAKEN)
             time.sleep(0.02)
         self.url = ready.read_text().strip()
         self.port = self.url.rsplit(":", 1)[1]
 
     def kill(self):
-        """End it at once, its workers too."""
-        subprocess.run(["pkill", "-KILL", "-P", str(self.process.pid)], check=False)
-        self.process.kill()
+        """End it at once, its workers with it: one that ends first would be replaced."""
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self):
