@@ -1,9 +1,9 @@
-"""Two arms of one study, devices and paper: whether they say the same of the same people."""
+"""Two arms of one study, devices and paper: whether they say the same of the same people, in each wave."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -28,42 +28,73 @@ SURVEYS = 20_000
 # What keeps the arms apart: in a formula, and in a crossed table.
 IN_FORMULA, IN_TABLE = f"name {ARM} in the formula", f"cross them with --by {ARM}"
 Found = tuple[list[Quantity], tuple[str, ...], tuple[str, ...]]
+Mask = NDArray[np.bool_]
+# Shares (answers,), their covariance, and what each variance lacks.
+Part = tuple[Values, NDArray[np.float64], list[Lacking]]
 
 
 def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
     """What each arm says alone, how far the two differ beyond what the fit expects, and what to say of it.
 
     The fit takes the arms together: what it expects of each differs as their public columns do. Each private
-    column that the formula names is held against it. Returns quantities, reasons not to believe the fit, and
-    notes; nothing where there are no arms, or `arm` is in it.
+    column that the formula names is held against it, in each wave. Returns quantities, reasons not to believe
+    the fit, and notes; nothing where there are no arms, or `arm` is in it, and no waves in which they could
+    differ otherwise.
     """
     needed = [str(name) for name in analysis.cells.frame.columns]
-    if not analysis.privates or not has_arms(table) or ARM in needed:
+    if not analysis.privates or not has_arms(table) or (ARM in needed and not table.waves):
         return [], (), ()
     cell, frame = distinct_rows(table.public[needed])
     predicted = Predicted(analysis, sites, len(frame))
 
-    def of_arm(arm: str) -> list[Values]:
-        inside = (table.public[ARM] == arm).to_numpy()
-        sizes = np.bincount(cell, table.counts * inside, len(frame)).astype(np.float64)
-        outcome = [predicted.average(frame, sizes).mean(axis=(0, 1))] if analysis.response else []
-        return [*outcome, *(predicted.predictors(frame, sizes) if analysis.predictors else [])]
+    def expected(rows: Mask) -> list[Values]:
+        both = []
+        for arm in (DEVICE, PAPER):
+            inside = rows & (table.public[ARM] == arm).to_numpy()
+            sizes = np.bincount(cell, table.counts * inside, len(frame)).astype(np.float64)
+            outcome = [predicted.average(frame, sizes).mean(axis=(0, 1))] if analysis.response else []
+            both.append([*outcome, *(predicted.predictors(frame, sizes) if analysis.predictors else [])])
+        return [there - here for here, there in zip(*both, strict=True)]
 
-    expected = [there - here for here, there in zip(of_arm(DEVICE), of_arm(PAPER), strict=True)]
-    return arms_of_all(table, analysis.privates, expected)
+    by_wave = f" ({ARM} * {table.waves}, where waves differ in it)" if table.waves else ""
+    return arms_of_all(table, analysis.privates, expected, IN_FORMULA + by_wave)
 
 
 def arms_of_all(
-    table: Table, columns: Sequence[Private], expected: Sequence[Values] = (), remedy: str = IN_FORMULA
+    table: Table,
+    columns: Sequence[Private],
+    expected: Callable[[Mask], Sequence[Values]] | None = None,
+    remedy: str = IN_FORMULA,
 ) -> Found:
-    """The same for several private columns, which are together called apart as often as one."""
-    alarm = FALSE_ALARM / len(columns)
-    found = [
-        arms_of(table, one, expected[place] if expected else None, remedy, alarm)
-        for place, one in enumerate(columns)
-    ]
-    quantities, reasons, notes = zip(*found, strict=True)
+    """The same for several private columns, in each wave that has both arms.
+
+    All of them together are called apart as often as one. expected: of a wave's rows, each column's
+    difference of shares that public columns explain.
+    """
+    waves = list(_waves(table))
+    alarm = FALSE_ALARM / max(len(columns) * len(waves), 1)
+    found = []
+    for among, rows in waves:
+        public = table.public[rows].reset_index(drop=True)
+        part = replace(table, public=public, private={}, counts=table.counts[rows])
+        moved = expected(rows) if expected else [None] * len(columns)
+        for column, own in zip(columns, moved, strict=True):
+            column = replace(column, codes=column.codes[rows])
+            found.append(arms_of(part, column, own, remedy, alarm, among))
+    quantities, reasons, notes = zip(*found, strict=True) if found else ((), (), ())
     return list(chain(*quantities)), tuple(chain(*reasons)), tuple(chain(*notes))
+
+
+def _waves(table: Table) -> Iterator[tuple[str, Mask]]:
+    """The rows of each wave that has both arms, and what to call it; of no waves all rows."""
+    if not table.waves:
+        yield "", np.ones(len(table.public), bool)
+        return
+    column = table.public[table.waves]
+    for wave in column.unique():
+        rows = (column == wave).to_numpy()
+        if set(table.public[ARM][rows]) == {DEVICE, PAPER}:
+            yield f"{table.waves} = {wave}", rows
 
 
 def has_arms(table: Table) -> bool:
@@ -77,33 +108,27 @@ def arms_of(
     expected: Values | None = None,
     remedy: str = IN_FORMULA,
     alarm: float = FALSE_ALARM,
+    among: str = "",
 ) -> Found:
     """The same for one private column. expected: the difference of shares that public columns explain.
 
     remedy: what to do where the two disagree. alarm: how often arms that agree are called apart, at most.
+    among: the wave that the table is of, in words.
     """
+    where = f" where {among}" if among else ""
     try:
         every = scores_of(column)
         present = column.codes < len(column.vectors) - bool(column.missing)
         inside = [(table.public[ARM] == arm).to_numpy() & present for arm in (DEVICE, PAPER)]
         parts = [_part(column, every[rows], table.counts[rows]) for rows in inside]
     except InputError as error:
-        return [], (), (f"devices and paper were not held against each other: {error}",)
+        return [], (), (f"devices and paper were not held against each other{where}: {error}",)
     moved = parts[1][0] - parts[0][0] - (0 if expected is None else expected)
     lacks = [one.beside(other) for one, other in zip(parts[0][2], parts[1][2], strict=True)]
     covariance = parts[0][1] + parts[1][1]
     covariance += np.diag([one.extra for one in lacks])
     rest = "" if expected is None else ", beyond what public columns explain"
-    found = []
-    for place in [1] if len(column.answers) == 2 else range(len(column.answers)):
-        what = f"{column.name} = {column.answers[place]}"
-        for arm, (shares, own, few) in zip((DEVICE, PAPER), parts, strict=True):
-            name, words = f"share {what}, {ARM} = {arm} alone", f"share of {what} as {arm} alone says it"
-            draws = as_draws(shares[place], own[place, place] + few[place].extra, few[place].degrees)
-            found.append(Quantity(name, words + few[place].words, draws))
-        beyond = f"difference of the share of {what}, paper − devices{rest}{lacks[place].words}"
-        draws = as_draws(moved[place], covariance[place, place], lacks[place].degrees)
-        found.append(Quantity(f"share {what}, {ARM}: {PAPER} − {DEVICE}", beyond, draws, contrast=True))
+    found = list(_said(column, parts, (moved, covariance, lacks), rest, among))
     # Shares add up to 1: one of them says nothing beside the others.
     statistic = float(moved[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ moved[1:])
     if stats.chi2.sf(statistic, len(moved) - 1) >= alarm:
@@ -113,13 +138,29 @@ def arms_of(
     if _chance(arms, moved, np.zeros(len(moved)) if expected is None else expected) >= alarm:
         return found, (), ()
     reason = (
-        f"devices and paper disagree on {column.name}{rest}: do not take them together; {remedy}, or "
+        f"devices and paper disagree on {column.name}{where}{rest}: do not take them together; {remedy}, or "
         "find out who was asked on paper and what they did"
     )
     return found, (reason,), ()
 
 
-def _part(column: Private, scores: Values, counts: Codes) -> tuple[Values, Values, list[Lacking]]:
+def _said(column: Private, parts: Sequence[Part], apart: Part, rest: str, among: str) -> Iterator[Quantity]:
+    """Each arm's shares alone, and their differences, of which public columns explain what `rest` says."""
+    where, within = (f" where {among}", f", {among}") if among else ("", "")
+    moved, covariance, lacks = apart
+    for place in [1] if len(column.answers) == 2 else range(len(column.answers)):
+        what = f"{column.name} = {column.answers[place]}"
+        for arm, (shares, own, few) in zip((DEVICE, PAPER), parts, strict=True):
+            words = f"share of {what}{where} as {arm} alone says it{few[place].words}"
+            draws = as_draws(shares[place], own[place, place] + few[place].extra, few[place].degrees)
+            yield Quantity(f"share {what}{within}, {ARM} = {arm} alone", words, draws)
+        beyond = f"difference of the share of {what}{where}, paper − devices{rest}{lacks[place].words}"
+        draws = as_draws(moved[place], covariance[place, place], lacks[place].degrees)
+        name = f"share {what}{within}, {ARM}: {PAPER} − {DEVICE}"
+        yield Quantity(name, beyond, draws, contrast=True)
+
+
+def _part(column: Private, scores: Values, counts: Codes) -> Part:
     """An arm's shares, their covariance, and what each variance lacks."""
     shares, own = estimate(scores, np.ones(len(counts)), counts)
     people = People(counts, np.ones(len(counts)))
@@ -148,7 +189,7 @@ class _Arm:
         counts: Codes,
         scores: Values,
         inside: NDArray[np.bool_],
-        part: tuple[Values, Values, list[Lacking]],
+        part: Part,
     ) -> _Arm:
         """Of the rows inside, and what is estimated of them."""
         looks = column.looks

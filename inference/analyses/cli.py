@@ -32,7 +32,8 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         "--wave",
         action="append",
         metavar="NAME=FILES",
-        help="STUDY.json,REPORTS, or TABLE.csv with --design, of one wave; repeat it: `wave` is a column",
+        help="STUDY.json,REPORTS[,ENTRY.csv] (ENTRY.csv: on paper), or TABLE.csv with --design, of one wave; "
+        "repeat it: `wave` is a column",
     )
     own.add_argument("--family", metavar="NAME", help="of the outcome, where not the usual one is wanted")
     own.add_argument(
@@ -138,7 +139,11 @@ def _check_one(arguments: argparse.Namespace) -> None:
 
 def _check_waves(arguments: argparse.Namespace) -> None:
     """The same of waves."""
-    _refuse(arguments, ("paper",), "is of one study: fit each wave, or give the records as tables")
+    _refuse(
+        arguments,
+        ("paper",),
+        "is of one study: a wave's are the third of --wave NAME=STUDY,REPORTS,ENTRY.csv",
+    )
     _refuse(arguments, ("table",), "is one table: a wave of a survey is --wave NAME=TABLE.csv")
     if arguments.study is not None:
         raise InputError(f"{arguments.study}: give each wave's study and reports with --wave")

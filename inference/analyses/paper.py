@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from inference.analyses.arms import ARM, DEVICE, PAPER
 from inference.analyses.design_file import ColumnDesign, Design, Part
@@ -17,7 +19,7 @@ from inference.analyses.formula import known_column
 from inference.analyses.joining import joined
 from inference.analyses.matrices import columns_of
 from inference.analyses.reports import table_of_reports
-from inference.analyses.survey import BLANK_CELLS, REFUSE, read_rows, survey_of
+from inference.analyses.survey import BLANK_CELLS, BY_CHANCE, REFUSE, read_rows, survey_of
 from inference.analyses.table import Table
 from ldp_client.commands.paper import RECORD, SHEET, sheet_columns, sheet_name
 from ldp_client.documents.errors import AnswerError, InputError
@@ -26,6 +28,9 @@ from ldp_client.documents.public import PublicField
 from schemas import Report, Study
 
 WORDS = "dice, as the study says"
+# Of the numbers in two waves, the part that says the same again where one's records are the other's. Fewer
+# may be the same people's, of whom some say the same whatever the dice say.
+COPIED = 0.95
 
 
 def columns_of_arms(study: Study, formula: str) -> list[str]:
@@ -53,7 +58,12 @@ def table_of_arms(
     if reports is None:
         return entries
     devices = table_of_reports(study, reports, [name for name in names if name != ARM])
-    return replace(joined({DEVICE: devices, PAPER: entries}, ARM), digest=study.digest)
+    return in_arms(study, {DEVICE: devices, PAPER: entries})
+
+
+def in_arms(study: Study, tables: Mapping[str, Table]) -> Table:
+    """One table of a study's arms, or of one of them, that `arm` tells apart."""
+    return replace(joined(tables, ARM), digest=study.digest)
 
 
 def load_entries(
@@ -68,12 +78,9 @@ def load_entries(
         known_column(name, header, lead)
     for name in header:
         known_column(name, columns, f"{lead}the sheet of {study.id} has no other columns; ")
-    cells = [[None if cell.strip().lower() in BLANK_CELLS else cell.strip() for cell in row] for row in rows]
-    places = {header.index(name) for name in (RECORD, SHEET)}
-    filled = [row for row in cells if any(cell for at, cell in enumerate(row) if at not in places)]
-    if not filled:
+    frame = _filled_in(header, rows)
+    if frame.empty:
         raise InputError(f"{lead}no record is filled in")
-    frame = pd.DataFrame(filled, columns=header, dtype=object)
     _check_records(frame, sheet_name(study), lead)
     for field in study.public:
         frame[field.id] = _public(frame, field, lead)
@@ -88,6 +95,66 @@ def load_entries(
         return survey_of(frame, Design(own, None, {}), used, blanks, study.digest)
     except InputError as error:
         raise InputError(f"{lead}{error}") from None
+
+
+def _filled_in(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
+    """The records in which more stands than a number and a sheet, blank cells as None."""
+    cells = [[None if cell.strip().lower() in BLANK_CELLS else cell.strip() for cell in row] for row in rows]
+    places = {header.index(name) for name in (RECORD, SHEET)}
+    filled = [row for row in cells if any(cell for at, cell in enumerate(row) if at not in places)]
+    return pd.DataFrame(filled, columns=list(header), dtype=object)
+
+
+def refuse_copied(entries: Mapping[str, tuple[Study, str]]) -> None:
+    """Raises InputError where records of one wave were entered as another's too.
+
+    entries: {wave: (study, path)}, of files that were read without a fault. Dice fall anew in each wave: even
+    where the same people have the same numbers, few of many would say the same in all.
+    """
+    read = {wave: (study, _filled_in(*read_rows(path))) for wave, (study, path) in entries.items()}
+    for (name, (study, one)), (other_name, (other_study, other)) in combinations(read.items(), 2):
+        asked = _asked_alike(study, other_study)
+        both = one[[RECORD, *asked]].merge(other[[RECORD, *asked]], on=RECORD, suffixes=("", "\0"))
+        cells = both.drop(columns=RECORD).to_numpy(object)
+        pairs = [(row[: len(asked)], row[len(asked) :]) for row in cells]
+        filled = [(here, there) for here, there in pairs if any(here) and any(there)]
+        alike = [here for here, there in filled if list(here) == list(there)]
+        by_dice = max((_again(here, list(asked.values())) for here in alike), default=0.0)
+        chance = float(stats.binom.sf(len(alike) - 1, len(filled), by_dice))
+        if one.equals(other) or (len(alike) >= COPIED * len(filled) > 0 and chance < BY_CHANCE):
+            raise InputError(
+                f"waves {name} and {other_name} have the same records on paper: {len(alike):,} of the "
+                f"{len(filled):,} numbers in both say the same, and dice would not fall so again: give each "
+                "wave its own records, once"
+            )
+
+
+def _asked_alike(one: Study, other: Study) -> dict[str, float]:
+    """The questions on paper in both, and how often at most two records of each say the same."""
+    assert one.paper is not None
+    assert other.paper is not None
+    known = {question.id: question for question in other.paper.questions}
+    found = {}
+    for question in one.paper.questions:
+        if question.id in known:
+            here, there = chances_of(question), chances_of(known[question.id])
+            common = [report for report in here if report in there]
+            same = sum(np.multiply.outer(here[report], there[report]) for report in common)
+            found[question.id] = float(np.max(same, initial=0.0))
+    return found
+
+
+def chances_of(question: PaperQuestion) -> dict[str, list[float]]:
+    """A question's dice: {report: its probability under each answer}."""
+    return {
+        report: [row[place].numerator / row[place].denominator for row in question.matrix]
+        for place, report in enumerate(question.reports)
+    }
+
+
+def _again(said: Sequence[str | None], chances: Sequence[float]) -> float:
+    """How often at most another record says the same, of the questions that this one answers."""
+    return float(np.prod([chance for one, chance in zip(said, chances, strict=True) if one is not None]))
 
 
 def _check_records(frame: pd.DataFrame, sheet: str, lead: str) -> None:

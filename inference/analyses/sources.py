@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from inference.analyses.joining import digest_of
 from inference.analyses.paper import columns_of_arms, table_of_arms
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.survey import REFUSE, load_design, load_survey, load_waves
 from inference.analyses.table import Table
-from inference.analyses.waves import columns_in_waves, table_of_waves
+from inference.analyses.waves import Wave, columns_in_waves, table_of_waves
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import load_study
 from schemas import Study
-from summaries.reading import load_evidence
+from summaries.reading import ReportFiles, load_evidence
 
 TABLES = (".csv", ".parquet", ".pq")
+HOW = "NAME=STUDY.json,REPORTS, or NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=TABLE.csv with --design"
 
 
 @dataclass(frozen=True)
@@ -79,27 +80,57 @@ def _of_arms(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
 def _of_waves(
     arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[str]
 ) -> Source:
-    if arguments.design is not None:
-        raise InputError("--design is for tables: a study says what its reports mean")
-    waves: dict[str, tuple[Study, str]] = {}
+    waves: dict[str, _Files] = {}
     for name, files in named:
-        if len(files) != 2:
-            raise InputError(
-                f"--wave {','.join(files)}: write NAME=STUDY.json,REPORTS, or NAME=TABLE.csv with --design"
-            )
-        study = load_study(files[0])
-        _add(waves, name or str(study.version), (study, files[1]))
-    studies = [study for study, _ in waves.values()]
+        one = _files_of(name, files)
+        _add(waves, name or str(one.study.version), one)
+    if arguments.blanks is not None and not any(one.paper for one in waves.values()):
+        raise InputError("--blanks is for tables and records on paper: reports of devices have none")
+    design = load_design(arguments.design) if arguments.design is not None else None
 
     def table() -> Table:
-        both: Mapping[str, Any] = {
-            name: (study, load_evidence(study, path)) for name, (study, path) in waves.items()
-        }
-        named = columns_in_waves(studies, arguments.formula) if arguments.formula is not None else []
-        return table_of_waves(both, [*named, *also])
+        read = {name: Wave(one.study, _reports_of(name, one), one.paper) for name, one in waves.items()}
+        named = columns_in_waves(read, arguments.formula) if arguments.formula is not None else []
+        return table_of_waves(read, [*named, *also], arguments.blanks or REFUSE, design)
 
-    digest = digest_of({name: study.digest for name, (study, _) in waves.items()})
-    return Source(digest, studies[0].title, table)
+    digest = digest_of({name: one.study.digest for name, one in waves.items()})
+    title = next(iter(waves.values())).study.title
+    words = tuple(design.in_words()) if design else ()
+    return Source(digest, title, table, design.priors if design else None, words)
+
+
+class _Files(NamedTuple):
+    """Of a wave. reports: "" without any. paper: None without any."""
+
+    study: Study
+    reports: str
+    paper: str | None
+
+
+def _reports_of(name: str, wave: _Files) -> ReportFiles | None:
+    """A wave's reports, read lazily. Raises InputError for a summary, which no longer has single reports."""
+    if not wave.reports:
+        return None
+    found = load_evidence(wave.study, wave.reports)
+    if not isinstance(found, ReportFiles):
+        raise InputError(f"wave {name}: {wave.reports} is a summary: waves need the reports themselves")
+    return found
+
+
+def _files_of(name: str, files: Sequence[str]) -> _Files:
+    """Raises InputError where they are too few, too many, or in another order."""
+    given = f"--wave {name}={','.join(files)}" if name else f"--wave {','.join(files)}"
+    if len(files) not in (2, 3):
+        raise InputError(f"{given}: write {HOW}")
+    study, reports, paper = files[0], files[1], files[2] if len(files) == 3 else None
+    if reports.lower().endswith(".csv") or (paper is not None and not paper.lower().endswith(".csv")):
+        raise InputError(
+            f"{given}: reports of devices come second, and records on paper, a table .csv, third: write "
+            "NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=STUDY.json,,ENTRY.csv for records on paper alone"
+        )
+    if not reports and paper is None:
+        raise InputError(f"{given}: it has neither reports nor records on paper; write {HOW}")
+    return _Files(load_study(study), reports, paper)
 
 
 def _of_survey(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
@@ -131,8 +162,9 @@ def _named(given: str) -> tuple[str, list[str]]:
     if not equals:
         name, files = "", given
     found = [one.strip() for one in files.split(",")]
-    if not all(found):
-        raise InputError(f"--wave {given!r} must be NAME=STUDY.json,REPORTS, or NAME=TABLE.csv with --design")
+    # Without reports of devices, the second of three is blank.
+    if not all(one for place, one in enumerate(found) if (place, len(found)) != (1, 3)):
+        raise InputError(f"--wave {given!r} must be {HOW}")
     return name.strip(), found
 
 

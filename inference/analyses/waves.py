@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from inference.analyses.analysing import analyse_table
+from inference.analyses.arms import ARM, DEVICE, PAPER
+from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE, joined
 from inference.analyses.matrices import columns_of
+from inference.analyses.paper import chances_of, in_arms, load_entries, refuse_copied
 from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
+from inference.analyses.survey import REFUSE
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
@@ -19,15 +23,32 @@ from summaries import check_study
 from summaries.reading import ReportFiles
 from summaries.reducing import CheckedReports, Seen, good_reports
 
-Waves = Mapping[str, tuple[Study, Iterable[Report]]]
+
+class Wave(NamedTuple):
+    """What one wave has. reports: of devices, None without any. paper: the path of its records on paper."""
+
+    study: Study
+    reports: Iterable[Report] | None
+    paper: str | None = None
 
 
-def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosterior:
+Waves = Mapping[
+    str, Wave | tuple[Study, Iterable[Report] | None] | tuple[Study, Iterable[Report] | None, str]
+]
+
+
+def analyse_waves(
+    waves: Waves, formula: str, *, blanks: str = REFUSE, design: Design | None = None, **options: Any
+) -> AnalysisPosterior:
     """Fit a formula over several waves of a study; `wave` is a public field of its own.
 
     Args:
-        waves: {name: (the study of this wave, its reports)}; the first is what others are compared with.
+        waves: {name: (the study of this wave, its reports)}, or (study, reports, path of its records on
+            paper), the reports None where no device answered; the first wave is what others are compared
+            with. Where some answered on paper, `arm` is a public field too.
         formula: such as "ever ~ wave + region", of question ids and public fields that every wave has.
+        blanks: of records on paper, "refuse" those with one, or "leave-out" them.
+        design: of records on paper, instead of the studies' matrices.
         options: as of `analyse`.
 
     Returns:
@@ -35,51 +56,133 @@ def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosteri
 
     Raises:
         ReportError: a report does not belong to its wave's study.
-        InputError: choices differ between waves, a report stands in two of them, or as `analyse`.
+        InputError: choices differ between waves, a report or records stand in two of them, or as `analyse`.
     """
     population = options.get("population")
     also = population.columns() if population else []
-    table = table_of_waves(waves, [*columns_in_waves([study for study, _ in waves.values()], formula), *also])
-    return analyse_table(table, formula, **options)
+    columns = columns_in_waves(waves, formula)
+    return analyse_table(table_of_waves(waves, [*columns, *also], blanks, design), formula, **options)
 
 
-def columns_in_waves(studies: Sequence[Study], formula: str) -> list[str]:
-    """The ids of questions and public fields of any wave that a formula names, and `wave`."""
+def columns_in_waves(waves: Waves, formula: str) -> list[str]:
+    """The ids of questions and public fields of any wave that a formula names, `wave`, and `arm`."""
     known: dict[str, None] = {}
-    for study in studies:
-        check_study(study)
-        known |= dict.fromkeys([*(one.id for one in study.questions), *(one.id for one in study.public)])
-    return columns_of(formula, [*known, *([WAVE] if WAVE not in known else [])])
+    every = [Wave(*one) for one in waves.values()]
+    for one in every:
+        check_study(one.study)
+        known |= dict.fromkeys(asked.id for asked in one.study.questions)
+        known |= dict.fromkeys(field.id for field in one.study.public)
+    known |= dict.fromkeys([WAVE, *([ARM] if any(one.paper is not None for one in every) else [])])
+    return columns_of(formula, list(known))
 
 
-def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
+def table_of_waves(
+    waves: Waves, names: Sequence[str], blanks: str = REFUSE, design: Design | None = None
+) -> Table:
     """Count the reports of all waves by these questions and public fields, and by wave.
 
-    Raises InputError for fewer than two waves, for a name that one of them lacks, for choices that differ,
-    and for a report that stands in two waves.
+    blanks, design: of records on paper. Raises InputError for fewer than two waves, for a name that one of
+    them lacks, for choices that differ, and for a report that stands in two waves.
     """
     if len(waves) < 2:
         raise InputError("waves are compared with one another: give two or more")
+    every = {name: Wave(*one) for name, one in waves.items()}
+    on_paper = {name: one for name, one in every.items() if one.paper is not None}
+    arms = bool(on_paper) and any(one.reports is not None for one in every.values())
+    names = [name for name in names if name != ARM] if arms else names
     own = [name for name in names if name != WAVE]
+    designs = _designs(on_paper, design)
     seen: dict[str, Seen] = {}
-    documents = frozenset(study.digest for study, _ in waves.values())
+    documents = frozenset(one.study.digest for one in every.values())
     tables: dict[str, Table] = {}
-    for name, (study, reports) in waves.items():
-        known = [*(question.id for question in study.questions), *(field.id for field in study.public)]
-        if WAVE in known:
-            raise InputError(f"wave {name}: its study has a {WAVE} of its own, which waves would hide")
-        for one in own:
-            known_column(one, known, f"wave {name}: ")
-        if isinstance(reports, ReportFiles):
-            reports.read_elsewhere = documents
-        once = _Once(study, reports, seen.setdefault(study.digest, Seen()))
+    for name, one in every.items():
+        known = [*(asked.id for asked in one.study.questions), *(field.id for field in one.study.public)]
+        _refuse_taken(name, known, [WAVE, *([ARM] if arms else [])])
+        for column in own:
+            known_column(column, known, f"wave {name}: ")
+        if isinstance(one.reports, ReportFiles):
+            one.reports.read_elsewhere = documents
+        once = seen.setdefault(one.study.digest, Seen())
         try:
-            tables[name] = table_of_reports(study, once, own)
+            parts = _arms_of(one, once, own, blanks, designs.get(name))
+            tables[name] = in_arms(one.study, parts) if arms else next(iter(parts.values()))
         except InputError as error:
             raise InputError(f"wave {name}: {error}") from None
+    refuse_copied({name: (one.study, one.paper) for name, one in on_paper.items() if one.paper is not None})
+    notes = [*_notes({name: one.study for name, one in every.items()}, names), *_apart(tables)]
     table = joined(tables, WAVE)
-    studies = {name: study for name, (study, _) in waves.items()}
-    return replace(table, notes=(*table.notes, *_notes(studies, names)), waves=WAVE)
+    return replace(table, notes=(*table.notes, *notes), waves=WAVE)
+
+
+def _refuse_taken(wave: str, known: Sequence[str], own: Sequence[str]) -> None:
+    """Raises InputError where a study has a column of the waves', or of the arms', own."""
+    for name in own:
+        if name in known:
+            what = "waves" if name == WAVE else "the arms' names"
+            raise InputError(f"wave {wave}: its study has a {name} of its own, which {what} would hide")
+
+
+def _arms_of(
+    wave: Wave, seen: Seen, names: Sequence[str], blanks: str, design: Design | None
+) -> dict[str, Table]:
+    """The table of each arm that a wave has. Raises InputError where it has none."""
+    found = {}
+    if wave.reports is not None:
+        found[DEVICE] = table_of_reports(wave.study, _Once(wave.study, wave.reports, seen), names)
+    if wave.paper is not None:
+        found[PAPER] = load_entries(wave.study, wave.paper, names, blanks, design)
+    if not found:
+        raise InputError("it has neither reports nor records on paper")
+    return found
+
+
+def _designs(waves: Mapping[str, Wave], design: Design | None) -> dict[str, Design]:
+    """What a design says of each wave's records: its matrices, or those with `"rows": {"wave": NAME}`.
+
+    Raises InputError where it says nothing of one, or the same of waves whose studies have other dice.
+    """
+    if design is None:
+        return {}
+    if not waves:
+        raise InputError("--design is for tables and records on paper: a study says what its reports mean")
+    found = {}
+    for name in waves:
+        columns = []
+        for one in design.columns:
+            own = [part for part in one.parts if part.rows.get(WAVE, name) == name]
+            if not own:
+                raise InputError(f"wave {name}: the design has no matrix of {one.name} for it")
+            rows = [{at: value for at, value in part.rows.items() if at != WAVE} for part in own]
+            parts = [replace(part, rows=where) for part, where in zip(own, rows, strict=True)]
+            columns.append(replace(one, parts=tuple(parts)))
+        found[name] = replace(design, columns=tuple(columns))
+    for one in design.columns:
+        dice = {_dice(wave.study, one.name) for wave in waves.values()}
+        if len(dice) > 1 and not all(WAVE in part.rows for part in one.parts):
+            raise InputError(
+                f"{one.name} was asked with other dice in some wave: give the design a matrix for each, "
+                f'"rows": {{"{WAVE}": NAME}}'
+            )
+    return found
+
+
+def _dice(study: Study, name: str) -> str:
+    """A question's dice in a study, as text; "" where it is not on paper."""
+    questions = study.paper.questions if study.paper is not None else ()
+    return "".join(f"{one.reports} {chances_of(one)}" for one in questions if one.id == name)
+
+
+def _apart(tables: Mapping[str, Table]) -> Iterator[str]:
+    """A note where some waves have one arm alone, so that a difference between waves may be one of arms."""
+    arms = {
+        name: set(table.public[ARM].unique()) for name, table in tables.items() if ARM in table.public.columns
+    }
+    alone = [f"{name} {next(iter(one))} alone" for name, one in arms.items() if len(one) == 1]
+    if alone:
+        yield (
+            f"waves were not answered alike ({', '.join(alone)}): a difference between waves may be one of "
+            "how people were asked"
+        )
 
 
 class _Once(CheckedReports):

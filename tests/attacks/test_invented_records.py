@@ -1,4 +1,4 @@
-"""Invent records on paper to move a result, enter one twice, or ask with dice that hide nothing."""
+"""Invent records on paper, enter one twice or in two waves, or ask with dice that hide nothing."""
 
 import csv
 import json
@@ -15,6 +15,7 @@ from inference.analyses.joining import joined
 from inference.analyses.paper import table_of_arms
 from inference.analyses.prior_sites import prior_sites
 from inference.analyses.table import known_channel, table_of
+from inference.analyses.waves import table_of_waves
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
@@ -102,6 +103,34 @@ def test_a_record_counts_once(study, tmp_path):
     path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
     with pytest.raises(InputError, match="record 1 was entered twice"):
         table_of_arms(study, None, str(path), ["ever"])
+
+
+@pytest.mark.parametrize("how", ["same", "order", "part", "version", "region"])
+def test_records_of_one_wave_in_another_are_refused(how, study, tmp_path):
+    """In another order, beside others, under another version's name, of another region: dice fall anew."""
+    random = np.random.default_rng(2)
+    said = random.choice(["yes", "no"], 60)
+    one = sheet(tmp_path / "one.csv", said)
+    other = Path(sheet(tmp_path / "two.csv", [*said, *(["yes", "no"] * 20 if how == "part" else [])]))
+    header, *rows = other.read_text().splitlines()
+    later = Study({**study.document, "version": study.version + 1}) if how == "version" else study
+    rows = rows[::-1] if how == "order" else rows
+    text = "\n".join([header, *rows]).replace(sheet_name(study), sheet_name(later))
+    other.write_text(text.replace("north", "south") if how == "region" else text)
+    with pytest.raises(InputError, match="waves a and b have the same records on paper: 60 of the 60"):
+        table_of_waves({"a": (study, None, one), "b": (later, None, str(other))}, ["ever"])
+
+
+def test_the_same_people_with_the_same_numbers_are_two_waves(study, tmp_path):
+    """By their dice alone 26 of 36 say the same again, for each of them whatever is true."""
+    random, truth = np.random.default_rng(3), np.arange(300) % 3 == 0
+    paths = []
+    for wave in "ab":
+        dice = random.integers(1, 7, 300)
+        said = np.where((dice == 1) | ((dice != 6) & truth), "yes", "no")
+        paths.append(sheet(tmp_path / f"{wave}.csv", said))
+    table = table_of_waves({"a": (study, None, paths[0]), "b": (study, None, paths[1])}, ["ever"])
+    assert table.n == 600
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_without_names_waves_are_called_by_their_versions(waves, tmp_path, monke
         (tmp_path / f"{name}.json").write_text(study.to_json())
         (tmp_path / f"{name}.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
         given.append(f"{name}.json,{name}.ndjson")
-    source = source_of(Namespace(wave=given, design=None, formula="ever ~ wave"), [])
+    source = source_of(Namespace(wave=given, design=None, blanks=None, formula="ever ~ wave"), [])
     assert list(source.table().public["wave"].cat.categories) == ["1", "2"]
     assert source.digest == source.table().digest
 
