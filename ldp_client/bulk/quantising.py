@@ -145,14 +145,15 @@ def _entries(mechanism: SampledProducts, rows: "Integers") -> "Integers":
     if not any(mechanism.codes):
         return rows
     found = [rows[:, :1]]
-    for codes, cuts, column in zip(mechanism.codes, mechanism.cuts, rows[:, 1:-1].T):
-        levels = np.searchsorted(cuts, column, side="right") if cuts else column
-        found.append(UNIT * np.asarray(codes, np.int64)[levels] if codes else column[:, None])
+    for codes, column in zip(mechanism.codes, rows[:, 1:-1].T):
+        found.append(UNIT * np.asarray(codes, np.int64)[column] if codes else column[:, None])
     return np.hstack([*found, rows[:, -1:]])
 
 
 def _units(mechanism: RecordMechanism, column: "NDArray[Any]", field: "Field") -> "Integers":
     """A feature's column as quantise_fields gives it."""
+    if field.cuts:
+        return np.searchsorted(mechanism.cuts[field.id], column.astype(np.float64), side="right")
     if not field.choices:
         return _signed(column, field, UNIT)
     labels, where = np.unique(column.astype(str), return_inverse=True)

@@ -27,7 +27,7 @@ def position(value: "Any", bounds: "Bounds", field: str) -> float:
 
     Raises AnswerError, without the value, for what is not a finite number.
     """
-    number = _as_float(value, field)
+    number = as_float(value, field)
     low, high = float(bounds[0]), float(bounds[1])
     # The same steps for every answer: their time must not tell where it lies.
     share = min(max((number - low) / (high - low), 0.0), 1.0)
@@ -37,7 +37,8 @@ def position(value: "Any", bounds: "Bounds", field: str) -> float:
     return inside if inside == inside else 0.5
 
 
-def _as_float(value: "Any", field: str) -> float:
+def as_float(value: "Any", field: str) -> float:
+    """The number; infinite where it is a whole one beyond all floats. Raises AnswerError as `position`."""
     if value is None:
         raise AnswerError(field, say("core.missing"))
     if isinstance(value, (str, bytes, bool)) or not _is_number(value):

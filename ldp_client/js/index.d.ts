@@ -138,7 +138,7 @@ export function parseStudy(source: string | Uint8Array): Promise<Study>;
 /** A finite number: what is missing, null or NaN is refused. */
 export type NumberAnswer = number;
 export type YesNoAnswer = boolean | "yes" | "no";
-export type RecordAnswer = { readonly [field: string]: NumberAnswer | YesNoAnswer };
+export type RecordAnswer = { readonly [field: string]: NumberAnswer | YesNoAnswer | string };
 export type Answer = NumberAnswer | YesNoAnswer | string | RecordAnswer;
 /** By question, and by public field. */
 export type Answers = { readonly [question: string]: Answer };

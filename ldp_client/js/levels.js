@@ -1,7 +1,8 @@
 /** Features of sampled products that have levels: a number cut into bins, or one of a few choices. */
 
+import { fail } from "./errors.js";
 import { choiceIndex } from "./mechanisms/choice.js";
-import { UNIT_BITS, signedUnits } from "./quantise.js";
+import { UNIT_BITS } from "./quantise.js";
 import { bounds, check, decimal, identifier, listOf, oneOf, record, text } from "./shapes.js";
 
 const UNIT = 2 ** UNIT_BITS;
@@ -32,18 +33,18 @@ export function read(question) {
 
 /** A feature with `signs`, from an answer to its entries, of which there are `size`. */
 function leveled(feature, path, question) {
-  if (feature.choices) return chosen(CHOICE(feature, path), question);
-  if (feature.ask) return { ...feature, size: 1 };
-  check(feature.cuts, `${path}.cuts`);
+  if (feature.ask === "choice") return chosen(CHOICE(feature, path), question);
+  // A yes/no, which has been read: what has cuts is a number, or nothing.
+  if (feature.ask && !feature.cuts) return { ...feature, size: 1 };
   const field = CUT(feature, path);
   const ends = [field.bounds[0], ...field.cuts, field.bounds[1]].map(([, , nearest]) => nearest);
   check(ends.every((end, index) => !index || ends[index - 1] < end), `${path}.cuts`);
-  const cuts = ends.slice(1, -1).map((cut) => signedUnits(cut, field.bounds, UNIT));
+  // The answer itself is compared: a grid would move cuts that are finer than it.
   const signs = (answer, name) => {
-    const units = signedUnits(answer, field.bounds, UNIT, name);
-    return cuts.map((cut) => (units >= cut ? UNIT : -UNIT));
+    if (!Number.isFinite(answer)) fail("answer", "number", name);
+    return field.cuts.map(([, , cut]) => (answer >= cut ? UNIT : -UNIT));
   };
-  return { ...field, size: cuts.length, signs };
+  return { ...field, size: field.cuts.length, signs };
 }
 
 /** Of a choice the characters of its place in binary. */

@@ -1,6 +1,6 @@
 """What mechanisms for a record of features and a response share: reading an answer into integers."""
 
-from ldp_client.core.quantise import signed_units
+from ldp_client.core.quantise import as_float, signed_units
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import Places
@@ -18,7 +18,8 @@ SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}
 
 class RecordMechanism(Mechanism):
     """features and response: the fields that are asked. norm: what features are clipped to, if anything.
-    binary: whether the response is a yes/no. places: by a feature's id, where its choices stand.
+    binary: whether the response is a yes/no. By a feature's id, places: where its choices stand; cuts: where
+    its bins meet, as floats. Answers themselves are compared with them: a grid would move finer cuts.
     """
 
     def __init__(self, question: "Question") -> None:
@@ -29,9 +30,10 @@ class RecordMechanism(Mechanism):
         self.response = question.response
         self.binary = question.response.bounds is None
         self.places = {field.id: Places(field.choices) for field in self.features if field.choices}
+        self.cuts = {field.id: [float(cut) for cut in field.cuts] for field in self.features if field.cuts}
 
     def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
-        """The features in −unit..unit, not clipped to the norm, and the response in −weight..weight.
+        """The features in −unit..unit, or levels, not clipped to the norm; the response in −weight..weight.
 
         Raises AnswerError.
         """
@@ -50,10 +52,13 @@ class RecordMechanism(Mechanism):
             raise AnswerError(self.field, say("core.unasked_field"))
 
     def _quantise_field(self, field: "Field", value: "Any", size: int) -> int:
-        """In −size..size, its bounds, or no and yes, at the ends; of a choice its place."""
+        """In −size..size, its bounds, or no and yes, at the ends; of a choice, or bins, the place."""
         name = f"{self.field}.{field.id}"
         if field.choices:
             return self._place(field, value, name)
+        if field.cuts:
+            number = as_float(value, name)
+            return sum([number >= cut for cut in self.cuts[field.id]])
         if field.bounds is not None:
             return signed_units(value, field.bounds, size, name)
         sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None

@@ -5,7 +5,7 @@ import type { Device, Question, Study } from "../../ldp_client/js/index.js";
 async function answerOnce(text: string): Promise<string> {
   const study: Study = await parseStudy(text);
   const device: Device = await openDevice({ maxEpsilon: "4" });
-  const answers = { hours: 3.5, ever: true, rating: { age: 30, rate: 4 } };
+  const answers = { hours: 3.5, ever: true, rating: { age: 30, job: "part", rate: 4 } };
   const report = await device.answer(study, answers, "invitation");
   await device.consent(study);
   await device.flush({ attempts: 2 });

@@ -17,21 +17,22 @@ const weights = object({}, Object.fromEntries(KINDS.map((kind) => [kind, whole(1
 
 const sampled = {
   ...record,
-  fields: { features: listOf((one, path) => (hasLevels(one) ? one : field(one, path)), 1, 128, "id"), response: field },
+  fields: { features: listOf((one, path) => (isLeveled(one) ? one : field(one, path)), 1, 128, "id"), response: field },
   mechanism: object({ name: oneOf("sampled_products"), epsilon }, { weights }),
 };
 
 /** Which of the products of (1, features…, response), and its sign: the true one with probability T / 2**32. */
 export const mechanism = { kinds: [sampled], check: checkSampled, build };
 
-const hasLevels = (feature) => feature?.cuts || feature?.choices;
+/** Whether levels.js reads the feature, whatever else it has; all others are read here. */
+const isLeveled = (one) => one?.ask === "choice" || one?.cuts;
 
 /** The square of the constant or of a yes/no is everybody's. */
 const plain = (one, other) => one !== other || !!one.bounds;
 
 async function checkSampled(question) {
   const { features, response, path } = question;
-  if (features.some(hasLevels)) (await import("../levels.js")).read(question);
+  if (features.some(isLeveled)) (await import("../levels.js")).read(question);
   check(!features[16] || [response, ...features].some((one) => one.bounds), `${path}.features`);
   checkRecord(question);
 }
