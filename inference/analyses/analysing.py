@@ -72,7 +72,8 @@ def analyse_table(
     over = population or Population()
     over.check(table)
     people = people_of(analysis, table, over)
-    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.heavy(table)))
+    of_weights = (*over.heavy(table), *over.replicated(table))
+    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *of_weights))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     by_weights = _by_weights(table, analysis, over)
@@ -110,6 +111,8 @@ def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Qua
     """Estimates without a model, where it is known how people were drawn."""
     if over.drawn and analysis.response is not None:
         return design_based(table, analysis.formula.outcome, over.sampled(table), over.by)
+    if over.replicates is not None:
+        raise InputError("replicate weights are for estimates without a model, of a private outcome alone")
     if over.drawn and not over.weighted:
         raise InputError("strata and clusters are for estimates without a model, of a private outcome alone")
     return []

@@ -15,7 +15,14 @@ MOST_PRINTED = 40
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = (
     "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights",
-    "wave", "paper", "inclusion", "strata", "cluster",
+    "wave", "paper", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type",
+    "replicate_scale",
+)  # fmt: skip
+
+
+# Of these, what says how people were drawn.
+DRAWN = (
+    "weights", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type", "replicate_scale",
 )  # fmt: skip
 
 
@@ -52,6 +59,15 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
     own.add_argument("--strata", metavar="COLUMN", help="within which people, or clusters, were drawn")
     own.add_argument(
         "--cluster", metavar="COLUMN", help="the primary units that were drawn: households, clinics"
+    )
+    own.add_argument(
+        "--replicate-weights", metavar="PREFIX", help="of the columns PREFIX1, PREFIX2, …, or a list A,B,…"
+    )
+    own.add_argument("--replicate-type", metavar="TYPE", help="jk1, jkn, brr or bootstrap")
+    own.add_argument(
+        "--replicate-scale",
+        metavar="SCALE",
+        help="of their squared moves: a number, or one for each, A,B,…",
     )
     own.add_argument("--paper", metavar="ENTRY.csv", help="records on paper, beside the reports or alone")
 
@@ -113,7 +129,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.cross is not None:
         _refuse(
             arguments,
-            ("family", "prior", "poststratify", "weights", "inclusion", "strata", "cluster"),
+            ("family", "prior", "poststratify", *DRAWN),
             "is for a --formula, not for --cross",
         )
     (_check_waves if arguments.wave is not None else _check_one)(arguments)
@@ -152,7 +168,7 @@ def _check_waves(arguments: argparse.Namespace) -> None:
 def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
     for name in names:
         if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} {why}")
+            raise InputError(f"--{name.replace('_', '-')} {why}")
 
 
 def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -185,8 +201,34 @@ def _population(arguments: argparse.Namespace) -> Any:
 
     census = read_frame(arguments.poststratify) if arguments.poststratify is not None else None
     return Population(
-        arguments.by, arguments.weights, census, arguments.inclusion, arguments.strata, arguments.cluster
+        arguments.by,
+        arguments.weights,
+        census,
+        arguments.inclusion,
+        arguments.strata,
+        arguments.cluster,
+        _replicates(arguments),
     )
+
+
+def _replicates(arguments: argparse.Namespace) -> Any:
+    """Replicate weights as stated, None without any. Raises InputError."""
+    from inference.analyses.weights import TYPES, ReplicateWeights
+
+    given, kind, scale = (getattr(arguments, f"replicate_{name}") for name in ("weights", "type", "scale"))
+    if given is None:
+        _refuse(arguments, ("replicate_type", "replicate_scale"), "is for --replicate-weights")
+        return None
+    if kind is None:
+        raise InputError(f"--replicate-weights needs --replicate-type: {', '.join(TYPES)}")
+    columns = [one.strip() for one in given.split(",")]
+    if not all(columns):
+        raise InputError(f"--replicate-weights {given!r}: it must be PREFIX, or columns A,B,…")
+    try:
+        scales = None if scale is None else [float(one) for one in scale.split(",")]
+    except ValueError:
+        raise InputError(f"--replicate-scale {scale!r}: it must be a number, or numbers A,B,…") from None
+    return ReplicateWeights(columns if len(columns) > 1 else columns[0], kind, scales)
 
 
 def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:

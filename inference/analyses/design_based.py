@@ -23,6 +23,7 @@ from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
 from inference.analyses.result import Quantity
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
+from inference.analyses.weights import Moved, Replicates
 from ldp_client.documents.errors import InputError
 
 CHAINS, DRAWS = 4, 1000
@@ -36,6 +37,7 @@ class Sampled:
 
     scaled: whether weights add up to people, so that totals mean something. levels: names of the strata.
     unit: what was drawn within them. chances: (rows,) with which people were drawn; None for clusters.
+    replicates: replicate weights that say it in place of strata and clusters.
     """
 
     weights: Values
@@ -45,6 +47,7 @@ class Sampled:
     levels: tuple[str, ...] = ()
     unit: str = "report"
     chances: Values | None = None
+    replicates: Replicates | None = None
 
 
 def sampled_of(
@@ -105,7 +108,7 @@ def design_based(table: Table, name: str, sampled: Sampled, by: str | None = Non
         )
     if column.missing:
         raise InputError(f"{name} has rows without a report: leave them out before weights are used")
-    asked = _Asked(column, scores_of(column), bounds_of(column), table.counts, sampled)
+    asked = _Asked(column, scores_of(column), bounds_of(column), table.counts, sampled, bool(table.waves))
     if table.waves:
         # Each is a sample of its own: together they are a sample of nobody.
         return list(asked.of_groups(table.waves, *_codes(table, table.waves)))
@@ -122,6 +125,8 @@ class _Asked:
     bounds: Sequence[tuple[float, float]]
     counts: Codes
     sampled: Sampled
+    # Whether groups are samples of their own.
+    apart: bool = False
 
     @property
     def _places(self) -> list[int]:
@@ -130,39 +135,53 @@ class _Asked:
 
     def of_all(self) -> Iterator[Quantity]:
         """Shares and totals of everybody."""
-        weights = self.sampled.weights
-        whole = float(self.counts @ weights)
-        shares, linear = _linearised(self.scores, weights, self.counts)
-        lacks = self._lacking(linear, weights)
-        yield from self._each("share {}", "share of {}", shares, linear, 1 / whole, lacks)
+        rows = np.ones(len(self.counts))
+        whole = float(self.counts @ self.sampled.weights)
+        shares, moved = self._share(rows)
+        lacks = self._lacking(moved, rows)
+        yield from self._each("share {}", "share of {}", shares, moved, 1 / whole, lacks)
         if self.sampled.scaled:
-            each = weights[:, None] * self.scores
             lacks = [one.times(whole) for one in lacks]
-            yield from self._each(
-                "total {}", "number of people with {}", self.counts @ each, each, 1.0, lacks
-            )
+            yield from self._each("total {}", "number of people with {}", *self._total(rows), 1.0, lacks)
 
-    def _lacking(self, linear: Values, weights: Values) -> list[Lacking]:
+    def _share(self, rows: Values) -> tuple[Values, Moved]:
+        """Weighted means of the scores of some rows, 0 for others, and how these move."""
+        if self.sampled.replicates is not None:
+            inside = self.sampled.replicates.inside(rows)
+            return inside.share(self.scores, self.counts, noise_of(self.scores))
+        shares, linear = _linearised(self.scores, self.sampled.weights * rows, self.counts)
+        return shares, Moved(linear, np.zeros(linear.shape[1]))
+
+    def _total(self, rows: Values) -> tuple[Values, Moved]:
+        """Weighted sums, as `_share`."""
+        if self.sampled.replicates is not None:
+            inside = self.sampled.replicates.inside(rows)
+            return inside.total(self.scores, self.counts, noise_of(self.scores))
+        each = (self.sampled.weights * rows)[:, None] * self.scores
+        return self.counts @ each, Moved(each, np.zeros(each.shape[1]))
+
+    def _lacking(self, moved: Moved, rows: Values) -> list[Lacking]:
         """Of each answer what the variance of its share lacks."""
-        people = People(self.counts, weights, self.sampled.clusters)
+        people = People(self.counts, self.sampled.weights * rows, self.sampled.clusters)
         return [
-            lacking(self._variance(linear[:, place]), self.scores[:, place], people, bounds)
+            lacking(self._variance(moved, place), self.scores[:, place], people, bounds)
             for place, bounds in enumerate(self.bounds)
         ]
 
     def _each(
-        self, name: str, words: str, values: Values, linear: Values, unit: float, lacks: Sequence[Lacking]
+        self, name: str, words: str, values: Values, moved: Moved, unit: float, lacks: Sequence[Lacking]
     ) -> Iterator[Quantity]:
-        """linear: (rows, answers), each person's part of the error. unit: what weights are multiplied by."""
+        """unit: what weights are multiplied by."""
         for place in self._places:
             what = f"{self.column.name} = {self.column.answers[place]}"
-            named, said, moved = name.format(what), words.format(what), linear[:, place]
+            named, said = name.format(what), words.format(what)
             lacks_here = lacks[place]
-            yield self._quantity(named, said, values[place], self._variance(moved), lacks_here)
+            yield self._quantity(named, said, values[place], self._variance(moved, place), lacks_here)
             if self.sampled.chances is None:
                 continue
             noise = self.sampled.weights * unit**2 * noise_of(self.scores[:, place])
-            variance = without_replacement(moved, self.counts, self.sampled) + float(self.counts @ noise)
+            drawn = without_replacement(moved.parts[:, place], self.counts, self.sampled)
+            variance = drawn + float(self.counts @ noise)
             # Of a few people, estimates of what the noise adds may be below zero.
             if variance > 0:
                 how = "drawn without replacement"
@@ -172,42 +191,49 @@ class _Asked:
 
     def of_groups(self, by: str, codes: Codes, levels: tuple[str, ...]) -> Iterator[Quantity]:
         """Shares and totals of each group, and differences: units outside a group count as zeros."""
-        inside = [self.sampled.weights * (codes == place) for place in range(len(levels))]
-        both = [_linearised(self.scores, weights, self.counts) for weights in inside]
-        shares, linear = [one[0] for one in both], [one[1] for one in both]
-        lacks = [self._lacking(*pair) for pair in zip(linear, inside, strict=True)]
+        inside = [(codes == place).astype(np.float64) for place in range(len(levels))]
+        shares, moved = zip(*(self._share(rows) for rows in inside), strict=True)
+        lacks = [self._lacking(*pair) for pair in zip(moved, inside, strict=True)]
         for place, answer in ((one, self.column.answers[one]) for one in self._places):
             what = f"{self.column.name} = {answer}"
-            for group, weights in enumerate(inside):
+            for group, rows in enumerate(inside):
                 words, lacks_here = f"{by} = {levels[group]}", lacks[group][place]
-                variance = self._variance(linear[group][:, place])
+                variance = self._variance(moved[group], place)
                 said = f"share of {what} where {words}"
                 yield self._quantity(
                     f"share {what}, {words}", said, shares[group][place], variance, lacks_here
                 )
                 if self.sampled.scaled:
-                    each = weights * self.scores[:, place]
+                    totals, each = self._total(rows)
                     yield self._quantity(
                         f"total {what}, {words}",
                         f"number of people with {what} where {words}",
-                        float(self.counts @ each),
-                        self._variance(each),
-                        lacks_here.times(float(self.counts @ weights)),
+                        float(totals[place]),
+                        self._variance(each, place),
+                        lacks_here.times(float(self.counts @ (self.sampled.weights * rows))),
                     )
             for one, other in list(combinations(range(len(levels)), 2))[:MOST_CONTRASTS]:
-                moved = linear[other][:, place] - linear[one][:, place]
                 pair = f"{by}: {levels[other]} − {levels[one]}"
                 yield self._quantity(
                     f"share {what}, {pair}",
                     f"difference of the share of {what}, {pair},",
                     shares[other][place] - shares[one][place],
-                    self._variance(moved),
+                    self._of_two(moved[one], moved[other], place),
                     lacks[one][place].beside(lacks[other][place]),
                     contrast=True,
                 )
 
-    def _variance(self, values: Values) -> float:
-        return float(covariance_of(values[:, None], self.counts, self.sampled)[0, 0])
+    def _of_two(self, one: Moved, other: Moved, place: int) -> float:
+        """The variance of a difference of two groups."""
+        if self.apart:
+            return self._variance(one, place) + self._variance(other, place)
+        return self._variance(other.less(one), place)
+
+    def _variance(self, moved: Moved, place: int) -> float:
+        parts = moved.parts[:, place]
+        if self.sampled.replicates is not None:
+            return self.sampled.replicates.variance(parts, float(moved.noise[place]))
+        return float(covariance_of(parts[:, None], self.counts, self.sampled)[0, 0])
 
     def _quantity(
         self, name: str, words: str, value: float, variance: float, lacks: Lacking, *, contrast: bool = False
@@ -322,7 +348,9 @@ def _units(values: Values, counts: Codes, sampled: Sampled) -> tuple[Values, Val
 
 
 def freedom(counts: Codes, sampled: Sampled) -> float:
-    """Degrees of freedom: units less strata."""
+    """Degrees of freedom: units less strata, or those of replicates."""
+    if sampled.replicates is not None:
+        return sampled.replicates.degrees
     _, times, strata = _units(np.zeros((len(counts), 1)), counts, sampled)
     return float(times.sum() - len(np.unique(strata)))
 

@@ -18,6 +18,7 @@ from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
 from inference.analyses.formula import Names, known_column, parse
+from inference.analyses.naming import Name, expanded
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
@@ -65,13 +66,16 @@ def variables(side: str, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if name in found]
 
 
-def columns_of(text: str, columns: Sequence[str]) -> list[str]:
-    """All columns that a formula names, in their order. Raises InputError where it cannot be read."""
+def columns_of(text: str | None, columns: Sequence[str], also: Sequence[Name] = ()) -> list[str]:
+    """All columns that a formula names, in their order, and others. Raises InputError for no formula."""
+    others = expanded(also, columns)
+    if text is None:
+        return others
     formula = parse(text, columns)
     named = {formula.outcome, *variables(formula.fixed, columns)}
     for one in formula.varying:
         named |= {one.group, *variables(one.expression, columns)}
-    return [name for name in columns if name in named]
+    return [*(name for name in columns if name in named), *others]
 
 
 def _names_in(factor: Any) -> list[str]:

@@ -18,6 +18,7 @@ from inference.analyses.dice import Channel
 from inference.analyses.formula import known_column
 from inference.analyses.joining import joined
 from inference.analyses.matrices import columns_of
+from inference.analyses.naming import Name
 from inference.analyses.reports import table_of_reports
 from inference.analyses.survey import BLANK_CELLS, BY_CHANCE, REFUSE, read_rows, survey_of
 from inference.analyses.table import Table
@@ -33,10 +34,10 @@ WORDS = "dice, as the study says"
 COPIED = 0.95
 
 
-def columns_of_arms(study: Study, formula: str) -> list[str]:
-    """The questions and public fields that a formula names, and `arm` where it does."""
+def columns_of_arms(study: Study, formula: str | None, also: Sequence[Name] = ()) -> list[str]:
+    """The questions and public fields that a formula names, `arm` where it does, and others."""
     known = [*(question.id for question in study.questions), *(field.id for field in study.public)]
-    return columns_of(formula, [*known, *([ARM] if ARM not in known else [])])
+    return columns_of(formula, [*known, *([ARM] if ARM not in known else [])], also)
 
 
 def table_of_arms(

@@ -13,11 +13,13 @@ from inference.analyses.design_based import Sampled, sampled_of
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.matrices import again
+from inference.analyses.naming import Name, expanded
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Draws, Quantity
 from inference.analyses.table import Table, Values
 from inference.analyses.varying import level_text, levels_of
+from inference.analyses.weights import ReplicateWeights, positive, probabilities
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError
@@ -26,8 +28,6 @@ from ldp_client.documents.errors import InputError
 COUNT, PEOPLE = "count", "people"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
-# Beyond all people, so that sums of squares stay numbers.
-MOST_WEIGHT = 1e12
 # Few reports carry much where this part of them has more than that of the weight, or where Kish's effective
 # number is less than this part of theirs.
 FEW, MUCH, LEAST_EFFECTIVE = 0.01, 0.25, 0.2
@@ -41,6 +41,7 @@ class Population:
     people a row stands for. inclusion: instead, the probability with which it was drawn. strata, cluster:
     public columns of the strata and the primary units of the sample. census: a frame of the formula's public
     columns with how many people each row stands for, in `count` (`people` where the formula names `count`).
+    replicates: replicate weights beside `weights`, which say how it was drawn in place of strata and units.
     """
 
     by: str | None = None
@@ -49,12 +50,14 @@ class Population:
     inclusion: str | None = None
     strata: str | None = None
     cluster: str | None = None
+    replicates: ReplicateWeights | None = None
 
-    def columns(self) -> list[str]:
+    def columns(self) -> list[Name]:
         """The table's columns that it reads, besides the formula's."""
         by = self.by if self.census is None else None
         named = (by, self.weights, self.inclusion, self.strata, self.cluster)
-        return [name for name in dict.fromkeys(named) if name is not None]
+        replicates = self.replicates.names if self.replicates is not None else []
+        return [name for name in dict.fromkeys([*named, *replicates]) if name is not None]
 
     @property
     def drawn(self) -> bool:
@@ -91,8 +94,18 @@ class Population:
             "a few false ones could move these averages at will",
         )
 
+    def replicated(self, table: Table) -> tuple[str, ...]:
+        """A note of what replicate weights were used for."""
+        if self.replicates is None or self.weights is None:
+            return ()
+        return (self.replicates.of(table, self.weights).in_words(self.replicates.kind),)
+
     def sampled(self, table: Table) -> Sampled:
         """How the table was drawn. Raises InputError for a cluster in two strata."""
+        if self.replicates is not None and self.weights is not None:
+            replicates = self.replicates.of(table, self.weights)
+            weights, units = self.weights_of(table), replicates.units
+            return Sampled(weights, clusters=units, scaled=True, replicates=replicates)
         chances = table.public[self.inclusion].to_numpy(np.float64) if self.inclusion is not None else None
         return sampled_of(table, self.weights_of(table), self.strata, self.cluster, self.weighted, chances)
 
@@ -104,35 +117,33 @@ class Population:
             )
         if self.weights is not None and self.inclusion is not None:
             raise InputError("inclusion probabilities are one over weights: give one of the two")
-        for name in (self.by, *self.columns()):
+        self._check_replicates()
+        columns = expanded(self.columns(), table.names)
+        for name in (self.by, *columns):
             if name in table.private:
                 raise InputError(f"{name} is private: groups and weights must be public")
-        for name in self.columns():
+        for name in columns:
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
+        self._check_weights(table)
+
+    def _check_weights(self, table: Table) -> None:
+        """Raises InputError for weights that are none."""
         if self.weights is not None:
             positive(table.public[self.weights], self.weights)
         if self.inclusion is not None:
-            _chances(table.public[self.inclusion], self.inclusion)
+            probabilities(table.public[self.inclusion], self.inclusion)
+        if self.replicates is not None and self.weights is not None:
+            self.replicates.of(table, self.weights)
 
-
-def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
-    """Raises InputError unless all are numbers from `least` on, and not beyond all people."""
-    if not pd.api.types.is_numeric_dtype(column):
-        raise InputError(f"{name} must hold numbers")
-    values = column.to_numpy(np.float64)
-    good = np.isfinite(values) & (values >= least) & (values <= MOST_WEIGHT)
-    if not good.all():
-        row = int(np.flatnonzero(~good)[0]) + 1
-        how = "positive" if least > 0 else "0 or more"
-        raise InputError(f"{name} must be {how}, and at most {MOST_WEIGHT:.0e}: look at row {row}")
-    return values
-
-
-def _chances(column: pd.Series, name: str) -> None:
-    over = np.flatnonzero(positive(column, name) > 1)
-    if len(over):
-        raise InputError(f"{name} must be probabilities, at most 1: look at row {over[0] + 1}")
+    def _check_replicates(self) -> None:
+        """Raises InputError for what does not stand beside replicate weights."""
+        if self.replicates is None:
+            return
+        if self.weights is None:
+            raise InputError("replicate weights need the weights that they replicate: --weights COLUMN")
+        if self.strata is not None or self.cluster is not None:
+            raise InputError("replicate weights say how people were drawn: leave out strata and clusters")
 
 
 def quantities_over(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.matrices import columns_of
+from inference.analyses.naming import Name
 from inference.analyses.population import Population
 from inference.analyses.private_numbers import private_number_of
 from inference.analyses.result import AnalysisPosterior
@@ -76,15 +77,15 @@ def analyse(
     options: dict[str, Any] = {"family": family, "priors": priors, "seed": seed, "method": method}
     options["false_reports"] = false_reports
     also = population.columns() if population else []
-    table = table_of_reports(study, reports, [*columns_in(study, formula), *also])
+    table = table_of_reports(study, reports, columns_in(study, formula, also))
     return analyse_table(table, formula, draws=draws, progress=progress, population=population, **options)
 
 
-def columns_in(study: Study, formula: str) -> list[str]:
-    """The question ids and public field ids that a formula names."""
+def columns_in(study: Study, formula: str | None, also: Sequence[Name] = ()) -> list[str]:
+    """The question ids and public field ids that a formula names, and others."""
     check_study(study)
     known = [*(question.id for question in study.questions), *(field.id for field in study.public)]
-    return columns_of(formula, known)
+    return columns_of(formula, known, also)
 
 
 def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: Sequence[str]) -> Table:

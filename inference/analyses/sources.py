@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from inference.analyses.joining import digest_of
+from inference.analyses.naming import Name
 from inference.analyses.paper import columns_of_arms, table_of_arms
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.survey import REFUSE, load_design, load_survey, load_waves
@@ -36,7 +37,7 @@ class Source:
     words: tuple[str, ...] = ()
 
 
-def source_of(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
+def source_of(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
     """What the arguments of an analysis name. also: columns beside the formula's. Raises InputError."""
     if arguments.wave is not None:
         named = [_named(one) for one in arguments.wave]
@@ -51,34 +52,32 @@ def source_of(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
     return (_of_study if arguments.table is None else _of_survey)(arguments, also)
 
 
-def _of_study(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
+def _of_study(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
     study = load_study(arguments.study)
 
     def table() -> Table:
         reports: Any = load_evidence(study, arguments.reports)
-        named = columns_in(study, arguments.formula) if arguments.formula is not None else []
-        return table_of_reports(study, reports, [*named, *also])
+        named = columns_in(study, arguments.formula, also)
+        return table_of_reports(study, reports, named)
 
     return Source(study.digest, study.title, table)
 
 
-def _of_arms(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
+def _of_arms(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
     study = load_study(arguments.study)
     design = load_design(arguments.design) if arguments.design is not None else None
 
     def table() -> Table:
         reports: Any = load_evidence(study, arguments.reports) if arguments.reports is not None else None
-        named = columns_of_arms(study, arguments.formula) if arguments.formula is not None else []
-        return table_of_arms(
-            study, reports, arguments.paper, [*named, *also], arguments.blanks or REFUSE, design
-        )
+        named = columns_of_arms(study, arguments.formula, also)
+        return table_of_arms(study, reports, arguments.paper, named, arguments.blanks or REFUSE, design)
 
     words = tuple(design.in_words()) if design else ()
     return Source(study.digest, study.title, table, design.priors if design else None, words)
 
 
 def _of_waves(
-    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[str]
+    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[Name]
 ) -> Source:
     waves: dict[str, _Files] = {}
     for name, files in named:
@@ -90,8 +89,8 @@ def _of_waves(
 
     def table() -> Table:
         read = {name: Wave(one.study, _reports_of(name, one), one.paper) for name, one in waves.items()}
-        named = columns_in_waves(read, arguments.formula) if arguments.formula is not None else []
-        return table_of_waves(read, [*named, *also], arguments.blanks or REFUSE, design)
+        named = columns_in_waves(read, arguments.formula, also)
+        return table_of_waves(read, named, arguments.blanks or REFUSE, design)
 
     digest = digest_of({name: one.study.digest for name, one in waves.items()})
     title = next(iter(waves.values())).study.title
@@ -133,7 +132,7 @@ def _files_of(name: str, files: Sequence[str]) -> _Files:
     return _Files(load_study(study), reports, paper)
 
 
-def _of_survey(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
+def _of_survey(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
     blanks = arguments.blanks or REFUSE
     table, design = load_survey(arguments.table, arguments.design, arguments.formula, blanks, also)
     title = str(design.document.get("title", ""))
@@ -141,7 +140,7 @@ def _of_survey(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
 
 
 def _of_survey_waves(
-    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[str]
+    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[Name]
 ) -> Source:
     if arguments.design is None:
         raise InputError("waves of tables need --design DESIGN.json, which says what private columns mean")

@@ -15,6 +15,7 @@ from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE
 from inference.analyses.matrices import columns_of
+from inference.analyses.naming import Name
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -30,7 +31,7 @@ BLANK_CELLS = ("", "na", "n/a", "nan", "null")
 
 
 def load_survey(
-    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE, also: Sequence[str] = ()
+    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE, also: Sequence[Name] = ()
 ) -> tuple[Table, Design]:
     """A table's file and its design's.
 
@@ -43,15 +44,15 @@ def load_survey(
     for column in design.columns:
         known_column(column.name, list(frame.columns), f"{Path(design_path).name}: ")
     known = [str(name) for name in frame.columns]
-    used = [*(columns_of(formula, known) if formula is not None else []), *also]
-    for name in also:
+    used = columns_of(formula, known, also)
+    for name in used:
         known_column(name, known)
     digest = hashlib.sha256(design_text + b"\0" + _bytes_of(path)).hexdigest()
     return survey_of(frame, design, used, blanks, digest), design
 
 
 def load_waves(
-    waves: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[str]
+    waves: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[Name]
 ) -> tuple[Table, Design]:
     """Tables of several waves under one design, {name: path}, one below the other; `wave` is a column.
 
@@ -71,7 +72,7 @@ def load_waves(
         plain[name] = frame
         frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
     known = list(dict.fromkeys(str(column) for frame in frames.values() for column in frame.columns))
-    used = [*(columns_of(formula, known) if formula is not None else []), *also]
+    used = columns_of(formula, known, also)
     for name, frame in frames.items():
         for column in (*used, *(one.name for one in design.columns if one.name in used)):
             known_column(column, list(frame.columns), f"wave {name}: ")

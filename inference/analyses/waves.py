@@ -12,6 +12,7 @@ from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE, joined
 from inference.analyses.matrices import columns_of
+from inference.analyses.naming import Name
 from inference.analyses.paper import chances_of, in_arms, load_entries, refuse_copied
 from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
@@ -60,12 +61,12 @@ def analyse_waves(
     """
     population = options.get("population")
     also = population.columns() if population else []
-    columns = columns_in_waves(waves, formula)
-    return analyse_table(table_of_waves(waves, [*columns, *also], blanks, design), formula, **options)
+    columns = columns_in_waves(waves, formula, also)
+    return analyse_table(table_of_waves(waves, columns, blanks, design), formula, **options)
 
 
-def columns_in_waves(waves: Waves, formula: str) -> list[str]:
-    """The ids of questions and public fields of any wave that a formula names, `wave`, and `arm`."""
+def columns_in_waves(waves: Waves, formula: str | None, also: Sequence[Name] = ()) -> list[str]:
+    """What a formula names: questions and public fields of any wave, `wave` and `arm`; and other columns."""
     known: dict[str, None] = {}
     every = [Wave(*one) for one in waves.values()]
     for one in every:
@@ -73,7 +74,7 @@ def columns_in_waves(waves: Waves, formula: str) -> list[str]:
         known |= dict.fromkeys(asked.id for asked in one.study.questions)
         known |= dict.fromkeys(field.id for field in one.study.public)
     known |= dict.fromkeys([WAVE, *([ARM] if any(one.paper is not None for one in every) else [])])
-    return columns_of(formula, list(known))
+    return columns_of(formula, list(known), also)
 
 
 def table_of_waves(

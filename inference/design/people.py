@@ -12,8 +12,9 @@ import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
-from inference.analyses.population import COUNT, positive
+from inference.analyses.population import COUNT
 from inference.analyses.table import Codes
+from inference.analyses.weights import positive
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
 
