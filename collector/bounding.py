@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition, Lock
@@ -93,6 +94,7 @@ class CostBoundCache(Generic[T]):
 
 LOGGER = logging.getLogger("collector")
 QUIET_SECONDS = 60.0
+MOST_CAUSES = 5
 
 
 class ThrottledLog:
@@ -107,7 +109,11 @@ class ThrottledLog:
         self._seen: dict[str, tuple[float, int]] = {}
 
     def log(self, level: int, line: str, cause: BaseException | None = None) -> None:
-        """Log a line, or count it. cause: logged with it, and each of its kind counts by itself."""
+        """Log a line, or count it.
+
+        cause: its kind, and the lines of code that it came through, are logged with it, and each kind counts
+        by itself. Not its message, which may quote a report or its id.
+        """
         key = line if cause is None else f"{line}: {type(cause).__name__}"
         now = self._clock()
         with self._lock:
@@ -117,11 +123,23 @@ class ThrottledLog:
                 return
             self._seen[key] = now + QUIET_SECONDS, 0
         more = f" (and {left_out} times since this was last logged)" if left_out else ""
-        LOGGER.log(level, "%s%s", line, more, exc_info=cause)
+        LOGGER.log(level, "%s%s%s", line, more, "" if cause is None else f"\n{_way_of(cause)}")
 
     def forget(self) -> None:
         """Log everything again."""
         self._seen.clear()
+
+
+def _way_of(error: BaseException) -> str:
+    """Where an exception was raised, and those that it came of, without what any of them says."""
+    ways: list[str] = []
+    found: BaseException | None = error
+    # As many as anybody reads: what an exception came of may come of itself.
+    while found is not None and len(ways) < MOST_CAUSES:
+        kind = f"{type(found).__module__}.{type(found).__qualname__}"
+        ways.append("".join([*traceback.format_tb(found.__traceback__), kind]))
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return "\n".join(reversed(ways))
 
 
 THROTTLED = ThrottledLog()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -25,11 +24,10 @@ from collector.reports.running_summary import FindRules, add_reports
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
 from collector.storage.database import Database
-from collector.storage.failures import problem_of
+from collector.storage.failures import is_of_all, problem_of
 from collector.storage.keys import hash_key
 from collector.storage.packing import PackedReport
-from collector.storage.sums import WrongSumsError
-from ldp_client.documents.errors import LdpkitError, ReportError
+from ldp_client.documents.errors import ReportError
 from schemas import Report
 
 if TYPE_CHECKING:
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
     from collector.context import Collector
 
-LOGGER = logging.getLogger("collector")
 INVITATION = "LDPKit-Invitation"
 # A device goes by its own calendar, which may be a day ahead of UTC.
 EARLY = timedelta(days=1)
@@ -52,7 +49,9 @@ class Receipt(Enum):
 
 Outcome = Union[Receipt, ProblemError]
 Outcomes = Sequence[Outcome]
-StoreStudy = Callable[["Session", str, Sequence[Upload]], Outcomes]
+# Of one upload: an outcome for each report, or why none was stored.
+UploadResult = Union[Outcomes, ProblemError]
+StoreStudy = Callable[["Session", str, Sequence[Upload]], Sequence[UploadResult]]
 
 
 class Admission(NamedTuple):
@@ -150,35 +149,62 @@ def store(database: Database, find: FindRules, admission: Admission, works: Sequ
     stored: Iterator[Any] = iter(())
     if uploads:
         stored = iter(_store_all(database, find, admission, uploads))
-    made: dict[int, Any] = {}
-    if changes:
-        order = sorted(changes, key=lambda index: changes[index].key)
-        made = database.act(lambda session: {index: _make(session, changes[index]) for index in order})
+    made = _make_all(database, changes) if changes else {}
     return [made[index] if index in made else next(stored) for index in range(len(works))]
+
+
+def _make_all(database: Database, changes: Mapping[int, Change]) -> dict[int, Any]:
+    order = sorted(changes, key=lambda index: changes[index].key)
+    try:
+        return database.act(lambda session: {index: _make(session, changes[index]) for index in order})
+    except Exception as error:
+        # Not raised: the uploads beside them are stored by now.
+        return dict.fromkeys(order, error)
 
 
 def _store_all(
     database: Database, find: FindRules, admission: Admission, uploads: Sequence[Upload]
-) -> list[Union[Outcomes, ProblemError]]:
-    def storing(store_study: StoreStudy) -> list[Union[Outcomes, ProblemError]]:
-        return database.act(lambda session: _store_uploads(session, uploads, store_study))
+) -> list[UploadResult]:
+    def storing(look_first: bool, is_apart: bool) -> list[UploadResult]:
+        store_study = partial(_store_study, find=find, admission=admission, look_first=look_first)
+        together: StoreStudy = partial(_together, store_study=store_study)
+        way = partial(_apart, together=together) if is_apart else together
+        return database.act(lambda session: _store_uploads(session, uploads, way))
 
-    store_study = partial(_store_study, find=find, admission=admission)
     try:
-        return storing(partial(store_study, look_first=False))
-    except (queries.PartlyHeldError, WrongSumsError):
-        return storing(partial(_store_apart, store_study=partial(store_study, look_first=True)))
+        try:
+            return storing(look_first=False, is_apart=False)
+        except queries.PartlyHeldError:
+            return storing(look_first=True, is_apart=False)
+    except Exception as error:
+        if is_of_all(error):
+            raise
+        return storing(look_first=True, is_apart=True)
 
 
-def _store_apart(
-    session: Session, study_id: str, uploads: Sequence[Upload], store_study: StoreStudy
-) -> Outcomes:
-    """Store one study's reports so that its damaged sums refuse these alone. Raises ProblemError."""
+def _together(
+    session: Session, study_id: str, uploads: Sequence[Upload], store_study: Callable[..., Outcomes]
+) -> Sequence[UploadResult]:
+    try:
+        outcomes = iter(store_study(session, study_id, uploads))
+    except ProblemError as problem:
+        return [problem] * len(uploads)
+    return [list(islice(outcomes, len(upload.reports))) for upload in uploads]
+
+
+def _apart(
+    session: Session, study_id: str, uploads: Sequence[Upload], together: StoreStudy
+) -> Sequence[UploadResult]:
+    """Store one study's uploads so that one with which anything fails is refused alone."""
     try:
         with session.begin_nested():
-            return store_study(session, study_id, uploads)
-    except WrongSumsError as error:
-        raise problem_of(error) from error
+            return together(session, study_id, uploads)
+    except Exception as error:
+        if is_of_all(error):
+            raise
+        if len(uploads) == 1:
+            return [problem_of(error)]
+    return [result for upload in uploads for result in _apart(session, study_id, [upload], together)]
 
 
 def _make(session: Session, change: Change) -> Any:
@@ -186,25 +212,22 @@ def _make(session: Session, change: Change) -> Any:
     try:
         with session.begin_nested():
             return change.make(session)
-    except (LdpkitError, WrongSumsError) as error:
+    except Exception as error:
+        if is_of_all(error):
+            raise
         return error
 
 
 def _store_uploads(
     session: Session, uploads: Sequence[Upload], store_study: StoreStudy
-) -> list[Union[Outcomes, ProblemError]]:
-    results: dict[int, Union[Outcomes, ProblemError]] = {}
+) -> list[UploadResult]:
+    results: dict[int, UploadResult] = {}
     # In the order of the ids, so that two processes cannot wait for each other in a circle.
     by_study = sorted(enumerate(uploads), key=lambda item: item[1].study)
     for study_id, group in groupby(by_study, key=lambda item: item[1].study):
         members = list(group)
-        together = [upload for _, upload in members]
-        try:
-            outcomes = iter(store_study(session, study_id, together))
-        except ProblemError as problem:
-            results.update((index, problem) for index, _ in members)
-            continue
-        results.update((index, list(islice(outcomes, len(upload.reports)))) for index, upload in members)
+        stored = store_study(session, study_id, [upload for _, upload in members])
+        results.update((index, result) for (index, _), result in zip(members, stored, strict=True))
     return [results[index] for index in range(len(uploads))]
 
 
@@ -228,20 +251,23 @@ def _store_study(
     require_same(queries.document_digests(session, study.number), map(of_version, versions))
     is_invited = any(of_version(version).needs_invitation(study) for version in versions)
     look_first = look_first or is_invited or bool(refusals)
+    ids = {report.id for report in reports}
+    # Of several with one id the first that may be taken: a refused one takes nothing.
     first: dict[bytes, PackedReport] = {}
     for report in reports:
-        first.setdefault(report.id, report)
-    held = queries.held_reports(session, study.number, first) if look_first else {}
-    fresh = [one for one in first.values() if one.version not in refusals and one.id not in held]
+        if report.version not in refusals:
+            first.setdefault(report.id, report)
+    held = queries.held_reports(session, study.number, ids) if look_first else {}
+    fresh = [one for one in first.values() if one.id not in held]
     fresh, uninvited = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
     first.update((report.id, report) for report in fresh)
     stored = queries.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
         return [Receipt.STORED] * len(reports)
-    held.update(queries.held_reports(session, study.number, first.keys() - held.keys() - stored))
+    held.update(queries.held_reports(session, study.number, ids - held.keys() - stored))
     if is_invited:
-        reports = [as_stored(of_version, one, held.get(one.id, first[one.id])) for one in reports]
+        reports = [as_stored(of_version, one, held.get(one.id, first.get(one.id, one))) for one in reports]
     if not stored and all([held.get(report.id) == report for report in reports]):
         return [Receipt.DUPLICATE] * len(reports)
     held.update((report_id, first[report_id]) for report_id in stored)
@@ -254,11 +280,11 @@ def _outcome(
     unclaimed: set[bytes],
     refusal: ProblemError | None,
 ) -> Outcome:
-    """refusal: of what is not held.
+    """refusal: of what is not held when it comes.
 
     unclaimed: ids stored by this transaction whose first report has not had its outcome yet.
     """
-    if report.id not in held and refusal is not None:
+    if refusal is not None and (report.id not in held or report.id in unclaimed):
         return refusal
     if PackedReport._make(held[report.id]).withdrawn:
         return ProblemError(REPORT_WITHDRAWN, "the report with this id was withdrawn", "id")

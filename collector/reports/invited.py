@@ -45,7 +45,8 @@ def invited_reports(
     refused = dict.fromkeys(wanted, missing)
     by_invitation: dict[bytes, PackedReport] = {}
     for upload in uploads:
-        if upload.invitation is not None and upload.reports[0].id in wanted:
+        # The very report: another one of its id must not be stored on this one's invitation.
+        if upload.invitation is not None and wanted.get(upload.reports[0].id) == upload.reports[0]:
             by_invitation.setdefault(upload.invitation, wanted.pop(upload.reports[0].id))
     if not by_invitation:
         return Invited(free, refused)

@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ def withdraw(
     asks for, and above the limits.
     """
 
+    find = partial(collector.rules.find, reserved=True)
+
     def act(session: Session) -> None:
         study = queries.study_state(session, study_id, keep=True)
         if study is None:
@@ -54,7 +57,7 @@ def withdraw(
                 # It came meanwhile.
                 report = queries.withdraw_report(session, study.number, report_id)
         if report is not None:
-            take_back_reports(session, collector.rules.find, study_id, study.number, [report])
+            take_back_reports(session, find, study_id, study.number, [report])
 
     collector.deletions.take()
     collector.writer.change((study_id, report_id), act)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from queue import Empty, SimpleQueue
@@ -21,7 +21,6 @@ from collector.bounding import log_throttled
 from collector.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.storage.packing import PackedReport
 
-LOGGER = logging.getLogger("collector")
 # Reports in one commit: a second's work onto millions of others.
 MOST_AT_ONCE = 10_000
 T = TypeVar("T")
@@ -41,7 +40,7 @@ class Upload:
 class Change:
     """A small change, written in one transaction with others: so many of them cost no flush of their own.
 
-    make: returns what the thread that waits gets, or raises LdpkitError for it alone. key: the study and the
+    make: returns what the thread that waits gets, or raises for it alone. key: the study and the
     report; changes are made in its order, so that two processes cannot wait for each other in a circle.
     """
 
@@ -190,20 +189,20 @@ class Writer:
 
     def _commit(self, jobs: Sequence[_Job], write: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
         start = self._since = time.monotonic()
-        results: Iterable[Any]
+        results: list[tuple[_Job, Any]]
         try:
-            results = write([job.work for job in jobs])
+            results = list(zip(jobs, write([job.work for job in jobs]), strict=True))
         except BaseException as error:
-            results = [error] * len(jobs)
+            results = [(job, error) for job in jobs]
         self._since = None
         with self._lock:
             self._depth -= sum(job.size for job in jobs)
         try:
             self._observe(time.monotonic() - start, self._depth)
-        except Exception:
+        except Exception as error:
             # The thread must live: without it every upload would wait for ever.
-            LOGGER.exception("a commit could not be counted")
-        for job, result in zip(jobs, results, strict=True):
+            log_throttled(logging.ERROR, "a commit could not be counted", error)
+        for job, result in results:
             job.resolve(result)
 
 

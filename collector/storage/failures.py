@@ -31,6 +31,15 @@ from collector.storage.queries import OtherReleaseError
 from collector.storage.sums import WrongSumsError
 from ldp_client.documents.errors import ReportError, StatementError, StudyError
 
+# Of what a statement was given, or of the statement; all others are the database's own.
+OF_A_STATEMENT = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+
+
+def is_of_all(error: Exception) -> bool:
+    """Whether whatever else is written now would fail alike: the database is locked, full or away."""
+    of_database = isinstance(error, SQLAlchemyError) and not isinstance(error, OF_A_STATEMENT)
+    return of_database or isinstance(error, OtherReleaseError)
+
 
 @singledispatch
 def problem_of(error: Exception) -> ProblemError:
