@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,7 @@ from inference.analyses.table import Codes, Values
 from inference.compiling import Program
 from inference.false_reports.functionals import TAILS, around
 from inference.models.base import Draws, Model
+from inference.results.diagnostics import listed
 from inference.results.identified import Bounds, IdentifiedSets
 from inference.sampling.space import Space, as_arrays, as_draws, space_of
 
@@ -36,7 +38,11 @@ Evaluated = Callable[[Draws], dict[str, Values]]
 
 # Kinds of reports × coordinates, and quantities: at more, sets would take longer than the fit.
 MOST_TERMS, MOST_QUANTITIES = 50_000, 100
-STEPS, CHOOSING, SETTLED, TOO_FAR = 12, 4, 1e-4, 2.0
+# Of Newton's method: steps, the longest, when it has settled, and from where on there is no bound.
+STEPS, LONGEST, SETTLED, TOO_FAR = 50, 1.0, 1e-4, 20.0
+# Of the choice of false reports: kinds that are tried first, exchanges, what parts of one are tried, and the
+# part of the whole way by which others may move a quantity further.
+STARTS, EXCHANGES, PARTS, ALIKE = 4, 20, tuple(0.5**power for power in range(8)), 0.02
 TINY, SINGULAR, NUDGE = 1e-300, 1e10, 1e-4
 GROUPED = "effects that vary by group have no bound that false reports could not pass"
 NUMBERS = "a public number can be anything in a false report, so that nothing is bounded"
@@ -49,6 +55,9 @@ MODEL_FREE = "estimates without a model, and of an arm alone, have no set: it is
 OTHERS = (
     "of the others the reports say too little, one of their groups is no larger than that share, or they are "
     "too many to look at each"
+)
+UNSETTLED = (
+    "of {} it was not found how far false reports could move them, as the search for the worst did not settle"
 )
 
 
@@ -75,9 +84,11 @@ def analysis_sets(
         space = space_of(kinds.model)
         if len(kinds.cell) * space.dimension > MOST_TERMS:
             return IdentifiedSets(share, open=TOO_MANY)
-        sets = _sets(kinds, space, sites, draws, evaluated, share)
-    why_not = dict.fromkeys(without.get(name, OTHERS) for name in draws if name not in sets)
-    return IdentifiedSets(share, sets, open="; ".join(sorted(why_not, key=OTHERS.__eq__)))
+        sets, unsettled = _sets(kinds, space, sites, draws, evaluated, share)
+    gone = [name for name in draws if name not in sets]
+    why_not = dict.fromkeys(without.get(name, OTHERS) for name in gone if name not in unsettled)
+    said = [UNSETTLED.format(listed(unsettled))] if unsettled else []
+    return IdentifiedSets(share, sets, open="; ".join([*said, *sorted(why_not, key=OTHERS.__eq__)]))
 
 
 def _without_sets(analysis: Assembled) -> str:
@@ -147,7 +158,8 @@ def _sets(
     draws: Mapping[str, Values],
     evaluated: Evaluated,
     share: float,
-) -> dict[str, Bounds]:
+) -> tuple[dict[str, Bounds], list[str]]:
+    """{quantity: its set}, and of which the search did not settle."""
     data = as_arrays(kinds.model.data)
     middle = {name: sites[name].mean(axis=(0, 1)) for name in kinds.model.initial}
     start = np.asarray(space.start(as_arrays(middle, float), data))
@@ -161,18 +173,24 @@ def _sets(
     here = at(np.concatenate([start[None], start + nudges, start - nudges]))
     d = len(start)
     slopes = {name: (draws[1 : d + 1] - draws[d + 1 :]) / (2 * NUDGE) for name, draws in here.items()}
-    asked = [(name, side) for name in list(here)[:MOST_QUANTITIES] for side in (-1, 1)]
-    solved = {(name, side): moved.to(slopes[name], side) for name, side in asked}
-    places = {key: place for place, (key, one) in enumerate(solved.items()) if one is not None}
-    there = at(np.stack([start if one is None else one for one in solved.values()]))
-    order = list(solved)
-    return {
-        name: _around(
-            name, draws[name], here[name][0], [there[name][order.index((name, s))] for s in (-1, 1)]
-        )
-        for name in here
-        if (name, -1) in places and (name, 1) in places
+    ends: dict[str, list[Values]] = {}
+    unsettled = []
+    for name in list(here)[:MOST_QUANTITIES]:
+        try:
+            found = [moved.to(slopes[name], side) for side in (-1, 1)]
+        except UnsettledError:
+            unsettled.append(name)
+        else:
+            known = [one for one in found if one is not None]
+            ends |= {name: known} if len(known) == len(found) else {}
+    if not ends:
+        return {}, unsettled
+    there = at(np.concatenate(list(ends.values())).reshape(-1, d))
+    sets = {
+        name: _around(name, draws[name], here[name][0], list(there[name][2 * place : 2 * place + 2]))
+        for place, name in enumerate(ends)
     }
+    return sets, unsettled
 
 
 def _one_chain(sites: Draws) -> Draws:
@@ -190,6 +208,18 @@ def _around(name: str, draws: Values, here: float, there: list[float]) -> Bounds
     return around(low, high, (interval[0], interval[1]), most)
 
 
+class UnsettledError(Exception):
+    """The search for the end of a set did not settle."""
+
+
+class _Honest(NamedTuple):
+    """Where honest people are, the scores that their cells expect, and the slopes of the mean score."""
+
+    at: Values
+    expected: Values
+    turn: Values
+
+
 class _Moved:
     """Where honest people may be, given where all reports put the law."""
 
@@ -203,33 +233,65 @@ class _Moved:
     def to(self, slope: Values, side: int) -> Values | None:
         """The end on one side (−1, 1) of a quantity with this slope; None where there is none.
 
-        slope: (coordinates,) of the quantity.
+        slope: (coordinates,) of the quantity. Of the few kinds of reports that move it most at first, the one
+        that moves it furthest is taken; others are exchanged for it, all at once or in part, until none move
+        it further (Frank and Wolfe 1956). Raises UnsettledError where that has no end.
         """
-        at, weights = self._start, self._kinds.weights
+        far = lambda one: float(side * slope @ (one.at - self._start))  # noqa: E731
         false = np.zeros(len(self._scores))
-        for number in range(STEPS):
+        here = self._solved(false, self._start)
+        if here is None:
+            return None
+        gains = side * self._gains(here, slope)
+        tried = [self._false(gains, first) for first in np.argsort(-gains)[:STARTS]]
+        for _ in range(EXCHANGES):
+            found = [(one, self._solved(one, here.at)) for one in tried]
+            known = [(one, there) for one, there in found if there is not None]
+            if len(known) < len(found):
+                return None
+            false, here = max(known, key=lambda pair: far(pair[1]))
+            gains = side * self._gains(here, slope)
+            worse = self._false(gains)
+            if float((worse - false) @ gains) <= ALIKE * max(far(here), 0.0):
+                return here.at
+            tried = [self._further(false, worse, here, far)]
+        raise UnsettledError
+
+    def _further(
+        self, false: Values, worse: Values, here: _Honest, far: Callable[[_Honest], float]
+    ) -> Values:
+        """False reports part of which are exchanged for others, that move the quantity further."""
+        for part in PARTS:
+            mixed = false + part * (worse - false)
+            there = self._solved(mixed, here.at)
+            if there is None or far(there) > far(here):
+                return mixed
+        raise UnsettledError
+
+    def _solved(self, false: Values, at: Values) -> _Honest | None:
+        """Where honest people are with these false reports, by Newton's method; None where nowhere near."""
+        weights = self._kinds.weights - np.bincount(self._kinds.cell, false, len(self._kinds.weights))
+        for _ in range(STEPS):
             logs, slopes = (np.asarray(one) for one in self._law(jnp.asarray(at)))
             chances = np.exp(logs)
             expected = (chances[:, None] * self._scores).reshape(len(weights), -1, len(at)).sum(axis=1)
             turn = self._turn(weights, chances, slopes)
             if turn is None:
                 return None
-            # A false report in place of an honest one of its cell moves the quantity by so much.
-            pushed = -(self._scores - expected[self._kinds.cell]) @ np.linalg.solve(turn.T, slope)
-            # Of kinds that gain alike the best would change for ever.
-            false = self._false(side * pushed) if number < CHOOSING else false
-            honest = weights - np.bincount(self._kinds.cell, false, len(weights))
-            left = self._turn(honest, chances, slopes)
-            if left is None:
-                return None
-            step = -np.linalg.solve(left, honest @ expected + false @ self._scores)
+            step = -np.linalg.solve(turn, weights @ expected + false @ self._scores)
             moved = float(np.abs(step).max())
-            if moved > TOO_FAR:
+            at = at + step * min(1.0, LONGEST / max(moved, TINY))
+            if not np.abs(at - self._start).max() < TOO_FAR:
                 return None
-            at = at + step
             if moved < SETTLED:
-                return at
-        return None
+                return _Honest(at, expected, turn)
+        raise UnsettledError
+
+    def _gains(self, here: _Honest, slope: Values) -> Values:
+        """How far a false report of each kind, for an honest one of its cell, moves a quantity."""
+        return np.asarray(
+            -(self._scores - here.expected[self._kinds.cell]) @ np.linalg.solve(here.turn.T, slope)
+        )
 
     def _turn(self, weights: Values, chances: Values, slopes: Values) -> Values | None:
         """The derivative of the mean score of so many reports of each cell; None where it is singular."""
@@ -237,11 +299,15 @@ class _Moved:
         sound = np.isfinite(turn).all() and np.linalg.cond(turn) < SINGULAR
         return np.asarray(turn) if sound else None
 
-    def _false(self, gains: Values) -> Values:
-        """The shares (kinds,) of false reports: of each cell the kind that gains most, best cells first."""
+    def _false(self, gains: Values, first: int | None = None) -> Values:
+        """The shares (kinds,) of false reports: of each cell the kind that gains most, best cells first.
+
+        first: a kind that is taken before all others.
+        """
         found, left = np.zeros(len(gains)), self._share
         taken: set[int] = set()
-        for kind in np.argsort(-gains):
+        order = np.argsort(-gains)
+        for kind in order if first is None else [first, *order]:
             cell = int(self._kinds.cell[kind])
             if cell in taken:
                 continue
