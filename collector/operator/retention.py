@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
 from collector.reports.rules import RuleBook
-from collector.reports.running_summary import take_back_reports
+from collector.reports.running_summary import require_sums, take_back_reports
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.invitations import lift_invitations
@@ -19,7 +19,8 @@ REPORTS_AT_ONCE = 2000
 
 
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
-    """Delete the reports that came before a day (UTC), or all; returns how many. Raises InputError.
+    """Delete the reports that came before a day (UTC), or all; returns how many. Raises InputError,
+    and WrongSumsError where nothing can be deleted until all reports were counted again.
 
     Their ids go too, so a device that sent one may send it again while the study takes reports; those of
     withdrawn ones, which do not count, stay until it is closed. What was fitted to them goes as well.
@@ -27,6 +28,8 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
     number = _number(database, study_id)
     book = RuleBook(database)
     with database.read() as session:
+        # Before anything is deleted.
+        require_sums(session, study_id, number)
         versions = queries.published_versions(session, study_id)
     most = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
     total, after = 0, b""
@@ -60,13 +63,16 @@ def count_to_come(database: Database, study_id: str, today: date) -> int:
 
 
 def delete_study(database: Database, study_id: str) -> int:
-    """Close a study for good and delete all its reports and invitations; how many reports. Raises InputError.
+    """Close a study for good and delete all its reports and invitations; how many reports. Raises as
+    `delete_reports` does, and then nothing was done.
 
     Its document stays, so that its id cannot come to mean something else; devices get it by its version only,
     with which they make sure who deletes their report.
     """
     number = _number(database, study_id)
     with database.write() as session:
+        # Before the study is closed.
+        require_sums(session, study_id, number)
         publishing.close(session, study_id, deleted=True)
         lift_invitations(session, number)
     return delete_reports(database, study_id)

@@ -103,6 +103,13 @@ def _read_summary(source: Source, study_id: str, document: DocumentRow, tally: T
     return tally.summary(_count_export(open_export(source, study_id), document.version))
 
 
+def require_sums(session: Session, study_id: str, study: int) -> None:
+    """Raises WrongSumsError where a version's sums are damaged: none of its reports can be taken back."""
+    for version, rules in _rules_of(session, study_id).items():
+        if rules.tally.is_kept:
+            read_sums(session, study, version, rules.tally.size)
+
+
 def build_sums(session: Session) -> None:
     """Count every stored report anew, in this transaction."""
     forget_sums(session)

@@ -18,6 +18,8 @@ from sqlalchemy.orm import Session
 
 from collector.storage.database import Database, one_line
 from collector.storage.models import REVISION
+from collector.storage.queries import OtherReleaseError
+from collector.storage.sums import WrongSumsError
 from ldp_client.documents.errors import InputError
 
 SCRIPTS = "collector.storage:migrations"
@@ -101,6 +103,11 @@ def opened(url: str, busy_timeout: float) -> Iterator[Database]:
     except SQLAlchemyError as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         raise _refused(database, f"{one_line(cause)}; what was done is kept, run it again") from error
+    except WrongSumsError as error:
+        advice = "stop the server and run `ldpkit admin recount`, then this again"
+        raise _refused(database, f"a running summary is damaged ({error}): {advice}") from error
+    except OtherReleaseError as error:
+        raise _refused(database, str(error)) from error
     finally:
         database.engine.dispose()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import text
 
@@ -9,11 +11,12 @@ from collector.problems import UNAVAILABLE
 from collector.reports.intake import Receipt
 from collector.reports.running_summary import take_back_reports
 from collector.reports.writer import Change, Upload
-from collector.storage import queries
+from collector.storage import queries, upkeep
 from collector.storage.sums import WrongSumsError
+from ldp_client.cli import main
 from tests.collector.answered import problem
 from tests.collector.commands import run
-from tests.collector.conftest import build_report, build_study
+from tests.collector.conftest import TODAY, build_report, build_study
 
 STUDY = build_study()
 
@@ -77,3 +80,25 @@ def test_damaged_sums_of_one_study_refuse_its_reports_alone(counted):
     assert counted.summary("other").json["questions"]["ever"]["n"] == 1
     assert bad.id not in {report.id for report in counted.exported()}
     assert held.id in {report.id for report in counted.exported()}
+
+
+@pytest.mark.parametrize(
+    "command", [["expire", "habits", "--before", "2026-06-16"], ["delete-study", "habits"]]
+)
+def test_nothing_is_deleted_or_closed_until_damaged_sums_are_counted_again(
+    counted, capsys, monkeypatch, command
+):
+    monkeypatch.setattr(upkeep, "utc_today", lambda: TODAY + timedelta(1))
+    arguments = ["admin", *command, "--yes", "--database", counted.url]
+    with counted.collector.database.write() as session:
+        session.execute(text("UPDATE sums SET sums = :damage"), {"damage": bytes(2)})
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "a running summary is damaged (2 bytes instead of" in said
+    assert "run `ldpkit admin recount`, then this again" in said
+    assert len(counted.exported()) == 5
+    with counted.collector.database.read() as session:
+        assert not queries.study_state(session, "habits").closed
+    run("admin", "recount", "--database", counted.url)
+    assert main(arguments) == 0
+    assert "5 reports deleted" in capsys.readouterr().out
