@@ -33,6 +33,9 @@ class Kind:
         return TYPE_PREFIX + self.name
 
 
+# What devices go by. Of what was restored, or published anew, a refusal names no digest, or another one.
+DROP = "Drop the report if `digest` is that of the study it answers; else keep it, and send it again later."
+
 MALFORMED_JSON = Kind(
     "malformed-json", 400, "The body is not JSON", "Send one well-formed JSON value in UTF-8."
 )
@@ -69,6 +72,12 @@ STUDY_UNSIGNED = Kind(
     "study-unsigned", 404, "The study is not signed", "Publish it signed, or fetch it without signatures."
 )
 STUDY_UNKNOWN = Kind("study-unknown", 404, "No such study", "Check the study's id and the address.")
+VERSION_UNKNOWN = Kind(
+    "version-unknown",
+    404,
+    "No such version of the study",
+    "Keep the report and send it again later: its version may be published yet, or again after a restore.",
+)
 REPORT_UNKNOWN = Kind(
     "report-unknown", 404, "No such report", "There is nothing to withdraw; check the report's id."
 )
@@ -100,11 +109,16 @@ REPORT_CONFLICT = Kind(
     "report-conflict",
     409,
     "Another report has this id",
-    "Drop this report; the id is taken.",
+    DROP,
 )
 STUDY_DELETED = Kind("study-deleted", 410, "The study was deleted", "Ask nobody: it takes no reports.")
-STUDY_CLOSED = Kind("study-closed", 410, "The study takes no more reports", "Drop the report.")
-REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", "Drop the report.")
+STUDY_CLOSED = Kind(
+    "study-closed",
+    410,
+    "The study takes no more reports",
+    "Keep the report until 30 days after the study's last day; then drop it if `digest` is its study's.",
+)
+REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", DROP)
 SUM_FIXED = Kind(
     "sum-fixed", 409, "The share is part of a sum", "It can be taken out no more; its study is closed."
 )
@@ -132,7 +146,7 @@ MEDIA_TYPE_UNSUPPORTED = Kind(
 STUDY_INVALID = Kind(
     "study-invalid", 422, "The study document is not valid", "Correct the field and publish again."
 )
-REPORT_INVALID = Kind("report-invalid", 422, "The report is not valid for this study", "Drop the report.")
+REPORT_INVALID = Kind("report-invalid", 422, "The report is not valid for this study", DROP)
 BATCH_INVALID = Kind(
     "batch-invalid", 422, "The body is not a batch of reports", 'Send {"reports": [report, ...]}.'
 )

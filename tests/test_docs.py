@@ -63,7 +63,7 @@ def test_the_readmes_collector_can_be_pasted(tmp_path):
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    (report,) = (tmp_path / "place" / "reports.ndjson").read_text().splitlines()
+    report, _end = (tmp_path / "place" / "reports.ndjson").read_text().splitlines()
     assert Report.from_json(report).study == "survey"
     assert (tmp_path / "place" / "posterior" / "report.html").exists()
 

@@ -135,7 +135,10 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
     if path.suffix.lower() in _TABLES:
         return _write_table(reports, path, _TABLES[path.suffix.lower()])
     with replacing(str(path), private=True) as file:
-        return sum(1 for _ in _written(reports, file))
+        count = sum(1 for _ in _written(reports, file))
+        # As in the export that it came from: whoever reads the file knows whether it is whole.
+        file.write(end_line(count))
+        return count
 
 
 def _write_table(

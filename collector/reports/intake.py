@@ -15,6 +15,7 @@ from collector.problems import (
     REPORT_WITHDRAWN,
     STUDY_CLOSED,
     STUDY_NOT_OPEN,
+    VERSION_UNKNOWN,
     ProblemError,
     unknown_study,
 )
@@ -68,7 +69,7 @@ class Admission(NamedTuple):
 
 def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
     """Check a report against the version of the study that it answers. Raises ReportError, or
-    ProblemError for a study that is not published.
+    ProblemError for a study, or a version of it, that is not published.
 
     Versions before the current one are good too: a device answers once, and may send late.
     """
@@ -78,7 +79,8 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
         rules = collector.rules.find(study_id, report.version)
     except UnknownVersionError:
         _require_study(collector, study_id)
-        raise ReportError("version", f"the study has no version {report.version}") from None
+        detail = f"the study has no version {report.version}"
+        raise ProblemError(VERSION_UNKNOWN, detail, "version") from None
     return rules.pack(report)
 
 

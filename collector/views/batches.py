@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
-from collector.problems import BATCH_INVALID, BATCH_WRONG, BODY_TOO_LARGE, ProblemError
+from collector.problems import BATCH_INVALID, BATCH_WRONG, BODY_TOO_LARGE, STUDY_UNKNOWN, ProblemError
 from collector.reports import intake
 from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
@@ -90,8 +90,11 @@ def _members(document: Any) -> list[Any]:
 def _check(collector: Collector, study_id: str, member: Any) -> Checked:
     try:
         return intake.check(collector, study_id, Report.from_document(member))
-    except ReportError as error:
-        return problem_of(error)
+    except (ReportError, ProblemError) as error:
+        problem = problem_of(error)
+        if problem.kind is STUDY_UNKNOWN:
+            raise
+        return problem
 
 
 def _stated_id(member: Any) -> str | None:

@@ -86,6 +86,7 @@ OPERATIONS = (
         (
             *UPLOAD,
             problems.REPORT_INVALID,
+            problems.VERSION_UNKNOWN,
             problems.INVITATION_NEEDED,
             problems.REPORT_CONFLICT,
             problems.STUDY_CLOSED,

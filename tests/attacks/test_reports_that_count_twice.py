@@ -77,6 +77,16 @@ def test_an_end_line_that_says_otherwise(tmp_path, parts, line):
             job()
 
 
+def test_the_file_of_an_export_that_lost_lines(tmp_path):
+    """On a full disk, in an editor or a pipe."""
+    path = tmp_path / "reports.ndjson"
+    assert write_reports(REPORTS, path) == 200
+    assert summarize_files(STUDY, [str(path)]).to_json() == WHOLE
+    lines = path.read_text().splitlines(keepends=True)
+    with pytest.raises(InputError, match="line 151: 150 reports before the end"):
+        summarize_files(STUDY, [write(path, *lines[:90], *lines[140:])])
+
+
 def test_whole_exports_one_behind_another(tmp_path):
     """What must go on working: exports that were joined, with an empty one, and no end line at all."""
     joined = (*LINES[:90], end_line(90), end_line(0), *LINES[90:], end_line(110))

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from collector import problems
+from ldp_client.device.upload import FINAL
 from summaries import summarize
 from tests.collector.answered import problem
 from tests.collector.conftest import TODAY, build_report, build_study
@@ -63,3 +65,24 @@ def test_every_report_of_a_race_is_counted_with_its_own_version(make_harness, da
     for study in versions:
         own = [report for report in reports if report.version == study.version]
         assert harness.summary("habits", version=study.version).text == summarize(study, own).to_json()
+
+
+def test_a_report_of_a_version_that_a_restore_lost_is_to_be_kept(make_harness):
+    """A sender that goes by the advice would drop what is taken once the version is published again."""
+    harness, lost = make_harness(), build_study(version=2)
+    harness.publish(build_study())
+    late = build_report(lost)
+    said = harness.put(late).get_json(force=True)
+    assert said["type"] == "urn:ldpkit:problem:version-unknown"
+    assert (said["field"], "digest" in said, "drop" in said["advice"].lower()) == ("version", False, False)
+    sent = harness.post([late.to_document(), build_report(build_study()).to_document()]).json
+    assert (sent["stored"], [one["type"] for one in sent["failed"]]) == (1, [said["type"]])
+    harness.publish(lost)
+    assert harness.put(late).status_code == 201
+
+
+def test_what_a_refusal_advises_is_what_devices_do():
+    kinds = [kind for kind in vars(problems).values() if isinstance(kind, problems.Kind)]
+    final = [kind for kind in kinds if "drop" in kind.advice.lower()]
+    assert {kind.name for kind in final} == set(FINAL)
+    assert all("if `digest` is" in kind.advice for kind in final)

@@ -15,6 +15,7 @@ from collector.cli import add_commands
 from collector.remote.download import fetch_reports
 from ldp_client.device import exchange
 from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.documents.export_end import end_line
 from schemas import Report
 from summaries import summarize
 
@@ -70,7 +71,8 @@ def test_ndjson(filled, tmp_path, capsys, token):
     out = tmp_path / "reports.ndjson"
     with serving(filled.app) as url:
         assert run_export(url, out, "--token", token) == 0
-    assert [Report.from_json(line) for line in out.read_text().splitlines()] == filled.sent
+    *lines, end = out.read_text().splitlines(keepends=True)
+    assert ([Report.from_json(line) for line in lines], end) == (filled.sent, end_line(40))
     assert "40 reports" in capsys.readouterr().out
     assert not list(tmp_path.glob(".*"))
 

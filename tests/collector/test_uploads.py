@@ -59,7 +59,6 @@ def test_the_same_id_in_two_studies_is_two_reports(habits, study, make_study, ma
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"version": 2}, "version"),
         ({"digest": "0" * 64}, "digest"),
         ({"payloads": {"hours": b"\0\0\0\1", "fruit": b"\0"}}, "payloads.ever"),
         (

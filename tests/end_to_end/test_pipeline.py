@@ -32,7 +32,8 @@ phone.flush()
 def exported(collector, path):
     done = ldpkit("export", "survey", "--from", collector.url, "--out", path)
     assert done.returncode == 0, done.stderr
-    return [Report.from_json(line) for line in path.read_text().splitlines()]
+    *lines, _end = path.read_text().splitlines()
+    return [Report.from_json(line) for line in lines]
 
 
 def test_a_device_killed_between_commit_and_send_sends_the_same_report_later(collector, tmp_path):
