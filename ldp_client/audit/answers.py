@@ -133,22 +133,45 @@ def _with_others(question: "Question", record: "Answers", others: "Answers") -> 
 
 
 def random_answers(question: "Question", some: int = SOME) -> "list[Any]":
-    """Answers to a number, record or table question, inside its bounds and beyond; always the same."""
+    """Answers to a number, record or table question, inside its bounds and beyond; always the same.
+
+    Of a record's fields with levels all levels come equally often, or once more than others.
+    """
     random = Random(question.id)
     if question.bounds is not None:
         return [_place(question.bounds, random.uniform(-3, 3)) for _ in range(some)]
     assert question.response is not None
     fields = [*question.features, question.response]
-    records = [{field.id: _any_value(field, random) for field in fields} for _ in range(some)]
+    columns = [_any_values(field, some, random) for field in fields]
+    records = [dict(zip([field.id for field in fields], values)) for values in zip(*columns)]
     if question.ask != "table":
         return records
     return [_with_others(question, record, _records(question)["all high, high"]) for record in records]
 
 
-def _any_value(field: "Field", random: Random) -> "float | bool | str":
+def _any_values(field: "Field", some: int, random: Random) -> "list[float | bool | str]":
+    if field.bounds is not None and not field.cuts:
+        return [_place(field.bounds, random.uniform(-3, 3)) for _ in range(some)]
+    levels = [place % levels_of(field) for place in range(some)]
+    random.shuffle(levels)
+    return [_at_level(field, level, random) for level in levels]
+
+
+def levels_of(field: "Field") -> int:
+    """How many choices or bins a field has, or no and yes; 1 for a number that is taken as it is."""
+    if field.choices or field.cuts:
+        return len(field.choices) or len(field.cuts) + 1
+    return 2 if field.bounds is None else 1
+
+
+def _at_level(field: "Field", level: int, random: Random) -> "float | bool | str":
     if field.choices:
-        return random.choice(field.choices)
-    return random.random() < 0.5 if field.bounds is None else _place(field.bounds, random.uniform(-3, 3))
+        return field.choices[level]
+    if field.bounds is None:
+        return bool(level)
+    low, high = float(field.bounds[0]), float(field.bounds[1])
+    ends = [2 * low - high, *[float(cut) for cut in field.cuts], 2 * high - low]
+    return random.uniform(ends[level], ends[level + 1])
 
 
 def _placed(field: "Field", place: float) -> "float | bool | str":
@@ -166,15 +189,15 @@ def _place(bounds: "Any", place: float) -> float:
 
 
 class Stream(NotForRealAnswers):
-    """A source of bytes fixed by its seed (SHAKE-256 in blocks); `taken` counts the bytes read."""
+    """A source of bytes: `head`, then those of a seed (SHAKE-256 in blocks); `taken` counts them."""
 
     BLOCK = 512
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, head: bytes = b"") -> None:
         super().__init__(self)
         self.seed = seed
         self.taken = 0
-        self._rest = b""
+        self._rest = head
         self._blocks = 0
 
     def __call__(self, size: int) -> bytes:

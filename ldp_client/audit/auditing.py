@@ -8,7 +8,7 @@ from ldp_client.audit.exact import coin_of, distance_check, law_checks, stated_c
 from ldp_client.audit.findings import Audit, Check, power_of
 from ldp_client.audit.javascript import javascript_checks
 from ldp_client.audit.noise import choice_checks, noise_checks, response_checks
-from ldp_client.audit.products import product_checks, step_check
+from ldp_client.audit.products import power_by_level, product_checks, step_check
 from ldp_client.audit.replay import every_choice_checks, order_checks, replay_checks
 from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
 from ldp_client.audit.stages import Signs, stages_of
@@ -54,6 +54,10 @@ def audit_mechanism(
         audit.checks += bulk_checks(mechanism, question, samples, sample_checks)
     signs = isinstance(stages[0].mechanism, Signs)
     audit.could_refute, audit.could_not = power_of(stages[0].mechanism if signs else mechanism, samples)
+    if signs:
+        refuted, not_refuted = power_by_level(mechanism, samples)
+        audit.could_refute += refuted
+        audit.could_not = not_refuted + audit.could_not
     return audit
 
 

@@ -30,6 +30,7 @@ function replay({ answer, bytes }) {
 }
 
 const answers = task.answers.map(decoded);
+const mixed = task.mixed.map((answer) => hex(mechanism.perturb(decoded(answer))));
 const draws = answers.map((answer) => Array.from({ length: task.samples }, () => hex(mechanism.perturb(answer))));
 
 /** Nanoseconds of `quantise`, several in a row, and of `perturb`, of each answer in turns. */
@@ -98,6 +99,7 @@ console.log(JSON.stringify({
   people: await reports(task.people ?? [], ({ bytes }) => streamOf(bytes)),
   devices: await rounds(task.devices ?? [], task.versions ?? []),
   draws,
+  mixed,
   quantise: times((answer) => mechanism.quantise(answer), repeats),
   perturb: times((answer) => mechanism.perturb(answer), 1),
 }));

@@ -10,7 +10,7 @@ from ldp_client import answering
 from ldp_client.audit.answers import SILENT, Stream, answers_for, inside_answers, random_answers, words_of
 from ldp_client.audit.findings import Check
 from ldp_client.audit.noise import SIZE_LIMIT
-from ldp_client.audit.products import product_checks
+from ldp_client.audit.products import product_checks, rows_check
 from ldp_client.audit.surprise import Column, count_score, pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.core.randomness import uniform_below, urandom
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 STREAMS = 60
 REPORTS = 3000
 ROWS = 400
+LABELS = 20
 SCORES = 8
 # Where thousands of scores are compared.
 WIDE_LIMIT = SIZE_LIMIT + 1
@@ -52,10 +53,19 @@ def possible_answers(mechanism: "Any", question: "Question") -> "list[Any]":
     return taken
 
 
+def answers_of_all_levels(mechanism: "Any", question: "Question") -> "list[Any]":
+    """Every level of each feature of sampled products; of choices all, or so many at even distances."""
+    if isinstance(mechanism, SampledProducts):
+        return random_answers(question)
+    if isinstance(mechanism, ChoiceMechanism) and not mechanism.boolean:
+        return list(mechanism.labels[:: 1 + (len(mechanism.labels) - 1) // LABELS])
+    return possible_answers(mechanism, question)
+
+
 def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check]":
     """Reports of the same random bytes and different answers, and reports of the real source."""
     answers = {
-        question.id: possible_answers(mechanisms[question.id], question) for question in study.questions
+        question.id: answers_of_all_levels(mechanisms[question.id], question) for question in study.questions
     }
     pristine = deepcopy(mechanisms)
     wrong: "dict[str, int]" = {"parts": 0, "rest": 0, "bytes": 0}
@@ -192,7 +202,10 @@ def bulk_checks(
     tried = [answers[0], answers[-1]]
     if isinstance(mechanism, SampledProducts):
         tried += inside_answers(question).values()
-        checks += _products_in_bulk(mechanism, random_answers(question, samples), perturb)
+        records = random_answers(question, samples)
+        checks += product_checks(mechanism, [mechanism.quantise(one) for one in records], perturb(records))
+        checks.append(rows_check(mechanism, records[:ROWS], perturb))
+        checks.append(_columns_check(mechanism, records[:ROWS], quantise_many))
     for answer in tried:
         checks += sample_checks(mechanism, answer, Batch(perturb([answer], times=samples), mechanism.words))
     if isinstance(mechanism, ChoiceMechanism):
@@ -205,9 +218,17 @@ def bulk_checks(
     return list(kept.values())
 
 
-def _products_in_bulk(mechanism: "Any", records: "list[Any]", perturb: "Perturb") -> "Iterator[Check]":
-    """One report of each of many different records."""
-    return product_checks(mechanism, [mechanism.quantise(one) for one in records], perturb(records))
+def _columns_check(mechanism: "Any", records: "list[Any]", quantise_many: "Callable[..., Any]") -> Check:
+    """Records that come as columns."""
+    import numpy as np
+
+    columns = {name: np.asarray([record[name] for record in records]) for name in records[0]}
+    expected = [mechanism.quantise(record) for record in records]
+    found = [list(row) for row in quantise_many(mechanism, columns)]
+    wrong = sum([one != other for one, other in zip(expected, found)])
+    return Check(
+        "columns give the integers of single answers", not wrong, f"{wrong} of {len(records)} differ"
+    )
 
 
 def _rows_apart(perturb: "Perturb", answers: "list[Any]") -> "Iterator[Check]":

@@ -29,7 +29,7 @@ class Column:
         self.share = share
 
 
-def count_score(seen: int, trials: int, share: float) -> float:
+def count_score(seen: float, trials: float, share: float) -> float:
     """Of how often an event of that probability came."""
     rate = seen / trials
     exponent = 0.0

@@ -12,7 +12,7 @@ from ldp_client import answering
 from ldp_client.audit.findings import Check
 from ldp_client.audit.javascript import PORT, port_reports
 from ldp_client.audit.payloads import payload_checks
-from ldp_client.audit.reports import of_one_person
+from ldp_client.audit.reports import answers_of_all_levels, of_one_person
 from ldp_client.audit.same_bytes import bulk_part_checks, port_checks, port_task, rounds_checks
 from ldp_client.files import batch
 
@@ -35,7 +35,7 @@ MOST_NUMBERS = 100
 MOST_REPORTS = 4000
 FEWEST_ANSWERS = 2
 # Enough for the law of each question; fewer where each of them is so many bytes.
-REPORTS = 2000
+REPORTS, LEVEL_REPORTS = 2000, 1000
 LARGE = 400
 
 
@@ -48,10 +48,14 @@ def path_checks(
 ) -> "Iterator[Check]":
     """Reports of every public value beside different answers, by each path.
 
-    possible: answers that each question takes. sample_checks: (mechanism, answer, batch) → what reports of
-    one answer must be like.
+    possible: answers that each question takes, few and far apart; every level of features and choices is
+    tried besides. sample_checks: (mechanism, answer, batch) → what reports of one answer must be like.
     """
-    people = _people(study, mechanisms, possible)
+    levels = {name: answers_of_all_levels(mechanisms[name], study.question(name)) for name in mechanisms}
+    people = _people(study, mechanisms, possible, REPORTS)
+    if levels != possible:
+        # First, as reports of the first people are made again.
+        people = _people(study, mechanisms, levels, LEVEL_REPORTS) + people
     told = [{**answers, **public} for answers, public in people]
 
     def held(path: str, reports: "list[str]") -> "Iterator[Check]":
@@ -81,14 +85,16 @@ def _named(path: str, checks: "Iterable[Check]") -> "Iterator[Check]":
         yield check
 
 
-def _people(study: "Study", mechanisms: "Mechanisms", possible: "dict[str, list[Any]]") -> "People":
+def _people(
+    study: "Study", mechanisms: "Mechanisms", possible: "dict[str, list[Any]]", reports: int
+) -> "People":
     """Every value beside several answers, every answer often, and the questions' in different orders."""
     values = {field.id: _values(field) for field in study.public}
-    rounds = max([len(some) for some in values.values()] or [MOST_NUMBERS])
     most = max([len(some) for some in possible.values()])
+    rounds = max([len(some) for some in values.values()] or [min(MOST_NUMBERS, reports // most)])
     each = max(FEWEST_ANSWERS, min(most, MOST_REPORTS // rounds))
     if sum([mechanism.payload_size for mechanism in mechanisms.values()]) <= LARGE:
-        rounds = max(rounds, REPORTS // each)
+        rounds = max(rounds, reports // each)
     return [
         (
             {

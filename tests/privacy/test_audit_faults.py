@@ -5,8 +5,9 @@ import shutil
 import pytest
 
 from ldp_client import answering
-from ldp_client.audit import auditing
+from ldp_client.audit import auditing, javascript
 from ldp_client.audit.answers import answers_for
+from ldp_client.audit.findings import Check
 from ldp_client.audit.javascript import PORT, javascript_checks
 from ldp_client.audit.replay import order_checks
 from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
@@ -158,6 +159,23 @@ def test_javascript(tmp_path, name):
     assert right in text
     (tmp_path / "js" / file).write_text(text.replace(right, wrong))
     assert expected in failed(audited(question, tmp_path / "js" / "index.js"))
+
+
+def test_a_node_that_takes_too_long_is_said_not_to_be_checked(monkeypatch):
+    monkeypatch.setattr(javascript, "SECONDS", 0.001)
+    (check,) = audited(studies.YES_NO)
+    assert check.passed
+    assert not check.made
+    assert "0.001 s" in check.detail
+
+
+def test_what_was_found_before_node_took_too_long_counts(monkeypatch):
+    run, leaking = javascript._run, Check("time", False, "")
+    found = [run, lambda *_: Check("", True, "", made=False)]
+    monkeypatch.setattr(javascript, "_run", lambda *task: found.pop(0)(*task))
+    monkeypatch.setattr(javascript, "_times", lambda _: [leaking])
+    assert "in JavaScript: time" in failed(audited(studies.YES_NO))
+    assert found == []
 
 
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.YES_NO_RECORD], ids=str)
