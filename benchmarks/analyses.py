@@ -34,7 +34,9 @@ from inference.design.simulated_posteriors import posterior_draws
 from inference.models.base import Model
 
 Values = np.ndarray
-DRAWS, THIN, BINS = 200, 2, 10
+# Among 199 draws a truth has one of 200 ranks, and 90 % of these are the middle 180: what interpolated
+# quantiles of so few draws hold is 89 %.
+DRAWS, THIN, BINS = 199, 2, 10
 
 
 def randomized(epsilon: float, answers: int) -> Values:
@@ -206,7 +208,7 @@ CASES: Mapping[str, Callable[[int, np.random.Generator], Simulated]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """Of one parameter: the share of 90 % intervals that contain the truth; p of uniform ranks."""
+    """Of one parameter: the share of truths within the middle 90 % of ranks; p of uniform ranks."""
 
     coverage: float
     ranks_p: float
@@ -217,12 +219,10 @@ def measured(simulated: Simulated, seed: int = 0, draws: int = DRAWS) -> dict[st
     found = posterior_draws(simulated.models, seed, draws, THIN)
     rows = {}
     for name, truth in simulated.truths.items():
-        low, high = np.quantile(found[name], [0.05, 0.95], axis=1)
         ranks = np.sum(found[name] < truth[:, None], axis=1)
         counts = np.histogram(ranks, np.linspace(0, draws + 1, BINS + 1))[0]
-        rows[name] = Row(
-            float(np.mean((low <= truth) & (truth <= high))), float(stats.chisquare(counts).pvalue)
-        )
+        inside = np.abs(ranks - draws / 2) < 0.9 * (draws + 1) / 2
+        rows[name] = Row(float(np.mean(inside)), float(stats.chisquare(counts).pvalue))
     return rows
 
 
@@ -233,10 +233,11 @@ def main() -> None:
     parser.add_argument("--case", choices=list(CASES), action="append")
     arguments = parser.parse_args()
     for name in arguments.case or CASES:
-        begin = time.time()
+        begin, used = time.time(), time.process_time()
         simulated = CASES[name](arguments.studies, np.random.default_rng(1))
         rows = measured(simulated)
-        print(f"{name}: {arguments.studies} studies in {time.time() - begin:.0f} s")
+        used, wall = time.process_time() - used, time.time() - begin
+        print(f"{name}: {arguments.studies} studies in {wall:.0f} s, {used:.0f} s of one core", flush=True)
         for parameter, row in rows.items():
             print(f"  {parameter:32} {row.coverage:6.1%}   ranks p = {row.ranks_p:.3f}")
 

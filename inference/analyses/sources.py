@@ -17,7 +17,7 @@ from inference.analyses.waves import Wave, columns_in_waves, table_of_waves
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import load_study
 from schemas import Study
-from summaries.reading import ReportFiles, load_evidence
+from summaries.reading import load_evidence
 
 TABLES = (".csv", ".parquet", ".pq")
 HOW = "NAME=STUDY.json,REPORTS, or NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=TABLE.csv with --design"
@@ -88,7 +88,10 @@ def _of_waves(
     design = load_design(arguments.design) if arguments.design is not None else None
 
     def table() -> Table:
-        read = {name: Wave(one.study, _reports_of(name, one), one.paper) for name, one in waves.items()}
+        read = {
+            name: Wave(one.study, load_evidence(one.study, one.reports) if one.reports else None, one.paper)
+            for name, one in waves.items()
+        }
         named = columns_in_waves(read, arguments.formula, also)
         return table_of_waves(read, named, arguments.blanks or REFUSE, design)
 
@@ -104,16 +107,6 @@ class _Files(NamedTuple):
     study: Study
     reports: str
     paper: str | None
-
-
-def _reports_of(name: str, wave: _Files) -> ReportFiles | None:
-    """A wave's reports, read lazily. Raises InputError for a summary, which no longer has single reports."""
-    if not wave.reports:
-        return None
-    found = load_evidence(wave.study, wave.reports)
-    if not isinstance(found, ReportFiles):
-        raise InputError(f"wave {name}: {wave.reports} is a summary: waves need the reports themselves")
-    return found
 
 
 def _files_of(name: str, files: Sequence[str]) -> _Files:

@@ -20,7 +20,7 @@ from inference.analyses.survey import REFUSE
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
-from summaries import check_study
+from summaries import Summary, check_study
 from summaries.reading import ReportFiles
 from summaries.reducing import CheckedReports, Seen, good_reports
 
@@ -29,7 +29,7 @@ class Wave(NamedTuple):
     """What one wave has. reports: of devices, None without any. paper: the path of its records on paper."""
 
     study: Study
-    reports: Iterable[Report] | None
+    reports: Iterable[Report] | Summary | None
     paper: str | None = None
 
 
@@ -128,10 +128,15 @@ def _arms_of(
 ) -> dict[str, Table]:
     """The table of each arm that a wave has. Raises InputError where it has none."""
     found = {}
+    if isinstance(wave.reports, Summary):
+        raise InputError("a summary no longer has single reports: waves need the reports themselves")
     if wave.reports is not None:
         found[DEVICE] = table_of_reports(wave.study, _Once(wave.study, wave.reports, seen), names)
     if wave.paper is not None:
-        found[PAPER] = load_entries(wave.study, wave.paper, names, blanks, design)
+        entries = load_entries(wave.study, wave.paper, names, blanks, design)
+        # A sheet's numbers and other fields are its own.
+        own = [name for name in map(str, entries.public.columns) if name in names]
+        found[PAPER] = replace(entries, public=entries.public[own])
     if not found:
         raise InputError("it has neither reports nor records on paper")
     return found

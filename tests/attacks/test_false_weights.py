@@ -16,6 +16,8 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites
 from inference.analyses.table import Table, known_channel
 from inference.analyses.weighing import weights_apart
+from inference.analyses.weights import ReplicateWeights
+from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO
 
 N, HONEST, HEAVY = 20_000, {"north": 0.6, "south": 0.1}, 1000.0
@@ -159,3 +161,47 @@ def test_weights_that_tell_nothing_are_hardly_ever_called(dice):
             table.public["w"] = weights()
             called += bool(weights_apart(analysis, table, sites, Population(weights="w"))[0])
         assert called <= 1
+
+
+HALVES = np.asarray([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
+FILES = {
+    # A jackknife of 40 people, taken for half samples, or for a bootstrap: widths of a sixth.
+    "jackknife": (np.full(40, 3.0), lambda w: np.outer(w, np.ones(40)) * (1 - np.eye(40)) * 40 / 39),
+    # Half samples of three strata, and those that Fay's factor brings near to the weights.
+    "halves": (np.full(6, 3.0), lambda w: w[:, None] * (1 + np.kron(HALVES[:, 1:], [1, -1]).T)),
+    "fay": (np.full(6, 3.0), lambda w: w[:, None] * (1 + 0.5 * np.kron(HALVES[:, 1:], [1, -1]).T)),
+    # Every second replicate of the jackknife alone; factors of weights that are all but one.
+    "half a file": (
+        np.full(40, 3.0),
+        lambda w: (np.outer(w, np.ones(40)) * (1 - np.eye(40)) * 40 / 39)[:, ::2],
+    ),
+    "factors": (np.full(40, 1.4), lambda _: (1 - np.eye(40)) * 40 / 39),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("jackknife", "brr"),
+        ("jackknife", "bootstrap"),
+        ("halves", "jk1"),
+        ("fay", "brr"),
+        ("half a file", "jk1"),
+        ("factors", "jk1"),
+    ],
+)
+def test_replicate_weights_of_another_type_are_refused(file, kind):
+    """Their intervals would be many times too narrow, or too wide, and nothing would show it."""
+    base, replicated = FILES[file]
+    columns = {f"r{place}": column for place, column in enumerate(replicated(base).T, 1)}
+    said = np.arange(len(base)) % 2
+    table = Table(
+        pd.DataFrame({"w": base, **columns}),
+        {"ever": known_channel("ever", ("no", "yes"), said, YES_NO)},
+        np.ones(len(base), np.int64),
+    )
+    with pytest.raises(InputError, match="of another type, or need another scale"):
+        Population(weights="w", replicates=ReplicateWeights("r", kind)).check(table)
+    if file in ("jackknife", "halves"):
+        own = "jk1" if file == "jackknife" else "brr"
+        Population(weights="w", replicates=ReplicateWeights("r", own)).check(table)

@@ -14,7 +14,7 @@ STUDIES = 40
 
 
 def covered(simulated) -> list[bool]:
-    rows = measured(simulated, seed=2, draws=100)
+    rows = measured(simulated, seed=2, draws=99)
     return [share_is(round(row.coverage * STUDIES), STUDIES, 0.9) for row in rows.values()]
 
 

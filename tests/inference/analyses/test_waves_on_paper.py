@@ -27,6 +27,7 @@ from ldp_client.cli import main
 from ldp_client.commands.paper import sheet_columns, sheet_name
 from ldp_client.documents.errors import InputError
 from schemas import Study
+from summaries import summarize
 from tests import studies
 
 DICE = {"first": [["5/6", "1/6"], ["1/6", "5/6"]], "second": [["2/3", "1/3"], ["1/3", "2/3"]]}
@@ -96,6 +97,9 @@ def test_a_wave_may_have_one_arm_alone(two):
         "a": ["device"],
         "b": ["paper"],
     }
+    other_way = table_of_waves({"b": (other[0], None, other[2]), "a": first}, ["ever", "wave", "region"])
+    assert other_way.n == 35
+    assert set(other_way.public.columns) == {"wave", "arm", "region"}
     (note,) = [line for line in table.notes if "not answered alike" in line]
     assert "a device alone, b paper alone" in note
     table = table_of_waves({"a": (first[0], None, first[2]), "b": Wave(other[0], None, other[2])}, ["ever"])
@@ -219,6 +223,16 @@ def test_a_command_for_waves_on_paper_that_cannot_be_is_refused(given, said, fil
     assert said in line
     assert "\n" not in line
     assert not Path("out").exists()
+
+
+def test_a_summary_as_a_waves_reports_is_refused(files, capsys):
+    """It has nobody's single report, so that nothing tells whether one stands in two waves."""
+    assert main(["summarize", "a.json", "a.ndjson", "--out", "sum.json"]) == 0
+    assert main([*FIT, "--wave", "a=a.json,sum.json", *SECOND]) == 2
+    assert "wave a: a summary no longer has single reports" in capsys.readouterr().err
+    study, reports, _ = files["2024"]
+    with pytest.raises(InputError, match="wave a: a summary no longer has"):
+        table_of_waves({"a": (study, summarize(study, reports)), "b": files["2025"]}, ["ever"])
 
 
 def test_blanks_of_waves_without_paper_are_refused(files, capsys):
