@@ -9,8 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from collector.reports.paging import Export
+from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
 from ldp_client.documents.export_end import end_line
+
+
+class CutOffError(Exception):
+    """An export that cannot be read to its end; the log has why."""
 
 
 class Format(NamedTuple):
@@ -25,14 +30,16 @@ class Format(NamedTuple):
     cut_off: bytes = b""
 
     def stream(self, export: Export) -> Iterator[bytes]:
-        """`write`, and where that fails in the middle `cut_off` before the error."""
+        """`write`, and where that fails in the middle `cut_off` before CutOffError."""
         parts = self.write(export)
         yield next(parts)
         try:
             yield from parts
-        except Exception:
+        except Exception as error:
+            problem = problem_of(error)
             yield self.cut_off
-            raise
+            # Servers log what leaves a stream with all that it says and came of, which may quote reports.
+            raise CutOffError(f"an export was cut off: {problem.kind.name}") from None
 
 
 def ndjson(export: Export) -> Iterator[bytes]:

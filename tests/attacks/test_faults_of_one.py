@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import traceback
 
 import pytest
 from sqlalchemy.exc import DataError
 
+from collector.exports.formats import FORMATS, CutOffError, Format
 from collector.operator.inviting import invite
 from collector.problems import INTERNAL, INVITATION_NEEDED, ProblemError
 from collector.reports import intake
@@ -158,3 +160,23 @@ def test_no_report_is_stored_on_the_invitation_of_another_with_its_id(make_harne
     assert outcomes[0].kind is INVITATION_NEEDED
     assert harness.collector.writer._store(works[1:])[0][0] in (Receipt.STORED, Receipt.DUPLICATE)
     assert [report.payloads for report in harness.exported()] == [own.payloads]
+
+
+def test_an_export_that_fails_leaves_no_report_in_a_servers_log(make_harness, monkeypatch, caplog):
+    """Granian and gunicorn log what leaves a stream, with what it came of."""
+    harness = make_harness()
+    harness.publish(EARLIER)
+    report = build_report(EARLIER)
+    assert harness.put(report).status_code == 201
+
+    def failing(export):
+        yield b"{}\n"
+        raise KeyError(report.id, export)
+
+    monkeypatch.setitem(FORMATS, "ndjson", Format("application/x-ndjson", failing))
+    with pytest.raises(CutOffError) as left:
+        assert harness.client.get("/v1/studies/habits/export", headers=harness.operator).data
+    written = "".join(traceback.format_exception(left.value)) + caplog.text
+    assert "an export was cut off: internal" in written
+    assert "builtins.KeyError" in caplog.text
+    assert report.id not in written

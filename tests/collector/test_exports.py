@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 from sqlalchemy.exc import OperationalError
 
-from collector.exports.formats import ndjson
+from collector.exports.formats import CutOffError, ndjson
 from collector.remote.download import _whole_export
 from collector.reports import paging as exporting
 from collector.storage import queries
@@ -178,7 +178,7 @@ def test_an_export_that_fails_in_the_middle_is_no_export(filled, monkeypatch, fo
 
     monkeypatch.setattr(queries, "report_page", read_or_fail)
     sent = []
-    with pytest.raises(OperationalError):
+    with pytest.raises(CutOffError, match="unavailable"):
         sent.extend(filled.export(format=form).response)
     assert len(sent) > 2
     with pytest.raises((TransferError, csv.Error, OSError, pa.ArrowInvalid)):
