@@ -26,6 +26,7 @@ from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.cells import cells_of, joint_vectors
 from inference.analyses.crossing import joint_model
+from inference.analyses.joint_law import JointLaw
 from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites
 from inference.analyses.program import Assembled
@@ -131,20 +132,21 @@ def drawn(chances: Values, cell: Values, sizes: Values, random: np.random.Genera
 
 
 def of_crossing(table: Table, names: Sequence[str], studies: int, random: np.random.Generator) -> Simulated:
-    """Uniform joint shares, and reports of all columns."""
+    """Joint shares from their own prior, and reports of all columns."""
     columns = [table.private[name] for name in names]
     cells = cells_of(table, [], names)
     answers = list(product(*(one.answers for one in columns)))
     model = joint_model(columns, cells, np.zeros(1, np.int64), [""], answers)
-    shares = random.dirichlet(np.ones(len(answers)), (studies, 1))
+    law = JointLaw(tuple(len(one.answers) for one in columns))
+    truths = law.drawn((studies, 1), random)
     vectors = joint_vectors(columns, [cells.reports[name] for name in names])
     models = [
         replace(
             model, data={**model.data, "counts": drawn(vectors @ one[0], cells.cell, cells.sizes, random)}
         )
-        for one in shares
+        for one in law.shares(truths)
     ]
-    return Simulated(models, model.parameters({"shares": shares}))
+    return Simulated(models, model.parameters(truths))
 
 
 def public_cells(random: np.random.Generator, n: int) -> tuple[pd.DataFrame, Values]:

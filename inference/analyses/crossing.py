@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations, product
 from zlib import crc32
 
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-import numpyro.distributions as dist
 from jax import Array
 
 from inference.analyses.arms import ARM, IN_TABLE, Found, arms_of_all, has_arms
 from inference.analyses.cells import Cells, cells_of, joint_vectors
-from inference.analyses.checking import judged
 from inference.analyses.formula import known_column
+from inference.analyses.joint_law import JointLaw, log_odds, pair_of
 from inference.analyses.joint_sets import joint_sets
 from inference.analyses.naming import Axis, axis_of, named
 from inference.analyses.noise_bounds import impossible
@@ -26,14 +25,17 @@ from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
-from inference.priors.laws import state
+from inference.results.diagnostics import Diagnostics, diagnose
 from inference.results.identified import check_share
+from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.verdict import Part
 from inference.samplers import SAMPLERS
-from inference.sampling import KEPT, PRIOR_DRAWS
+from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
 from ldp_client.documents.errors import InputError
 from summaries.influence import FALSE_SHARE
 
 MOST_SHARES = 2000
+NO_OTHER_PRIOR = "take more people or a larger epsilon"
 
 
 def cross_table(
@@ -49,8 +51,9 @@ def cross_table(
 ) -> AnalysisPosterior:
     """The shares of all combinations of private answers, of all people or by a public column.
 
-    Each table's shares are uniform before the reports. false_reports: the share of reports that may have come
-    from anything at all. Raises InputError for columns that cannot be crossed.
+    Before the reports each question's shares are uniform, and log odds ratios normal around 0. false_reports:
+    the share of reports that may have come from anything at all. Raises InputError for columns that cannot
+    be crossed.
     """
     check_seed(seed)
     check_draws(draws, method)
@@ -64,10 +67,13 @@ def cross_table(
     model = joint_model(columns, cells, codes, levels, answers)
     own_seed = crc32(f"{seed} {asked}".encode())
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
-    prior = model.parameters(_uniform((len(levels), len(answers)), own_seed))
-    found = model.parameters(drawn.sites)
+    law = _law(columns)
+    before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
+    prior, found = model.parameters(before), model.parameters(drawn.sites)
     alone, *arms = _of_arms(table, columns, by)
-    seen = judged(found, prior, drawn, table.n, _notes(table, cells, columns), method)
+    among, shares = _among(by, levels), law.shares(drawn.sites)
+    hang = log_odds(columns, among, shares), log_odds(columns, among, law.shares(before))
+    seen = _judged(found, prior, *hang, drawn, table.n, _notes(table, cells, columns), method)
     return AnalysisPosterior(
         question="-".join(names),
         model="joint table",
@@ -78,12 +84,12 @@ def cross_table(
         study=table.digest,
         seed=seed,
         method=method,
-        prior={"p": state("dirichlet", concentration=1.0)},
+        prior=law.stated(),
         prior_draws=prior,
         formula=asked,
         form=cells.form,
         axes=_axes(names, by, levels, answers),
-        quantities=(*_dependence(columns, by, levels, drawn.sites["shares"]), *alone),
+        quantities=(*_dependence(columns, among, shares), *alone),
         stated=table.noise,
         identified=joint_sets(columns, cells, codes, found, share),
     ).doubted(table.doubts)
@@ -100,10 +106,38 @@ def _laid_out(
     return cells, codes, levels, answers
 
 
-def _uniform(shape: tuple[int, int], seed: int) -> dict[str, Values]:
-    """Draws of the shares before the reports."""
-    random = np.random.default_rng(seed)
-    return {"shares": random.dirichlet(np.ones(shape[1]), (PRIOR_DRAWS, shape[0]))}
+def _judged(
+    found: Mapping[str, Values],
+    prior: Mapping[str, Values],
+    odds: Mapping[str, Values],
+    odds_before: Mapping[str, Values],
+    drawn: Sampled,
+    n: int,
+    notes: Sequence[str],
+    method: str,
+) -> Diagnostics:
+    """Judge shares, and log odds ratios: all that is quoted of dependence follows from these."""
+    return diagnose(
+        found,
+        drawn.diverging,
+        n,
+        (*notes, *prior_notes(odds, odds_before, NO_OTHER_PRIOR)),
+        drawn.reasons,
+        drawn.mixing,
+        SAMPLERS[method].remedy,
+        drawn.chained,
+        Part.of(contradictions(odds, odds_before, NO_OTHER_PRIOR)),
+        knowledge({**found, **odds}, {**prior, **odds_before}),
+    )
+
+
+def _law(columns: Sequence[Private]) -> JointLaw:
+    return JointLaw(tuple(len(one.answers) for one in columns))
+
+
+def _among(by: str | None, levels: Sequence[str]) -> list[str]:
+    """Of each level what names of quantities add."""
+    return [f", {by} = {level}" if by else "" for level in levels]
 
 
 def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> Found:
@@ -148,27 +182,27 @@ def joint_model(
     levels: Sequence[str],
     answers: Sequence[tuple[str, ...]],
 ) -> Model:
-    """Shares (levels, combinations of answers), each level's uniform before the reports.
+    """Shares (levels, combinations of answers), of each level by a law of its own, of site `effects`.
 
     codes: (cells,) the level of each.
     """
     vectors = joint_vectors(columns, [cells.reports[one.name] for one in columns])
-    shape = (len(levels), len(answers))
+    law = _law(columns)
 
     def program(vectors: Array, level: Array, counts: Array) -> None:
-        shares = numpyro.sample("shares", dist.Dirichlet(jnp.ones(shape)).to_event(1))
-        chance = jnp.sum(vectors * shares[level], axis=1)
+        chance = jnp.sum(vectors * law.sample(len(levels))[level], axis=1)
         numpyro.factor("reports", jnp.sum(counts * jnp.log(chance)))
 
     def parameters(sites: Sites) -> dict[str, Draws]:
+        shares = law.shares(sites)
         return {
-            named("p", level, *case): sites["shares"][..., g, k]
+            named("p", level, *case): shares[..., g, k]
             for g, level in enumerate(levels)
             for k, case in enumerate(answers)
         }
 
     data = {"vectors": vectors, "level": codes[cells.cell], "counts": cells.counts.astype(np.float64)}
-    return Model(program, data, {"shares": np.full(shape, 1 / shape[1])}, parameters)
+    return Model(program, data, {"effects": np.zeros((len(levels), len(answers) - 1))}, parameters)
 
 
 def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private]:
@@ -187,21 +221,14 @@ def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private
     return [table.private[name] for name in names]
 
 
-def _dependence(
-    columns: Sequence[Private], by: str | None, levels: Sequence[str], shares: Values
-) -> list[Quantity]:
+def _dependence(columns: Sequence[Private], among: Sequence[str], shares: Values) -> list[Quantity]:
     """Of each two columns Cramér's V and odds ratios; of the last, its shares among those of the first."""
-    shape = tuple(len(one.answers) for one in columns)
-    whole = shares.reshape(*shares.shape[:-1], *shape)
+    whole = shares.reshape(*shares.shape[:-1], *(len(one.answers) for one in columns))
     found = []
-    for group, level in enumerate(levels):
-        among = f", {by} = {level}" if by else ""
-        of_group = whole[:, :, group]
-        for a in range(len(columns)):
-            for b in range(a + 1, len(columns)):
-                others = tuple(2 + place for place in range(len(columns)) if place not in (a, b))
-                pair = of_group.sum(axis=others)
-                found += _of_pair(columns[a], columns[b], pair, among)
+    for level, added in enumerate(among):
+        for a, b in combinations(range(len(columns)), 2):
+            pair = pair_of(whole[:, :, level], len(columns), a, b)
+            found += _of_pair(columns[a], columns[b], pair, added)
     return found
 
 

@@ -26,6 +26,7 @@ CONTRADICTED = 1.5
 # side where the reports' own estimate lies two standard errors beyond the end: on it, it is 0.52. Of truths
 # from the prior two in a hundred at most are there, times the standard error in widths of the prior.
 LEANING = 0.36
+WIDER = "state a wider prior"
 
 
 def knowledge(parameters: Parameters, prior: Parameters) -> Part:
@@ -46,23 +47,26 @@ def knowledge(parameters: Parameters, prior: Parameters) -> Part:
     )
 
 
-def contradictions(parameters: Parameters, prior: Parameters) -> tuple[str, ...]:
+def contradictions(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[str, ...]:
     """Reasons against the model where the posterior lies beyond all that the prior expects.
 
-    Of truths from a normal prior one in 10⁵ does, from an exponential one one in 10⁴.
+    remedy: what to do where the prior is the one that is wrong. Of truths from a normal prior one in 10⁵
+    does, from an exponential one one in 10⁴.
     """
     beyond = [name for name, draws in _moving(parameters).items() if _contradicts(draws, prior.get(name))]
     if not beyond:
         return ()
     return (
         f"the prior contradicts the reports: of {listed(beyond)} it expects nothing near what they say, so "
-        "that the numbers are a compromise of the two; state a wider prior, or look for what the "
-        "model leaves out",
+        f"that the numbers are a compromise of the two; {remedy}, or look for what the model leaves out",
     )
 
 
-def prior_notes(parameters: Parameters, prior: Parameters) -> tuple[str, ...]:
-    """A note where the posterior lies far out in its prior, but not beyond it."""
+def prior_notes(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[str, ...]:
+    """A note where the posterior lies far out in its prior, but not beyond it.
+
+    remedy: what to do where the prior is the one that is wrong.
+    """
     moving = _moving(parameters)
     level = FAR / max(len(moving), 1)
     far = [
@@ -74,7 +78,7 @@ def prior_notes(parameters: Parameters, prior: Parameters) -> tuple[str, ...]:
         return ()
     return (
         f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior, as a "
-        "compromise; state a wider prior if that one is wrong, or look for what the model leaves out",
+        f"compromise; {remedy} if that one is wrong, or look for what the model leaves out",
     )
 
 

@@ -1,0 +1,146 @@
+"""The law of a crossed table before any report: each question's shares uniform, and log odds ratios around 0.
+
+A table's log shares are sums of effects: of each question alone, of each two, of each three …, as in a
+log-linear model with all interactions. Interactions are normal, and *given these* the shares of each question
+alone are uniform, so that rare answers say nothing of dependence. Were the table's own shares uniform, a rare
+combination that noise hides would be taken for a common one, and so rare answers for dependent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import combinations, product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jax import Array
+from scipy.linalg import helmert
+from scipy.special import softmax
+
+from inference.analyses.table import Private, Values
+from inference.priors.laws import Stated, state
+
+# The prior's sd of the log odds ratio of any two answers of one question and any two of another: 90 % of
+# odds ratios are from 1/27 to 27. Of effects of more questions at once each next sd is half as large.
+LOG_ODDS_SCALE = 2.0
+NEXT = 0.5
+TINY = 1e-300
+# Iterative proportional fitting of the prior's draws to their margins, the exacter the more.
+MOST_ROUNDS, CLOSE = 300, 1e-9
+
+
+@dataclass(frozen=True)
+class JointLaw:
+    """Of questions with so many answers each: sites `effects` (…, cells − 1) and shares (…, cells)."""
+
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def basis(self) -> Values:
+        """(cells, cells − 1): of effects, orthogonal; those of one question alone come first.
+
+        Effects of several questions are standard normal.
+        """
+        places, columns = range(len(self.sizes)), []
+        for many in range(1, len(self.sizes) + 1):
+            # Four cells make up a log odds ratio, which has twice the sd of one cell's effect.
+            scale = LOG_ODDS_SCALE / 2 * NEXT ** (many - 2) if many > 1 else 1.0
+            for some in combinations(places, many):
+                parts = [helmert(k).T if q in some else np.ones((k, 1)) for q, k in enumerate(self.sizes)]
+                columns.append(scale * reduce(np.kron, parts))
+        return np.concatenate(columns, axis=1)
+
+    @cached_property
+    def alone(self) -> int:
+        """How many effects are of one question alone."""
+        return sum(self.sizes) - len(self.sizes)
+
+    def sample(self, levels: int) -> Array:
+        """The shares (levels, cells), inside a program."""
+        real = dist.ImproperUniform(dist.constraints.real, (), (levels, self.basis.shape[1]))
+        effects = numpyro.sample("effects", real)
+        shares = jax.nn.softmax(effects @ self.basis.T, axis=-1)
+        # How far the margins move with the effects of one question alone: their covariance over people.
+        margins = self.basis[:, : self.alone]
+        means = shares @ margins
+        moved = jnp.einsum("lc,ca,cb->lab", shares, margins, margins) - means[:, :, None] * means[:, None, :]
+        numpyro.factor("margins", jnp.sum(jnp.linalg.slogdet(moved)[1]))
+        numpyro.factor("interactions", -0.5 * jnp.sum(effects[:, self.alone :] ** 2))
+        return shares
+
+    def shares(self, sites: Mapping[str, Any]) -> Values:
+        """(…, levels, cells) of `effects`."""
+        return np.asarray(softmax(np.asarray(sites["effects"]) @ self.basis.T, axis=-1))
+
+    def drawn(self, shape: tuple[int, ...], random: np.random.Generator) -> dict[str, Values]:
+        """Draws of the sites before the reports, (*shape, cells − 1)."""
+        interactions = random.normal(size=(*shape, self.basis.shape[1] - self.alone))
+        table = softmax(interactions @ self.basis[:, self.alone :].T, axis=-1).reshape(*shape, *self.sizes)
+        margins = [random.dirichlet(np.ones(size), shape) for size in self.sizes]
+        table = np.log(np.maximum(_fitted(table, margins), TINY)).reshape(*shape, -1)
+        return {"effects": table @ (self.basis / np.sum(self.basis**2, axis=0))}
+
+    def stated(self) -> dict[str, Stated]:
+        """As a document states it."""
+        return {
+            "shares of each question": state("dirichlet", concentration=1.0),
+            "log odds ratio": state("normal", loc=0.0, scale=LOG_ODDS_SCALE),
+        }
+
+
+def _fitted(table: Values, margins: Sequence[Values]) -> Values:
+    """The tables (…, answers of each question) of the same interactions with these margins (…, answers)."""
+    questions = len(margins)
+    for _ in range(MOST_ROUNDS):
+        apart = 0.0
+        for place, margin in enumerate(margins):
+            others = tuple(axis - questions for axis in range(questions) if axis != place)
+            own = table.sum(axis=others)
+            apart = max(apart, float(np.abs(own - margin).max()))
+            table = table * np.expand_dims(margin / np.maximum(own, TINY), others)
+        if apart < CLOSE:
+            break
+    return table
+
+
+def log_odds(columns: Sequence[Private], among: Sequence[str], shares: Values) -> dict[str, Values]:
+    """{name: log odds ratio (…)} of each two questions and, of more than two answers, of each two answers.
+
+    among: of each level what to add to the name. shares: (…, levels, cells).
+    """
+    whole = shares.reshape(*shares.shape[:-1], *(len(one.answers) for one in columns))
+    found = {}
+    for (level, added), (a, b) in product(enumerate(among), combinations(range(len(columns)), 2)):
+        pair = pair_of(np.take(whole, level, axis=-len(columns) - 1), len(columns), a, b)
+        first, second = columns[a], columns[b]
+        if pair.shape[-2:] == (2, 2):
+            found[f"log odds ratio {first.name} and {second.name}{added}"] = _against_rest(pair, 0, 0)
+            continue
+        # Of two answers one says all.
+        for i, j in product(*(range(int(size == 2), size) for size in pair.shape[-2:])):
+            what = f"{first.name} = {first.answers[i]} and {second.name} = {second.answers[j]}{added}"
+            found[f"log odds ratio {what}"] = _against_rest(pair, i, j)
+    return found
+
+
+def pair_of(whole: Values, questions: int, a: int, b: int) -> Values:
+    """The table (…, answers of a, answers of b) of two of the last axes."""
+    others = tuple(place - questions for place in range(questions) if place not in (a, b))
+    return np.asarray(whole.sum(axis=others))
+
+
+def _against_rest(pair: Values, i: int, j: int) -> Values:
+    """Of a table (…, a, b) whose other rows and columns are put together."""
+    row = np.delete(pair[..., i, :], j, axis=-1).sum(axis=-1)
+    column = np.delete(pair[..., :, j], i, axis=-1).sum(axis=-1)
+    rest = np.delete(np.delete(pair, i, axis=-2), j, axis=-1).sum(axis=(-2, -1))
+    both, rest, row, column = (
+        np.log(np.maximum(part, TINY)) for part in (pair[..., i, j], rest, row, column)
+    )
+    return np.asarray(both + rest - row - column)
