@@ -198,14 +198,13 @@ def bulk_checks(
         return [row.tobytes() for row in rows]
 
     answers = possible_answers(mechanism, question)
-    checks = list(_rows_apart(perturb, answers))
+    checks = [*_rows_apart(perturb, answers), _columns_check(mechanism, question, quantise_many)]
     tried = [answers[0], answers[-1]]
     if isinstance(mechanism, SampledProducts):
         tried += inside_answers(question).values()
         records = random_answers(question, samples)
         checks += product_checks(mechanism, [mechanism.quantise(one) for one in records], perturb(records))
         checks.append(rows_check(mechanism, records[:ROWS], perturb))
-        checks.append(_columns_check(mechanism, records[:ROWS], quantise_many))
     for answer in tried:
         checks += sample_checks(mechanism, answer, Batch(perturb([answer], times=samples), mechanism.words))
     if isinstance(mechanism, ChoiceMechanism):
@@ -218,17 +217,25 @@ def bulk_checks(
     return list(kept.values())
 
 
-def _columns_check(mechanism: "Any", records: "list[Any]", quantise_many: "Callable[..., Any]") -> Check:
-    """Records that come as columns."""
+def _columns_check(mechanism: "Any", question: "Question", quantise_many: "Callable[..., Any]") -> Check:
+    """Answers that come as arrays, where all else here comes as a list: clipped and placed in another way."""
     import numpy as np
 
-    columns = {name: np.asarray([record[name] for record in records]) for name in records[0]}
-    expected = [mechanism.quantise(record) for record in records]
-    found = [list(row) for row in quantise_many(mechanism, columns)]
-    wrong = sum([one != other for one, other in zip(expected, found)])
+    drawn = question.ask in ("number", "record")
+    answers = random_answers(question, ROWS) if drawn else answers_of_all_levels(mechanism, question)
+    columns: "Any" = np.asarray(answers)
+    if question.ask == "record":
+        columns = {name: np.asarray([answer[name] for answer in answers]) for name in answers[0]}
+    expected = [_integers(mechanism.quantise(answer)) for answer in answers]
+    found = [_integers(one) for one in quantise_many(mechanism, columns)]
+    wrong = abs(len(found) - len(expected)) + sum([one != other for one, other in zip(expected, found)])
     return Check(
-        "columns give the integers of single answers", not wrong, f"{wrong} of {len(records)} differ"
+        "columns give the integers of single answers", not wrong, f"{wrong} of {len(answers)} differ"
     )
+
+
+def _integers(quantised: "Any") -> "list[int]":
+    return [int(entry) for entry in (quantised if hasattr(quantised, "__len__") else [quantised])]
 
 
 def _rows_apart(perturb: "Perturb", answers: "list[Any]") -> "Iterator[Check]":

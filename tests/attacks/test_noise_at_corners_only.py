@@ -10,7 +10,7 @@ from ldp_client.audit.answers import inside_answers
 from ldp_client.audit.auditing import draw, sample_checks
 from ldp_client.audit.javascript import PORT, javascript_checks
 from ldp_client.audit.reports import bulk_checks
-from ldp_client.bulk import numbers, perturbing
+from ldp_client.bulk import numbers, perturbing, quantising
 from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.base import Mechanism, Privacy
@@ -87,6 +87,16 @@ def test_many_at_once(monkeypatch, question, fault, expected):
     assert failed(bulk_checks(mechanism, question, 2000, sample_checks)) == set()
     monkeypatch.setitem(perturbing.RANDOMISERS, mechanism.name, fault)
     assert f"in bulk: {expected}" in failed(bulk_checks(mechanism, question, 2000, sample_checks))
+
+
+def test_columns_that_nothing_clips(monkeypatch):
+    question = Study(studies.document(studies.LINEAR)).questions[0]
+    mechanism = mechanism_for(question)
+    name = "in bulk: columns give the integers of single answers"
+    found = bulk_checks(mechanism, question, 300, sample_checks)
+    assert {check.name: check.passed for check in found}[name]
+    monkeypatch.setattr(quantising, "clip_norms", lambda vectors, radius: vectors)  # noqa: ARG005
+    assert name in failed(bulk_checks(mechanism, question, 300, sample_checks))
 
 
 TOLD = "const told = positive === randomUint32(random) < threshold;"
