@@ -157,7 +157,7 @@ class Node:
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
         """The nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
         number = _closed_study(session, study_id)
-        opener, part = self.opener(study_id), summing.find_part(session, number)
+        opener, part = self.opener(study_id), summing.find_part(session, number, keep=True)
         check_commitments(opener.study, commitments)
         own = canonical_json(commitments[opener.node].to_document())
         shown_for = digest_of(commitments)
@@ -173,7 +173,7 @@ class Node:
         does not follow from what all nodes committed to.
         """
         number = _closed_study(session, study_id)
-        part = summing.find_part(session, number)
+        part = summing.find_part(session, number, keep=True)
         if part is None or part.shown_for != digest_of(drawing.commitments):
             raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
         ids = drawing.chosen(self.opener(study_id).study)

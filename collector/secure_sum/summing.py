@@ -42,10 +42,14 @@ class Part(NamedTuple):
     drawing: bytes | None
 
 
-def find_part(session: Session, study: int) -> Part | None:
-    """What the node contributed to the study's drawing."""
+def find_part(session: Session, study: int, keep: bool = False) -> Part | None:
+    """What the node contributed to the study's drawing.
+
+    keep: nobody else can change it until this transaction ends.
+    """
     columns = (DRAWINGS.c.nonce, DRAWINGS.c.commitment, DRAWINGS.c.shown_for, DRAWINGS.c.drawing)
-    row = session.execute(select(*columns).where(DRAWINGS.c.study == study)).one_or_none()
+    statement = select(*columns).where(DRAWINGS.c.study == study)
+    row = session.execute(statement.with_for_update() if keep else statement).one_or_none()
     return None if row is None else Part(*row)
 
 
