@@ -29,7 +29,7 @@ PROGRAM = Path(__file__).parent / "javascript.mjs"
 MOST_CHOICES = 400
 STREAMS = 40
 # Every choice is replayed as often, where their payloads are not more than so many bytes together.
-FEW_BYTES = 2000
+FEW_BYTES = 6000
 # Reports of all levels, in numbers of those of one answer; fewer of payloads above so many bytes.
 MIXED = 8
 SMALL = 32
