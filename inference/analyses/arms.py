@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Quantity
-from inference.analyses.table import Codes, Private, Table, Values
+from inference.analyses.table import Codes, Looks, Private, Table, Values
 from inference.models.base import Draws as Sites
 from ldp_client.documents.errors import InputError
 
@@ -27,6 +27,8 @@ FALSE_ALARM = 1e-3
 SURVEYS = 20_000
 # What keeps the arms apart: in a formula, and in a crossed table.
 IN_FORMULA, IN_TABLE = f"name {ARM} in the formula", f"cross them with --by {ARM}"
+# Pairs of answers of two columns: of more, each column is held alone.
+MOST_KINDS = 64
 Found = tuple[list[Quantity], tuple[str, ...], tuple[str, ...]]
 Mask = NDArray[np.bool_]
 # Shares (answers,), their covariance, and what each variance lacks.
@@ -37,9 +39,9 @@ def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
     """What each arm says alone, how far the two differ beyond what the fit expects, and what to say of it.
 
     The fit takes the arms together: what it expects of each differs as their public columns do. Each private
-    column that the formula names is held against it, in each wave. Returns quantities, reasons not to believe
-    the fit, and notes; nothing where there are no arms, or `arm` is in it, and no waves in which they could
-    differ otherwise.
+    column that the formula names is held against it, and each two of them, in each wave. Returns quantities,
+    reasons not to believe the fit, and notes; nothing where there are no arms, or `arm` is in it, and no
+    waves in which they could differ otherwise.
     """
     needed = [str(name) for name in analysis.cells.frame.columns]
     if not analysis.privates or not has_arms(table) or (ARM in needed and not table.waves):
@@ -47,14 +49,13 @@ def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
     cell, frame = distinct_rows(table.public[needed])
     predicted = Predicted(analysis, sites, len(frame))
 
-    def expected(rows: Mask) -> list[Values]:
+    def expected(rows: Mask) -> Values:
         both = []
         for arm in (DEVICE, PAPER):
             inside = rows & (table.public[ARM] == arm).to_numpy()
             sizes = np.bincount(cell, table.counts * inside, len(frame)).astype(np.float64)
-            outcome = [predicted.average(frame, sizes).mean(axis=(0, 1))] if analysis.response else []
-            both.append([*outcome, *(predicted.predictors(frame, sizes) if analysis.predictors else [])])
-        return [there - here for here, there in zip(*both, strict=True)]
+            both.append(predicted.together(frame, sizes))
+        return both[1] - both[0]
 
     by_wave = f" ({ARM} * {table.waves}, where waves differ in it)" if table.waves else ""
     return arms_of_all(table, analysis.privates, expected, IN_FORMULA + by_wave)
@@ -63,26 +64,82 @@ def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
 def arms_of_all(
     table: Table,
     columns: Sequence[Private],
-    expected: Callable[[Mask], Sequence[Values]] | None = None,
+    expected: Callable[[Mask], Values] | None = None,
     remedy: str = IN_FORMULA,
 ) -> Found:
-    """The same for several private columns, in each wave that has both arms.
+    """The same for several private columns and each two of them, in each wave that has both arms.
 
-    All of them together are called apart as often as one. expected: of a wave's rows, each column's
-    difference of shares that public columns explain.
+    All of them together are called apart as often as one. expected: of a wave's rows the differences that
+    public columns explain of the shares of all columns' answers together, an axis each. Two columns are held
+    against each other where neither is called apart alone.
     """
     waves = list(_waves(table))
-    alarm = FALSE_ALARM / max(len(columns) * len(waves), 1)
+    pairs = [pair for pair in combinations(range(len(columns)), 2) if _counted(columns, pair)]
+    alarm = FALSE_ALARM / max((len(columns) + len(pairs)) * len(waves), 1)
     found = []
     for among, rows in waves:
         public = table.public[rows].reset_index(drop=True)
         part = replace(table, public=public, private={}, counts=table.counts[rows])
-        moved = expected(rows) if expected else [None] * len(columns)
-        for column, own in zip(columns, moved, strict=True):
-            column = replace(column, codes=column.codes[rows])
-            found.append(arms_of(part, column, own, remedy, alarm, among))
+        moved = expected(rows) if expected else None
+        own = [replace(column, codes=column.codes[rows]) for column in columns]
+        told = [
+            arms_of(part, column, _only(moved, [place]), remedy, alarm, among)
+            for place, column in enumerate(own)
+        ]
+        found += told
+        for first, second in pairs:
+            if not told[first][1] and not told[second][1]:
+                crossed, beyond = _crossed(own[first], own[second]), _only(moved, [first, second])
+                found.append(([], arms_of(part, crossed, beyond, remedy, alarm, among)[1], ()))
     quantities, reasons, notes = zip(*found, strict=True) if found else ((), (), ())
     return list(chain(*quantities)), tuple(chain(*reasons)), tuple(chain(*notes))
+
+
+def _only(expected: Values | None, places: Sequence[int]) -> Values | None:
+    """Of these columns, as one axis."""
+    if expected is None:
+        return None
+    others = tuple(place for place in range(expected.ndim) if place not in places)
+    return np.asarray(expected.sum(axis=others).ravel())
+
+
+def _counted(columns: Sequence[Private], pair: tuple[int, int]) -> bool:
+    """Whether there are few enough pairs of answers, of channels that are known."""
+    first, second = (columns[place] for place in pair)
+    known = all(one.looks is not None and not one.unknown for one in (first, second))
+    return known and len(first.answers) * len(second.answers) <= MOST_KINDS
+
+
+def _crossed(first: Private, second: Private) -> Private:
+    """Two columns as one, whose answers are pairs; a row without a report of both has none of it."""
+    assert first.looks is not None
+    assert second.looks is not None
+    one, other = first.looks, second.looks
+    sizes = [len(column.vectors) - bool(column.missing) for column in (first, second)]
+    both = (first.codes < sizes[0]) & (second.codes < sizes[1])
+    kinds, own = np.unique(np.column_stack([first.codes, second.codes])[both], axis=0, return_inverse=True)
+    codes = np.full(len(both), len(kinds), np.int64)
+    codes[both] = own.ravel()
+    here, there = kinds.T
+
+    def together(left: Values, right: Values) -> Values:
+        return np.asarray(left[here][:, :, None] * right[there][:, None, :]).reshape(len(kinds), -1)
+
+    looks = Looks(
+        together(one.shows, other.shows),
+        one.part[here] * len(other.chances) + other.part[there],
+        np.stack([np.kron(of_one, of_other) for of_one in one.chances for of_other in other.chances]),
+        exclusive=np.logical_and.outer(one.exclusive_parts, other.exclusive_parts).ravel(),
+    )
+    vectors = together(first.vectors, second.vectors)
+    return Private(
+        f"how {first.name} and {second.name} go together",
+        tuple(f"{left}, {right}" for left in first.answers for right in second.answers),
+        codes,
+        np.concatenate([vectors, np.ones((1, vectors.shape[1]))]),
+        missing=max(int(np.sum(~both)), 1),
+        looks=looks,
+    )
 
 
 def _waves(table: Table) -> Iterator[tuple[str, Mask]]:

@@ -60,16 +60,23 @@ class Predicted:
         """The mean over the rows of a frame of public columns, weighted."""
         return self._averaged(frame, weights, self._of_rows)
 
-    def predictors(self, frame: pd.DataFrame, weights: Values) -> list[Values]:
-        """Of each private predictor its expected shares (answers,), the mean over the rows and draws."""
-        shares = self._averaged(frame, weights, lambda rows: self.laws(rows)[0]).mean(axis=(0, 1))
-        combinations, predictors = self.analysis.law.matrix.combinations, self.analysis.predictors
-        return [
-            np.asarray(
-                [shares[[case[at] == answer for case in combinations]].sum() for answer in one.answers]
-            )
-            for at, one in enumerate(predictors)
-        ]
+    def together(self, frame: pd.DataFrame, weights: Values) -> Values:
+        """Of the private columns' answers together their expected shares, the mean over the rows and draws.
+
+        Of shape (answers of the outcome where it is private, answers of each predictor, …).
+        """
+        analysis = self.analysis
+        own = analysis.response is not None
+
+        def of_rows(rows: pd.DataFrame) -> Values:
+            shares, eta = self.laws(rows)
+            both = shares[..., None] * self.expected(eta) if own else shares
+            return np.asarray(both.reshape(*shares.shape[:2], -1))
+
+        found = self._averaged(frame, weights, of_rows).mean(axis=(0, 1))
+        # Combinations are in the order of their predictors' answers, the last one's fastest.
+        sizes = [len(one.answers) for one in analysis.predictors]
+        return np.moveaxis(found.reshape(*sizes, -1), -1, 0) if own else np.asarray(found.reshape(sizes))
 
     def means(self, frame: pd.DataFrame) -> Values:
         """Of each row of a frame the mean over the draws, (rows, answers)."""
