@@ -61,6 +61,7 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
             drawing.drawn.mixing,
             SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
             drawing.drawn.chained,
+            drawing.drawn.may_diverge,
             Part.of(contradictions(drawing.parameters, drawing.prior_draws)),
             knowledge(drawing.parameters, drawing.prior_draws),
         ),

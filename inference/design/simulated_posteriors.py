@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from inference.models.base import Draws, Model
 from inference.sampling.chains import Chains, frozen, stacked, starts
-from inference.sampling.elliptical import ManyElliptical
 from inference.sampling.space import Arrays, as_arrays, space_of
 from inference.sampling.whitening import Shape, reshaped, shape_of
 
@@ -43,7 +42,7 @@ def posterior_draws(
     width = min(MOST_SIDE_BY_SIDE, len(models))
     parts = []
     with jax.enable_x64(True):
-        beside = (ManyElliptical if models[0].elliptical else SideBySide)(models[0], seed)
+        beside = SideBySide(models[0], seed)
         for first in range(0, len(models), width):
             # The last ones stand more than once, so that the program need not be compiled again.
             index = np.minimum(np.arange(first, first + width), len(models) - 1)

@@ -72,7 +72,7 @@ class Model:
     coordinates: in which the posterior of these data is straight enough to draw from.
     redrawn: a site, unbounded and with a priori independent entries, that chains also redraw from its prior;
     with coordinates as they are.
-    elliptical: whether chains move by slices of ellipses, as its curvature changes too much for NUTS.
+    may_diverge: the share of transitions that may diverge, where it is measured that intervals hold then.
     density: from draws of the sites, the distribution of the answers, where the model is no law.
     """
 
@@ -87,5 +87,5 @@ class Model:
     coordinates: Coordinates = IDENTITY
     redrawn: str | None = None
     channel: Callable[[], NDArray[np.float64]] | None = None
-    elliptical: bool = False
+    may_diverge: float = 0.0
     density: Callable[[Draws], AnswerLaw] | None = None

@@ -44,7 +44,9 @@ class AnswerLaw:
         low, high = self.at_bounds.T
         return (
             "The line is the median of the density, the band holds it with 90 % probability at each place. "
-            f"At the lower bound itself are {_share(low)} of the answers, at the upper bound {_share(high)}."
+            f"At the lower bound itself are {_share(low)} of the answers, at the upper bound {_share(high)}. "
+            "Answers heaped at round numbers are drawn as a hill: its quantiles lie between the heaps, and "
+            "half of the answers at a place itself count as above it."
         )
 
 

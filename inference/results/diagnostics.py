@@ -24,7 +24,8 @@ MOST_NAMED = 8
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """verdict: chains (good: R-hat ≤ 1.01, bulk and tail ESS ≥ 400, nothing diverged), model, knowledge.
+    """verdict: chains (good: R-hat ≤ 1.01, bulk and tail ESS ≥ 400, no more
+    diverged than the model allows, which for nearly all is nothing), model, knowledge.
 
     notes: what a reader should know besides. r_hat, ess_bulk, ess_tail: by parameter.
     """
@@ -98,6 +99,7 @@ def diagnose(
     found: Mixing | None = None,
     remedy: str = KEEP_MORE,
     chained: bool = True,
+    may_diverge: float = 0.0,
     model: Part = UNTOUCHED,
     knowledge: Part = UNTOUCHED,
 ) -> Diagnostics:
@@ -106,7 +108,7 @@ def diagnose(
     notes are what a reader should know besides; reasons those for which the method itself does not trust its
     draws. found: how they mix, where that was measured already; remedy: what to try where they do not.
     chained: whether draws follow on one another, so that mixing decides; else they need only be finite.
-    model, knowledge: those parts of the verdict.
+    may_diverge: the share of transitions that may. model, knowledge: those parts of the verdict.
     """
     found = found or mixing(parameters)
     # What a method takes as known does not vary, and no longer run would change that.
@@ -117,7 +119,7 @@ def diagnose(
     else:
         reasons = [*reasons, *_not_finite(parameters)]
     divergences = int(diverging.sum())
-    if divergences:
+    if divergences > may_diverge * diverging.size:
         reasons.append(f"{divergences} transitions diverged: state a narrower prior, or try another seed")
     if n == 0:
         knowledge = Part(BAD, ("there are no reports: this is the prior",))

@@ -93,8 +93,6 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
 
 
 def _method(posterior: Posterior) -> str:
-    if posterior.law is not None and posterior.method == "nuts":
-        return "elliptical slice sampling"
     return SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method
 
 

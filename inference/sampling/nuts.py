@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from inference.compiling import Program
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing, is_fixed, mixing
-from inference.sampling import elliptical
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
@@ -32,7 +31,7 @@ class Sampled:
     """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them.
 
     mixing: of the parameters, where it was measured already. chained: whether each draw follows from the one
-    before; independent ones do not mix, and their method judges them.
+    before; independent ones do not mix, and their method judges them. may_diverge: as of the model.
     """
 
     sites: Draws
@@ -40,6 +39,7 @@ class Sampled:
     reasons: tuple[str, ...] = ()
     mixing: Mixing | None = None
     chained: bool = True
+    may_diverge: float = 0.0
 
 
 def sample(
@@ -52,8 +52,8 @@ def sample(
     """Four NUTS chains in float64; the same seed on the same machine gives the same draws.
 
     warmup: draws of each phase, multiples of 100 as `kept` is. While what was drawn is not `enough`, the
-    chains go on for `kept` draws more, three times at most. Chains that diverge begin once more, with shorter
-    steps.
+    chains go on for `kept` draws more, three times at most. Chains that diverge more often than the model may
+    begin once more, with shorter steps.
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
@@ -71,7 +71,7 @@ def sample(
                 if enough(_joined(rounds).sites):
                     break
             drawn = _joined(rounds)
-            if not drawn.diverging.any():
+            if drawn.diverging.mean() <= model.may_diverge:
                 break
     return drawn
 
@@ -128,9 +128,5 @@ def draw(model: Model, seed: int, draws: int, warmup: tuple[int, ...] = WARMUP) 
         found = measured[-1] if len(moving) == len(parameters) else mixing(moving)
         return not found.reasons()
 
-    if model.elliptical:
-        sites = elliptical.sample(model, seed, CHAINS, draws, MOST_ROUNDS, enough)
-        never = np.zeros(next(iter(sites.values())).shape[:2], dtype=bool)
-        return Sampled(sites, never, mixing=measured[-1])
     drawn = sample(model, seed, warmup, kept=draws, enough=enough)
-    return replace(drawn, mixing=measured[-1])
+    return replace(drawn, mixing=measured[-1], may_diverge=model.may_diverge)

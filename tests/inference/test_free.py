@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pytest
 from scipy import integrate, stats
 
-from benchmarks.free import LAWS, covered, summary_of, truth_of
+from benchmarks import free as free_studies
 from inference.design.calibration import prior_truths
-from inference.design.simulated_posteriors import posterior_draws
 from inference.design.simulation import exact_total, noisy_total
 from inference.design.truth import with_truth
 from inference.fitting import draw_posterior
 from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
 from inference.models import free, model_for
-from inference.models.base import Model
 from inference.models.free_law import FreeLaw
+from inference.results.diagnostics import diagnose
 from inference.results.page import render_page
 from inference.results.predictive import Predictive, mean_without_law
-from inference.sampling import elliptical
+from inference.sampling import nuts, sample
 from inference.units import Units
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, StudyError
@@ -91,39 +88,32 @@ def test_quantiles_and_shares_are_those_of_the_cells():
     assert found["above[12.5]"] == pytest.approx(np.mean(answers > 12.5), abs=0.005)
 
 
+def reports_of(question, answers, n):
+    """The summary of n people, each of whom has one of these answers."""
+    cells = free_studies.report_cells(question, answers)
+    return QuestionSummary(n, np.random.default_rng(4).multinomial(n, cells / cells.sum()))
+
+
 @pytest.mark.slow
-def test_ellipses_draw_from_the_posterior():
-    """Of a conjugate model: five numbers of unlike widths, and a normal mean with a known posterior."""
-
-    def program(y):
-        at = numpyro.sample("at", dist.Normal(np.zeros(5), 1.0).to_event(1))
-        numpyro.sample(
-            "reports", dist.Normal(at * np.array([0.01, 0.1, 1.0, 10.0, 100.0]), 1.0).to_event(1), obs=y
-        )
-
-    model = Model(program, {"y": np.full(5, 2.0)}, {"at": np.zeros(5)}, lambda draws: dict(draws))
-    found = elliptical.sample(model, 1, 4, 1000, 1, lambda _sites: True)["at"].reshape(-1, 5)
-    slope = np.array([0.01, 0.1, 1.0, 10.0, 100.0])
-    variance = 1 / (1 + slope**2)
-    assert found.mean(axis=0) == pytest.approx(2 * slope * variance, abs=0.08)
-    assert found.std(axis=0) / np.sqrt(variance) == pytest.approx(1, abs=0.06)
-
-
-def coverage(law, studies_, n=1000, epsilon="4"):
-    question, models = question_of(epsilon), []
-    for random in np.random.default_rng(20261122).spawn(studies_):
-        models.append(model_for(question, summary_of(question, LAWS[law](random, n), random)[0]))
-    draws = posterior_draws(models, 0, 200)
-    return {name: covered(draws[name], truth) for name, truth in truth_of(law, draws).items()}
+def test_chains_mix_where_many_reports_tell_much():
+    """Of 100,000 the posterior is thin and bent."""
+    question = question_of()
+    model = model_for(question, reports_of(question, free_studies.answers_of("lognormal"), 100_000))
+    drawn = nuts.draw(model, 0, 500)
+    found = diagnose(
+        model.parameters(drawn.sites), drawn.diverging, found=drawn.mixing, may_diverge=drawn.may_diverge
+    )
+    assert found.verdict.chains.state == "good", found.reasons
 
 
 @pytest.mark.slow
 def test_intervals_contain_the_truth_as_often_as_they_say():
-    """Of two groups of people; `benchmarks.free` has all laws."""
-    found = coverage("bimodal", 40)
-    held = np.mean([share for name, share in found.items() if name.startswith("above[")])
-    assert share_is(round(40 * found["mean"]), 40, 0.9), found
-    assert held > 0.8, found
+    """Of two groups of people, with many reports; `benchmarks.free` has all laws."""
+    found = free_studies.simulated(question_of(), "bimodal", 100_000, 200, 1, 1000)
+    held = free_studies.coverage("bimodal", found)
+    assert found.r_hat < 1.03, found.r_hat
+    assert share_is(round(200 * held["mean"]), 200, 0.9), held
+    assert np.mean([share for name, share in held.items() if name.startswith("above[")]) > 0.8, held
 
 
 @pytest.mark.slow
@@ -132,8 +122,9 @@ def test_noise_of_the_wrong_scale_is_noticed(monkeypatch):
     monkeypatch.setattr(
         free, "cell_edges", lambda mechanism: (edges(mechanism)[0], 0.6 * edges(mechanism)[1])
     )
-    found = coverage("exponential", 40)
-    assert not share_is(round(40 * found["mean"]), 40, 0.9), found
+    found = free_studies.simulated(question_of(), "exponential", 1000, 200, 1, 400)
+    held = free_studies.coverage("exponential", found)
+    assert not share_is(round(200 * held["mean"]), 200, 0.9), held
 
 
 @pytest.mark.slow
@@ -142,7 +133,7 @@ def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
     study = Study(
         studies.document({**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}})
     )
-    part, _ = summary_of(question, np.zeros(3000), np.random.default_rng(4))
+    part = reports_of(question, np.zeros(1), 3000)
     found = draw_posterior(study, study.questions[0], model_for(question, part), part.n, 0)
     rows = found.summary()
     assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
@@ -153,7 +144,6 @@ def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
     assert document["at_bounds"]["q05"][0] > 0.8
     page = render_page(study, {"hours": found})
     assert "How the answers are distributed" in page
-    assert "elliptical slice sampling" in page
 
 
 @pytest.mark.slow
@@ -170,7 +160,7 @@ def test_a_secure_sum_tells_a_number_without_a_law(cells):
     answers = random.gamma(4.0, 1.0, 1000)
     total = exact_total(question, mechanism_for(question), answers, True)
     model = model_for(question, QuestionSummary(1000, noisy_total(total, 1000, random)))
-    draws = model.parameters(elliptical.sample(model, 1, 4, 300, 1, lambda _sites: True))
+    draws = model.parameters(sample(model, 1, kept=300).sites)
     assert draws["mean"].mean() == pytest.approx(np.clip(answers, 0, 12).mean(), abs=4 * draws["mean"].std())
     assert draws["mean"].std() < 0.4
     assert (free.TWO_MOMENTS in model.notes) == (cells is None)
