@@ -54,7 +54,6 @@ def judged(
         drawn.mixing,
         SAMPLERS[method].remedy,
         drawn.chained,
-        drawn.may_diverge,
         Part.of(contradictions(parameters, prior)),
         knowledge(parameters, prior),
     )

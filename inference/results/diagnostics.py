@@ -99,9 +99,9 @@ def diagnose(
     found: Mixing | None = None,
     remedy: str = KEEP_MORE,
     chained: bool = True,
-    may_diverge: float = 0.0,
     model: Part = UNTOUCHED,
     knowledge: Part = UNTOUCHED,
+    may_diverge: float = 0.0,
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
