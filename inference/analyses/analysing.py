@@ -20,6 +20,7 @@ from inference.analyses.noise_bounds import impossible
 from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.peaks import Peak, peaks_of
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
+from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.resolving import unresolved
@@ -30,6 +31,7 @@ from inference.analyses.weighing import weights_apart
 from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Draws, Model
+from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import listed
 from inference.results.identified import check_share
 from inference.samplers import SAMPLERS
@@ -42,6 +44,8 @@ METHODS = ("nuts", "laplace")
 # Of NUTS over rows: longer steps than elsewhere, in the shape that the curvature at the mode says, as so many
 # reports know it better than a few hundred draws in a hundred dimensions do.
 OF_ROWS, WARMUP_OF_ROWS = 0.7, (200,)
+# Cells in which a law is held against its bounds.
+MOST_LOOKED_AT = 500
 UNCHECKED = "nothing was checked of the law itself, as its reports differ too much to be counted"
 
 
@@ -159,7 +163,7 @@ def _posterior(
     known = analysis.parameters(before_reports).items()
     prior_draws = {name: values for name, values in known if name not in silent}
     before = {name: float(np.std(values)) for name, values in prior_draws.items()}
-    notes = (*table.notes, *notes_of(analysis, peaks))
+    notes = (*table.notes, *notes_of(analysis, peaks), *far_beyond(analysis, drawn.sites))
     diagnostics = judged(parameters, prior_draws, drawn, table.n, notes, method)
     expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed, by)
     if expected is None:
@@ -190,6 +194,18 @@ def _posterior(
         maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
         predictive=expected,
     )
+
+
+def far_beyond(analysis: Assembled, sites: Draws) -> tuple[str, ...]:
+    """What must be said where the law of a private outcome that is a number lies beyond its bounds."""
+    channel = analysis.response.channel if analysis.response is not None else None
+    if channel is None or channel.plain is None or not channel.plain.error > 0:
+        return ()
+    frame, sizes = analysis.cells.frame, analysis.cells.sizes
+    some = np.linspace(0, len(frame) - 1, min(len(frame), MOST_LOOKED_AT)).astype(int)
+    predicted = Predicted(analysis, sites, len(some))
+    frame, weights = frame.iloc[some].reset_index(drop=True), sizes[some].astype(np.float64)
+    return beyond_notes(channel.plain, predicted.beyond(frame, weights, channel.low, channel.high))
 
 
 def model_of(analysis: Assembled) -> Model:

@@ -14,7 +14,7 @@ from jax import Array
 from inference.analyses.arms import ARM, IN_TABLE, Found, arms_of_all, has_arms
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
-from inference.analyses.joint_law import JointLaw, log_odds, pair_of
+from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
 from inference.analyses.joint_sets import joint_sets
 from inference.analyses.naming import Axis, axis_of, named
 from inference.analyses.noise_bounds import impossible
@@ -25,10 +25,10 @@ from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
-from inference.results.diagnostics import Diagnostics, diagnose
+from inference.results.diagnostics import Diagnostics, diagnose, listed
 from inference.results.identified import check_share
 from inference.results.prior_notes import contradictions, knowledge, prior_notes
-from inference.results.verdict import Part
+from inference.results.verdict import BAD, PARTIAL, Part
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
 from ldp_client.documents.errors import InputError
@@ -127,8 +127,27 @@ def _judged(
         SAMPLERS[method].remedy,
         drawn.chained,
         Part.of(contradictions(odds, odds_before, NO_OTHER_PRIOR)),
-        knowledge({**found, **odds}, {**prior, **odds_before}),
+        _learnt(found, prior, odds, odds_before),
     )
+
+
+def _learnt(
+    found: Mapping[str, Values],
+    prior: Mapping[str, Values],
+    odds: Mapping[str, Values],
+    odds_before: Mapping[str, Values],
+) -> Part:
+    """What reports tell of shares, and of log odds ratios on either side."""
+    part = knowledge({**found, **odds}, {**prior, **odds_before})
+    named = [name for name in one_sided(odds, odds_before) if not any(name in line for line in part.reasons)]
+    if not named:
+        return part
+    reason = (
+        f"reports bound {listed(named)} on one side at most: on the other the prior decides, and with it V, "
+        "odds ratios and shares among those who gave such answers; more devices or a larger epsilon are "
+        "needed"
+    )
+    return Part(BAD if part.state == BAD else PARTIAL, (*part.reasons, reason))
 
 
 def _law(columns: Sequence[Private]) -> JointLaw:

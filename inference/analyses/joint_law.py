@@ -25,12 +25,14 @@ from scipy.special import softmax
 
 from inference.analyses.table import Private, Values
 from inference.priors.laws import Stated, state
+from inference.results.prior_notes import DROWNED, NEAR
 
 # The prior's sd of the log odds ratio of any two answers of one question and any two of another: 90 % of
 # odds ratios are from 1/27 to 27. Of effects of more questions at once each next sd is half as large.
 LOG_ODDS_SCALE = 2.0
 NEXT = 0.5
 TINY = 1e-300
+ENDS = (0.05, 0.5, 0.95)
 # Iterative proportional fitting of the prior's draws to their margins, the exacter the more.
 MOST_ROUNDS, CLOSE = 300, 1e-9
 
@@ -126,6 +128,22 @@ def log_odds(columns: Sequence[Private], among: Sequence[str], shares: Values) -
         for i, j in product(*(range(int(size == 2), size) for size in pair.shape[-2:])):
             what = f"{first.name} = {first.answers[i]} and {second.name} = {second.answers[j]}{added}"
             found[f"log odds ratio {what}"] = _against_rest(pair, i, j)
+    return found
+
+
+def one_sided(odds: Mapping[str, Values], before: Mapping[str, Values]) -> list[str]:
+    """The log odds ratios that reports bound on one side at most, near where their prior is.
+
+    Of rare answers reports may tell that a log odds ratio is not large, and leave its other end to the prior:
+    its sd is then well below the prior's, and its interval often wholly on one side of the truth.
+    """
+    found = []
+    for name, draws in odds.items():
+        low, middle, high = np.quantile(draws, ENDS)
+        first, centre, last = np.quantile(before[name], ENDS)
+        near = abs(draws.mean() - before[name].mean()) < NEAR * before[name].std()
+        if near and (middle - low > DROWNED * (centre - first) or high - middle > DROWNED * (last - centre)):
+            found.append(name)
     return found
 
 

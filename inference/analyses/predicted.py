@@ -159,6 +159,17 @@ class Predicted:
         # Of priors that are so wide that floating point has no number for the mean.
         return np.nan_to_num(found)
 
+    def beyond(self, frame: pd.DataFrame, weights: Values, low: float, high: float) -> float:
+        """The share of people whose number the law puts below low or above high, over the draws."""
+        cuts = np.asarray([low, high])
+
+        def outside(rows: pd.DataFrame) -> Values:
+            shares, eta = self.laws(rows)
+            below = np.einsum("srk,srkc->src", shares, self.below(eta, cuts))
+            return below[..., :1] + 1 - below[..., 1:]
+
+        return float(self._averaged(frame, weights, outside).mean())
+
     def reported(self, eta: Values, parts: Callable[[Array, Mapping[str, Array]], Array]) -> Values:
         """P(the report of a private number is in each part), (draws, rows, combinations, parts).
 

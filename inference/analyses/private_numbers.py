@@ -14,6 +14,7 @@ from numpyro.distributions import Distribution
 from inference.analyses.table import Private, Values
 from inference.likelihoods import GaussianNoise, LaplaceNoise, clipped
 from inference.models.number import NOISE
+from inference.models.plain_means import PlainMean
 from inference.units import number_units
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.number import NumberMechanism
@@ -30,7 +31,7 @@ class NumberChannel:
     """How an answer is reported: clipped to low…high, then with noise, all in the question's own units.
 
     noise: the mechanism's name. scale: of its noise. mean, sd: of the clipped answers, as reports estimate
-    them without a law, for starts.
+    them without a law, for starts. plain: their mean without a law, where there are reports.
     """
 
     noise: str
@@ -39,6 +40,7 @@ class NumberChannel:
     scale: float
     mean: float
     sd: float
+    plain: PlainMean | None = None
 
     @property
     def width(self) -> float:
@@ -77,13 +79,15 @@ def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> P
     low, width = number_units(question)
     scale = float(mechanism.scale) / mechanism.levels
     places = grid / mechanism.levels
+    plain = PlainMean(low + width * places.mean(), width * places.std() / np.sqrt(max(len(places), 1)))
     mean = float(np.clip(places.mean(), 0.02, 0.98))
     variance = float(places.var()) - _VARIANCE[mechanism.name] * scale**2
     sd = float(np.sqrt(np.clip(variance, 0.0025, 0.25)))
     if mechanism.name == "laplace":
         places = np.clip(places, 0.0, 1.0)
     distinct, codes = np.unique(places, return_inverse=True)
-    channel = NumberChannel(mechanism.name, low, low + width, width * scale, low + width * mean, width * sd)
+    ends = (low, low + width)
+    channel = NumberChannel(mechanism.name, *ends, width * scale, low + width * mean, width * sd, plain)
     vectors: Values = (low + width * distinct)[:, None]
     exact = mechanism.name != "laplace"
     return Private(question.id, (), codes.ravel().astype(np.int64), vectors, exact=exact, channel=channel)

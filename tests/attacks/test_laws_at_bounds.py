@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from inference import fit
+from inference.analyses.analysing import far_beyond
+from inference.analyses.assembling import assemble
+from inference.analyses.private_numbers import private_number_of
+from inference.analyses.table import table_of
 from inference.design.simulation import exact_total, noisy_total
 from inference.models import model_for
 from inference.models.number import plain_mean
 from inference.models.plain_means import of_two_sums
 from inference.models.totals import total_of
 from ldp_client import mechanism_for
+from ldp_client.bulk import randomise_many
+from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, Summary
@@ -127,3 +134,23 @@ def test_a_normal_law_with_half_of_itself_below_zero_says_what_it_rests_on(crowd
     notes = [note for note in found.diagnostics.notes if "beyond the bounds" in note]
     assert len(notes) == crowded
     assert all("whatever their law, mean 4" in note or "mean 5" in note for note in notes)
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_a_formulas_normal_law_below_zero_says_so_too(crowded):
+    """Means by region of what six in ten do not spend at all, without a word; at the answers' mean and sd."""
+    random, n = np.random.default_rng(3), 3_000
+    zeros = random.random(n) < 0.6
+    answers = np.where(zeros, 0, random.exponential(12, n)) if crowded else random.normal(25, 6, n)
+    answers = np.clip(answers, 0, 50)
+    own = Study(studies.document({**LOCAL, "id": "spend"})).questions[0]
+    mechanism = mechanism_for(own)
+    payloads = randomise_many(mechanism, quantise_many(mechanism, answers), NotForRealAnswers(random.bytes))
+    spend = private_number_of(own, [payload.tobytes() for payload in payloads])
+    assert abs(spend.channel.plain.mean - answers.mean()) < 6 * spend.channel.plain.error < 10
+    frame = pd.DataFrame({"region": np.where(np.arange(n) % 2, "north", "south")})
+    analysis = assemble(table_of(frame, [spend]), "spend ~ region")
+    sites = {**analysis.initial(), "sigma": answers.std()}
+    notes = far_beyond(analysis, {name: np.asarray(value)[None, None] for name, value in sites.items()})
+    assert len(notes) == crowded
+    assert all(spend.channel.plain.in_words() in note for note in notes)
