@@ -8,13 +8,15 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
 LOGGER = logging.getLogger("collector")
 # Where an SQLite file says how it is written and read, and what one says that has a log.
 MODE_AT, WITH_LOG = 18, b"\2\2"
+# How long a server that stops waits for somebody who reads the file, twice.
+BUSY_SECONDS = 2.0
 # The byte of the index beside a log that every connection holds a shared lock on.
 USERS_AT = 128
 # Kept open: closing any handle of a file drops the locks that SQLite holds on it in this process.
@@ -83,9 +85,26 @@ def _fold(file: Path, served: tuple[int, int]) -> None:
     elif has_foreign_log(file) or (now != served and not _is_used(file)):
         _put_aside(file)
     elif now == served:
-        # The last connection that is closed deletes the log; nothing is lost where that fails.
-        with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        _empty(file)
+
+
+def _empty(file: Path) -> None:
+    """Write the log's pages into the file; the last connection that is closed deletes the log then.
+
+    Waits for others twice as long as a connection waits for a lock; what stays in the log is said.
+    """
+    try:
+        with closing(sqlite3.connect(file, BUSY_SECONDS)) as connection:
+            for _ in range(2):
+                (busy, _frames, _moved) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not busy:
+                    return
+        why = "somebody still reads it"
+    except sqlite3.Error as error:
+        why = str(error)
+    LOGGER.error(
+        "%s keeps what was stored last in its log, as %s: copy both, never the file alone", file, why
+    )
 
 
 def _put_aside(file: Path) -> None:

@@ -11,6 +11,7 @@ from urllib.error import HTTPError
 
 import pytest
 
+from collector.storage import wal
 from collector.storage.backup import back_up
 from collector.storage.database import Database
 from collector.storage.migrating import check, make, migrate
@@ -160,3 +161,28 @@ def test_upkeep_changes_no_file(habits, study):
     database.engine.dispose()
     assert habits.path.stat().st_ino == before
     assert habits.put(build_report(study)).status_code == 201
+
+
+def test_a_log_that_a_reader_keeps_is_said(tmp_path, monkeypatch, caplog):
+    """Else whoever copies the one file leaves acknowledged reports behind."""
+    monkeypatch.setattr(wal, "BUSY_SECONDS", 0.05)
+    path = tmp_path / "reports.sqlite3"
+    with closing(sqlite3.connect(path)) as writer, closing(sqlite3.connect(path)) as reader:
+        writer.execute("PRAGMA journal_mode = wal")
+        writer.execute("CREATE TABLE reports (id)")
+        writer.commit()
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM reports").fetchall()
+        writer.execute("INSERT INTO reports VALUES (1)")
+        writer.commit()
+        with wal.folding_wal(path):
+            pass
+        assert (
+            "reports.sqlite3 keeps what was stored last in its log, as somebody still reads it" in caplog.text
+        )
+        caplog.clear()
+        reader.rollback()
+        with wal.folding_wal(path):
+            pass
+        assert not caplog.text
+        assert log_of(path).stat().st_size == 0
