@@ -19,13 +19,18 @@ from inference.analyses.table import Codes, Private, Values
 # It stays with more reports that differ from the commonest, unless it is less than this part of the floor.
 FEW_OTHERS, FAR_BELOW = 5.0, 0.1
 SAID = ", its interval widened as too few reports differ from one another"
+SAID_OF_CLUSTERS = ", its interval widened as people of a cluster may be alike and few clusters tell how much"
 
 
 class Lacking(NamedTuple):
-    """extra: what is to be added to the variance, 0 where nothing is. size: how many reports it rests on."""
+    """extra: what is to be added to the variance, 0 where nothing is. size: how many reports it rests on.
+
+    clustered: whether that is because people of a cluster may be alike.
+    """
 
     extra: float = 0.0
     size: float = np.inf
+    clustered: bool = False
 
     @property
     def degrees(self) -> float:
@@ -35,7 +40,8 @@ class Lacking(NamedTuple):
     @property
     def words(self) -> str:
         """What to say of the interval."""
-        return SAID if self.extra else ""
+        said = SAID_OF_CLUSTERS if self.clustered else SAID
+        return said if self.extra else ""
 
     def times(self, factor: float) -> Lacking:
         """Of an estimate that is so many times as large."""
@@ -43,7 +49,8 @@ class Lacking(NamedTuple):
 
     def beside(self, other: Lacking) -> Lacking:
         """Of a difference of two."""
-        return Lacking(self.extra + other.extra, min(self.size, other.size))
+        clustered = any(one.clustered and one.extra > 0 for one in (self, other))
+        return Lacking(self.extra + other.extra, min(self.size, other.size), clustered)
 
 
 class People(NamedTuple):
@@ -67,7 +74,7 @@ def lacking(variance: float, scores: Values, people: People, bounds: tuple[float
         # Nothing tells whether people of a cluster differ: it counts as one.
         size = 1 / float(np.sum(np.bincount(people.units[own], shares) ** 2))
         floor = _floor(scores, shares, size, bounds)
-        return Lacking(max(floor - variance, 0.0), size)
+        return Lacking(max(floor - variance, 0.0), size, clustered=True)
     if people.units is not None:
         return _of_clusters(variance, scores, counts, each / (counts @ each), people.units[own])
     if variance >= floor or (variance >= FAR_BELOW * floor and size * (1 - alike) >= FEW_OTHERS):
@@ -91,7 +98,7 @@ def _of_clusters(variance: float, scores: Values, counts: Values, each: Values, 
     noise = max(float((counts * each**2) @ (scores * (scores - 1))), 0.0)
     moved = (size * mean + 1) / (size + 2)
     floor = moved * (1 - moved) / (size + 3) + (moved - mean) ** 2
-    return Lacking(max(floor + noise - variance, 0.0), size)
+    return Lacking(max(floor + noise - variance, 0.0), size, clustered=True)
 
 
 def _most_alike(scores: Values, counts: Values, each: Values, units: Codes, mean: float) -> float:
