@@ -23,6 +23,7 @@ from inference.analyses.linear import Linear, Scales, linear_of
 from inference.analyses.matrices import (
     Matrix,
     combinations,
+    compared,
     evenly,
     matrix_of,
     refuse_transforms,
@@ -88,15 +89,15 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
 
 
 def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Private, ...]) -> None:
-    """Raises InputError for a plain factor whose first level, which others are compared with, nobody has."""
+    """Raises InputError for a plain factor whose first level, which others are compared with, nobody has.
+
+    Alone or in an interaction.
+    """
     frame = cells.frame
     every = [*map(str, frame.columns), *(one.name for one in predictors)]
-    terms = [term.strip() for term in formula.fixed.split("+")]
-    if {"0", "-1"} & set(terms) or "- 1" in formula.fixed or "-1" in formula.fixed:
-        return
-    for name in variables(formula.fixed, every):
+    for name in compared(formula.fixed, every):
         column = frame.get(name)
-        if name not in terms or column is None or not isinstance(column.dtype, pd.CategoricalDtype):
+        if column is None or not isinstance(column.dtype, pd.CategoricalDtype):
             continue
         first = column.cat.categories[0]
         if not (column == first).any():

@@ -91,6 +91,23 @@ def _names_in(factor: Any) -> list[str]:
     return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
+def compared(side: str, columns: Sequence[str]) -> list[str]:
+    """The columns that stand in a term as they are, beside that term without them.
+
+    Of a factor the first level has no column there: others are compared with it.
+    """
+    names = Names(columns)
+    terms = {
+        frozenset(
+            str(factor.expr) for factor in term.factors if factor.eval_method is Factor.EvalMethod.LOOKUP
+        )
+        for term in _read(side, names)
+        if all(factor.eval_method is not Factor.EvalMethod.PYTHON for factor in term.factors)
+    }
+    found = {names.restored(name) for term in terms for name in term if term - {name} in terms}
+    return [name for name in columns if name in found]
+
+
 def _read(side: str, names: Names) -> Any:
     try:
         return Formulaic(names.put(side))

@@ -50,6 +50,10 @@ def test_a_level_to_compare_with_that_nobody_has_is_named_with_its_cure():
     table = small(region=regions(["south", "west"]))
     with pytest.raises(InputError, match=r"no report has region = north, with which .* C\(region, contr"):
         assemble(table, "ever ~ region")
+    table = small(region=regions(["south", "west"]), sex=np.arange(30) % 2, age=np.arange(30.0) % 10)
+    for formula in ("ever ~ region * sex", "ever ~ age + age:region", "ever ~ (region + sex) ** 2"):
+        with pytest.raises(InputError, match=r"no report has region = north, with which .* C\(region, contr"):
+            assemble(table, formula)
     cured = assemble(table, 'ever ~ C(region, contr.treatment("south"))')
     assert any("no report has" in note and "north" in note for note in notes_of(cured, None))
     assert assemble(table, "ever ~ 0 + region").law.empty == ("region[north]",)
