@@ -106,6 +106,13 @@ def test_chains_mix_where_many_reports_tell_much():
     assert found.verdict.chains.state == "good", found.reasons
 
 
+@pytest.mark.parametrize(("diverging", "state"), [(0, "good"), (160, "good"), (161, "bad")])
+def test_a_few_transitions_may_diverge_and_no_more(diverging, state):
+    draws, flags = np.random.default_rng(1).normal(size=(4, 1000)), np.zeros((4, 1000), bool)
+    flags[0, :diverging] = True
+    assert diagnose({"x": draws}, flags, may_diverge=free.MAY_DIVERGE).verdict.chains.state == state
+
+
 @pytest.mark.slow
 def test_intervals_contain_the_truth_as_often_as_they_say():
     """Of two groups of people, with many reports; `benchmarks.free` has all laws."""
