@@ -140,10 +140,10 @@ def _fit_each(
         mechanism = mechanisms[question.id]
         doubt = partial(identified_sets, question, mechanism, part, false_share)
         found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws, doubt)
-        yield question.id, _held_against_noise(found, mechanism, part)
+        yield question.id, held_against_noise(found, mechanism, part)
 
 
-def _held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:
+def held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:
     """The posterior, its model bad where reports lie farther out than noise can put them."""
     reasons, notes = false_report_reasons(mechanism, part), false_report_notes(mechanism, part)
     return replace(found, diagnostics=found.diagnostics.with_model(reasons, notes))

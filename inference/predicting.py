@@ -45,7 +45,7 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
     random = np.random.default_rng(seed)
     before, after = (_simulated(expected, n, random) for expected in found)
     observed = np.asarray(found[0]["observed"][0], dtype=np.float64).ravel()
-    groups = _grouped(before, after, observed, n)
+    groups = _grouped(model.shown(before), model.shown(after), model.shown(observed), n)
     return groups if model.channel is None else _tested(groups, model.channel(), found[1], flat)
 
 
@@ -116,10 +116,10 @@ def _simulated(expected: dict[str, Array], n: int, random: Generator) -> NDArray
 def _grouped(
     before: NDArray[np.float64], after: NDArray[np.float64], observed: NDArray[np.float64], n: int
 ) -> Predictive:
-    return Predictive(_groups(before, n), _groups(after, n), _groups(observed, n))
+    return Predictive(groups_of(before, n), groups_of(after, n), groups_of(observed, n))
 
 
-def _groups(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def groups_of(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """Entries (…, size) of summaries for each report, neighbours added up: (…, groups)."""
     parts = np.array_split(values, min(MOST_GROUPS, values.shape[-1]), axis=-1)
     return np.stack([part.sum(axis=-1) for part in parts], axis=-1) / n

@@ -151,3 +151,9 @@ class Names:
         for name, stand_in in self.stand_ins.items():
             text = text.replace(stand_in, name)
         return text
+
+    def quoted(self, text: str) -> str:
+        """The text with the names between backticks, as a formula has them."""
+        for name, stand_in in self.stand_ins.items():
+            text = text.replace(stand_in, f"`{name}`")
+        return text

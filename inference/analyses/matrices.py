@@ -57,13 +57,29 @@ class Matrix:
 
 def variables(side: str, columns: Sequence[str]) -> list[str]:
     """The columns that a right side names, in their order. Raises InputError for one that is not there."""
-    names = Names(columns)
-    found = {name for term in _read(side, names) for factor in term.factors for name in _names_in(factor)}
-    found = {names.restored(name) for name in found}
-    unknown = sorted(name for name in found if name not in columns and name not in TRANSFORMS)
-    if unknown:
-        known_column(unknown[0], columns)
+    found = {name for term in terms_of(side, columns) for name in term.columns}
     return [name for name in columns if name in found]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a right side. text: to be read again. columns: that it names."""
+
+    text: str
+    columns: tuple[str, ...]
+
+
+def terms_of(side: str, columns: Sequence[str]) -> list[Term]:
+    """The terms of a right side, the intercept too. Raises InputError for a column that is not there."""
+    names = Names(columns)
+    found = []
+    for term in _read(side, names):
+        named = [names.restored(name) for factor in term.factors for name in _names_in(factor)]
+        unknown = sorted(name for name in named if name not in columns and name not in TRANSFORMS)
+        if unknown:
+            known_column(unknown[0], columns)
+        found.append(Term(names.quoted(str(term)), tuple(name for name in named if name in columns)))
+    return found
 
 
 def columns_of(text: str | None, columns: Sequence[str], also: Sequence[Name] = ()) -> list[str]:

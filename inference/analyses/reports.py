@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from inference.analyses.analysing import analyse_table
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
-from inference.analyses.population import Population
 from inference.analyses.private_numbers import private_number_of
-from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Detail, detail_of
-from inference.sampling import KEPT
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -27,58 +23,11 @@ from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, cell_summaries, check_study
-from summaries.influence import FALSE_SHARE
 from summaries.reducing import CheckedReports, good_reports
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
 
 MOST_CHOICES = 1000
-
-
-def analyse(
-    study: Study,
-    reports: Iterable[Report] | Summary,
-    formula: str,
-    *,
-    family: str | None = None,
-    priors: Mapping[str, Any] | str | None = None,
-    seed: int = 0,
-    method: str | None = None,
-    draws: int = KEPT,
-    progress: Callable[[str], None] | None = None,
-    population: Population | None = None,
-    false_reports: float = FALSE_SHARE,
-) -> AnalysisPosterior:
-    """Fit a formula over a study's questions and public fields; it costs no privacy.
-
-    Args:
-        study: the study that was answered.
-        reports: its reports, each of which counts once; or their Summary, where the formula names one
-            private question alone.
-        formula: such as "ever ~ age + region + (1 | clinic)", of question ids and public fields' ids.
-        family: of the outcome, where not the usual one of its kind is wanted.
-        priors: "flat", or {parameter: "flat" or a distribution}, in place of weakly informative ones.
-        seed: as for `fit`.
-        method: "nuts" or "laplace", as for `fit`; None is "nuts", but for very many different reports
-            "laplace" where its importance weights are good.
-        draws: that each of four chains keeps, as for `fit`.
-        progress: told what is being fitted.
-        population: over whom shares are also averaged: by group, weighted, or in a census.
-        false_reports: the share of reports that may have come from anything at all, as for `fit`.
-
-    Returns:
-        Coefficients and what follows from them, named as bambi names them.
-
-    Raises:
-        ReportError: a report does not belong to the study.
-        SummaryError: the summary is of another study, or not kept by cell.
-        InputError: the formula, a prior or a report cannot be fitted.
-    """
-    options: dict[str, Any] = {"family": family, "priors": priors, "seed": seed, "method": method}
-    options["false_reports"] = false_reports
-    also = population.columns() if population else []
-    table = table_of_reports(study, reports, columns_in(study, formula, also))
-    return analyse_table(table, formula, draws=draws, progress=progress, population=population, **options)
 
 
 def columns_in(study: Study, formula: str | None, also: Sequence[Name] = ()) -> list[str]:
@@ -108,7 +57,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     seen: Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]] = Counter()
     for report in good_reports(study, reports):
         payloads = tuple(report.payloads.get(question.id) for question in asked)
-        seen[tuple(_value(report, field.id) for field in fields), payloads] += 1
+        seen[tuple(public_value(report, field.id) for field in fields), payloads] += 1
     others = sum(count for (_, payloads), count in seen.items() if asked and not any(payloads))
     keys = [key for key in seen if not asked or any(key[1])]
     if not keys:
@@ -214,7 +163,7 @@ def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDAr
     return np.frombuffer(patterns, np.uint8).reshape(len(places), -1)
 
 
-def _value(report: Report, field: str) -> str:
+def public_value(report: Report, field: str) -> str:
     """A report's public value. Raises InputError where only the invitation had it."""
     if field not in report.public:
         raise InputError(

@@ -74,6 +74,7 @@ class Model:
     with coordinates as they are.
     may_diverge: the share of transitions that may diverge, where it is measured that intervals hold then.
     density: from draws of the sites, the distribution of the answers, where the model is no law.
+    shown: of summaries (…, size) what predictive checks look at, where not all entries tell of the model.
     """
 
     program: Callable[..., None]
@@ -89,3 +90,4 @@ class Model:
     channel: Callable[[], NDArray[np.float64]] | None = None
     may_diverge: float = 0.0
     density: Callable[[Draws], AnswerLaw] | None = None
+    shown: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda summaries: summaries

@@ -123,6 +123,9 @@ def possible_clipping(question: Question, draws: Draws) -> tuple[str, ...]:
 
 def _response_law(draws: Draws) -> tuple[Vector, Vector]:
     """Mean and sd of the response over all records, each (chains, draws)."""
+    if "second" in draws:
+        mean, square = draws["second"][..., 0, -1], draws["second"][..., -1, -1]
+        return mean, np.sqrt(np.maximum(square - mean**2, 1e-12))
     slopes, scale = draws["coefficients"], draws["feature_sd"]
     # The site is a factor of the correlation matrix, and there is none for one feature.
     factor = draws.get("feature_correlation", np.eye(scale.shape[-1]))

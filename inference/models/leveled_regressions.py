@@ -23,8 +23,8 @@ from inference.models.leveled_cells import (
     second_moments,
     shares_of_cells,
 )
-from inference.models.regression import Scale, regression, residual_sd
-from inference.models.sampled_products import signs_of
+from inference.models.regression import Regression, Scale, regression, residual_sd
+from inference.models.sampled_products import positive_signs, signs_of
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 from summaries import QuestionSummary
@@ -42,14 +42,9 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
 
     def program(n: int, counts: Array) -> None:
         line = regression(question)
-        law = _law(fields)
-        value, spread = line_in_cells(fields, law, line)
-        square: Any = 1.0
-        if mechanism.binary:
-            value = logistic_response(value, spread)
-        else:
-            square = jnp.sum(law * (value**2 + spread)) + residual_sd(question) ** 2
-        second = numpyro.deterministic("second", second_moments(fields, law, value, square))
+        law = shares_of_cells(fields, *effects(fields))
+        sd = None if mechanism.binary else residual_sd(question)
+        second = numpyro.deterministic("second", moments_on_levels(fields, law, line, sd))
         numpyro.deterministic("shares", jnp.concatenate(margins(law)))
         numpyro.sample("reports", signs_of(mechanism, second, n), obs=jnp.asarray(counts))
 
@@ -63,18 +58,27 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
     if not mechanism.binary:
         initial["sd"] = 0.5
     data = {"n": summary.n, "counts": summary.values}
-    return Model(program, data, initial, partial(_parameters, question, mechanism))
+    return Model(program, data, initial, partial(level_parameters, question, mechanism), shown=positive_signs)
 
 
-def _law(fields: list[Levels]) -> Array:
+def effects(fields: list[Levels]) -> tuple[Array, Any]:
+    """Draw the effects of fields alone, and those of pairs, on log shares."""
     alone, pairs = scales(fields)
     main = numpyro.sample("main", dist.StudentT(TAILS, 0, MAIN * alone).to_event(1))
     # None of one field.
     pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR * pairs).to_event(1)) if len(pairs) else pairs
-    return shares_of_cells(fields, main, pair)
+    return main, pair
 
 
-def _parameters(question: Question, mechanism: SampledProducts, draws: Draws) -> dict[str, Values]:
+def moments_on_levels(fields: list[Levels], law: Array, line: Regression, sd: Any) -> Array:
+    """M = E[uuᵀ] of entries and response; sd: of a number as response, None of a yes/no."""
+    value, spread = line_in_cells(fields, law, line)
+    if sd is None:
+        return second_moments(fields, law, logistic_response(value, spread), 1.0)
+    return second_moments(fields, law, value, jnp.sum(law * (value**2 + spread)) + sd**2)
+
+
+def level_parameters(question: Question, mechanism: SampledProducts, draws: Draws) -> dict[str, Values]:
     """The line; shares of choices; means and sds of numbers, shares of yes."""
     scale = Scale(question)
     named = scale.parameters(draws)

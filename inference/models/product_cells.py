@@ -32,6 +32,7 @@ from inference.models.regression import Scale, regression
 from inference.models.sampled_products import (
     features,
     parameters,
+    positive_signs,
     second_moments,
     signs_of,
     start,
@@ -71,7 +72,8 @@ def logistic_from_products(question: Question, mechanism: Mechanism, summary: Qu
         program,
         {"n": summary.n, "counts": summary.values},
         {**initial, "pair": np.zeros(d * (d - 1) // 2)},
-        partial(_parameters, question),
+        partial(parameters_of_moments, question),
+        shown=positive_signs,
     )
 
 
@@ -106,14 +108,22 @@ def random_cells(sites: Mapping[str, Any], n: int, random: Generator) -> Values:
     return np.asarray(1 - ((cells[:, None] >> np.arange(len(sites["main"]))) & 1), np.float64)
 
 
-def _parameters(question: Question, draws: Draws) -> dict[str, Values]:
-    """The line, then shares of yes and correlations of the features, in own units."""
+def parameters_of_moments(question: Question, draws: Draws) -> dict[str, Values]:
+    """The line, and from M means, sds of numbers and correlations of the features, in own units.
+
+    Of a number as response R² too.
+    """
     scale = Scale(question)
     named = scale.parameters(draws)
     second = draws["second"]
-    mean = second[..., 0, 1:-1]
-    sd = np.sqrt(np.maximum(1 - mean**2, 1e-12))
-    named |= {f"mean[{name}]": (1 + mean[..., i]) / 2 for i, name in enumerate(scale.names)}
+    mean = second[..., 0, 1:]
+    sd = np.sqrt(np.maximum(np.diagonal(second, axis1=-2, axis2=-1)[..., 1:] - mean**2, 1e-12))
+    if "sd" in draws:
+        named["r_squared"] = 1 - (draws["sd"] / sd[..., -1]) ** 2
+    own = scale.zero + scale.unit * mean[..., :-1]
+    named |= {f"mean[{name}]": own[..., i] for i, name in enumerate(scale.names)}
+    numbers = [i for i, field in enumerate(question.features) if field.bounds is not None]
+    named |= {f"sd[{scale.names[i]}]": scale.unit[i] * sd[..., i] for i in numbers}
     for i, j in combinations(range(len(scale.names)), 2):
         covariance = second[..., i + 1, j + 1] - mean[..., i] * mean[..., j]
         named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = covariance / (sd[..., i] * sd[..., j])
@@ -132,6 +142,7 @@ def _of_normal_features(question: Question, mechanism: SampledProducts, summary:
         start(question),
         partial(parameters, question),
         remarks=partial(beyond_bounds, question),
+        shown=positive_signs,
     )
 
 

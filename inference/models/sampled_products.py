@@ -52,7 +52,8 @@ def linear_from_products(question: Question, mechanism: Mechanism, summary: Ques
         {"n": summary.n, "counts": summary.values},
         {**start(question), "sd": 0.5},
         partial(parameters, question),
-        clipping_notes(question, _moments(products, summary)),
+        clipping_notes(question, moments_seen(products, summary)),
+        shown=positive_signs,
     )
     return model if model.notes else replace(model, remarks=partial(possible_clipping, question))
 
@@ -73,7 +74,13 @@ def together(mean: Any, covariance: Any, response: Any, cross: Any, variance: An
     return numpy.outer(middle, middle) + numpy.pad(spread, ((1, 0), (1, 0)))
 
 
+def positive_signs(counts: Values) -> Values:
+    """Of counts (…, 2 T) the positive ones: how many came of a product at all no answer decides."""
+    return counts[..., 1::2]
+
+
 def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns:
+    """The law of n reports' signs, given M."""
     first, other = np.asarray(mechanism.coordinates).T
     shares = np.asarray(mechanism.weights) / mechanism.total
     return ProductSigns(second[first, other], shares, float(mechanism.gain), n)
@@ -134,7 +141,7 @@ def parameters(question: Question, draws: Draws) -> dict[str, Values]:
     return named
 
 
-def _moments(mechanism: SampledProducts, summary: QuestionSummary) -> Moments:
+def moments_seen(mechanism: SampledProducts, summary: QuestionSummary) -> Moments:
     """What the signs tell of each field's mean and mean square; a yes/no's square is 1."""
     negative, positive = summary.values.reshape(-1, 2).T
     seen = np.maximum(negative + positive, 1)

@@ -1,0 +1,75 @@
+"""Ask a formula of a study: of its private questions and public fields, or of one record and these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from inference.analyses.analysing import analyse_table
+from inference.analyses.population import Population
+from inference.analyses.record_formula import FOR_SINGLE_QUESTIONS, record_formula
+from inference.analyses.record_regression import fit_record
+from inference.analyses.reports import columns_in, table_of_reports
+from inference.analyses.result import AnalysisPosterior
+from inference.sampling import KEPT
+from ldp_client.documents.errors import InputError
+from schemas import Report, Study
+from summaries import Summary, check_study
+from summaries.influence import FALSE_SHARE
+
+
+def analyse(
+    study: Study,
+    reports: Iterable[Report] | Summary,
+    formula: str,
+    *,
+    family: str | None = None,
+    priors: Mapping[str, Any] | str | None = None,
+    seed: int = 0,
+    method: str | None = None,
+    draws: int = KEPT,
+    progress: Callable[[str], None] | None = None,
+    population: Population | None = None,
+    false_reports: float = FALSE_SHARE,
+) -> AnalysisPosterior:
+    """Fit a formula over a study's questions and public fields; it costs no privacy.
+
+    The outcome may be the response of a record under sampled products: the right side then has all its
+    features, and public fields beside them.
+
+    Args:
+        study: the study that was answered.
+        reports: its reports, each of which counts once; or their Summary, where the formula names one
+            private question alone.
+        formula: such as "ever ~ age + region + (1 | clinic)", of question ids and public fields' ids.
+        family: of the outcome, where not the usual one of its kind is wanted.
+        priors: "flat", or {parameter: "flat" or a distribution}, in place of weakly informative ones; of a
+            record those of public columns, which are not flat.
+        seed: as for `fit`.
+        method: "nuts" or "laplace", as for `fit`; None is "nuts", but for very many different reports
+            "laplace" where its importance weights are good.
+        draws: that each of four chains keeps, as for `fit`.
+        progress: told what is being fitted.
+        population: over whom shares are also averaged: by group, weighted, or in a census.
+        false_reports: the share of reports that may have come from anything at all, as for `fit`.
+
+    Returns:
+        Coefficients and what follows from them, named as bambi names them.
+
+    Raises:
+        ReportError: a report does not belong to the study.
+        SummaryError: the summary is of another study, or not kept by cell.
+        InputError: the formula, a prior or a report cannot be fitted.
+    """
+    check_study(study)
+    options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
+    options |= {"progress": progress, "false_reports": false_reports}
+    record = record_formula(study, formula)
+    if record is not None:
+        for name, value in (("family", family), ("population", population)):
+            if value is not None:
+                raise InputError(f"{name} {FOR_SINGLE_QUESTIONS}")
+        return fit_record(study, reports, record, **options)
+    also = population.columns() if population else []
+    table = table_of_reports(study, reports, columns_in(study, formula, also))
+    return analyse_table(table, formula, family=family, population=population, **options)
