@@ -36,6 +36,7 @@ PUBLIC = [
     {"id": "year", "bounds": ["0", "9"], "step": "1"},
 ]
 CELLS = [("north", "0"), ("south", "3"), ("south", "8"), ("west", "1")]
+PRIOR = {"distribution": "normal", "loc": 0, "scale": 3}
 SIZES = np.array([40, 20, 30, 10])
 
 
@@ -314,29 +315,39 @@ def test_reports_and_their_summary_are_counted_alike():
 
 
 @pytest.mark.slow
-def test_the_command_fits_what_python_fits(tmp_path, capsys):
-    study = study_of(YES_NO, YES_NO, epsilon="6")
-    reports = reports_of(study, 20_000, 2)
+def test_the_command_fits_a_summary_and_says_what_came_of_it(tmp_path, capsys):
+    regions = {"id": "region", "choices": ["north", "south"]}
+    study = study_of(YES_NO, YES_NO, epsilon="6", public=[regions, PUBLIC[1]])
     (tmp_path / "study.json").write_text(study.to_json())
-    (tmp_path / "summary.json").write_text(summarize(study, reports).to_json())
+    (tmp_path / "summary.json").write_text(summarize(study, reports_of(study, 20_000, 2)).to_json())
     command = ["fit", str(tmp_path / "study.json"), str(tmp_path / "summary.json"), "--method", "laplace"]
     formula = "high ~ f0 + f1 + region"
     assert main([*command, "--formula", formula, "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "20,000 reports of 2 public cells" in (tmp_path / "out" / "report.html").read_text()
-    assert "Odds ratio of high = yes against no for region = south" in printed
+    assert "Odds ratio of high = yes against no for region = south" in capsys.readouterr().out
+    assert "20000 reports of 2 public cells" in (tmp_path / "out" / "report.html").read_text()
     found = json.loads((tmp_path / "out" / "posterior.json").read_text())["questions"]["high"]
-    again = analyse(study, reports, formula, method="laplace")
-    truth = {"coefficient[f0]": 0.0, "coefficient[f1]": 1.5, "coefficient[region=south]": 1.5}
+    truth = {
+        "intercept": -0.5,
+        "coefficient[f0]": 0.0,
+        "coefficient[f1]": 1.5,
+        "coefficient[region=south]": 1.5,
+    }
     for name, value in truth.items():
         row = found["parameters"][name]
-        # The region's levels that nobody has move the order of sites, not the draws' law.
-        assert row["mean"] == pytest.approx(again.draws[name].mean(), abs=0.5 * row["sd"])
-        assert row["mean"] == pytest.approx(value, abs=6 * row["sd"])
+        assert row["mean"] == pytest.approx(value, abs=6 * row["sd"]), name
         assert row["sd"] < 0.2
     assert found["formula"] == formula
-    assert "no report has region[west]: what stands there is the prior" in found["notes"]
     assert found["prior"]["coefficients"]["region=south"]["distribution"] == "normal"
+
+
+def test_python_asks_for_the_same(monkeypatch):
+    study, reports = study_of(YES_NO, YES_NO), []
+    monkeypatch.setattr("inference.analyses.asking.fit_record", lambda *given, **options: (given, options))
+    (first, second, asked), options = analyse(study, reports, "high ~ f0 + f1 + region", seed=3, draws=200)
+    assert first is study
+    assert second is reports
+    assert (asked.outcome, asked.public) == ("high", "region")
+    assert (options["seed"], options["draws"], options["method"]) == (3, 200, None)
 
 
 @pytest.mark.parametrize(
@@ -375,6 +386,18 @@ def test_records_under_other_mechanisms_and_names_of_two_things_are_refused():
         record_formula(both, "high ~ f0")
     with pytest.raises(InputError, match="population is for formulas of single questions"):
         analyse(study_of(YES_NO), [], "high ~ f0 + region", population="anything")
+
+
+def test_a_level_that_nobody_has_is_named_and_keeps_its_prior():
+    study = study_of(YES_NO)
+    asked = record_formula(study, "high ~ f0 + region")
+    frame = public_frame(asked.fields, [("north",), ("south",)])
+    found = beside_of(asked, frame, np.array([[5, 5], [5, 5]]), Given({"region": PRIOR}))
+    assert found.linear.empty == ("region[west]",)
+    assert found.directions().shape == (2, 1)
+    assert [row[0]["scale"] for row in found.linear.priors] == [3.0, 3.0]
+    with pytest.raises(InputError, match="no parameter 'f0'"):
+        beside_of(asked, frame, np.array([[5, 5], [5, 5]]), Given({"f0": PRIOR}))
 
 
 def test_too_many_cells_and_columns_that_say_the_same_are_refused():
