@@ -76,8 +76,7 @@ def analyse_table(
     over = population or Population()
     over.check(table)
     people = people_of(analysis, table, over)
-    of_weights = (*over.heavy(table), *over.replicated(table))
-    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *of_weights))
+    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes(table)))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     by_weights = _by_weights(table, analysis, over)

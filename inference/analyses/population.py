@@ -94,11 +94,11 @@ class Population:
             "a few false ones could move these averages at will",
         )
 
-    def replicated(self, table: Table) -> tuple[str, ...]:
-        """A note of what replicate weights were used for."""
+    def notes(self, table: Table) -> tuple[str, ...]:
+        """What a reader must know of weights, and of what replicate weights were used for."""
         if self.replicates is None or self.weights is None:
-            return ()
-        return (self.replicates.of(table, self.weights).in_words(self.replicates.kind),)
+            return self.heavy(table)
+        return (*self.heavy(table), self.replicates.of(table, self.weights).in_words(self.replicates.kind))
 
     def sampled(self, table: Table) -> Sampled:
         """How the table was drawn. Raises InputError for a cluster in two strata."""
