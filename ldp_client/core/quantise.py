@@ -30,7 +30,7 @@ def position(value: "Any", bounds: "Bounds", field: str) -> float:
     number = as_float(value, field)
     low, high = float(bounds[0]), float(bounds[1])
     # The same steps for every answer: their time must not tell where it lies.
-    share = min(max((number - low) / (high - low), 0.0), 1.0)
+    share = (number - low) / (high - low)
     beyond = 1.0 if number >= high else share
     inside = 0.0 if number <= low else beyond
     # Not a number, whatever made it so, is no error: silence would tell of it.
@@ -39,10 +39,10 @@ def position(value: "Any", bounds: "Bounds", field: str) -> float:
 
 def as_float(value: "Any", field: str) -> float:
     """The number; infinite where it is a whole one beyond all floats. Raises AnswerError as `position`."""
-    if value is None:
-        raise AnswerError(field, say("core.missing"))
-    if isinstance(value, (str, bytes, bool)) or not _is_number(value):
-        raise AnswerError(field, say("core.number"))
+    kind = type(value)
+    # Nearly all are: what is neither is looked at more closely.
+    if kind is not float and kind is not int:
+        _refuse_no_number(value, field)
     try:
         number = float(value)
     except OverflowError:
@@ -50,11 +50,16 @@ def as_float(value: "Any", field: str) -> float:
         return float("inf") if value > 0 else float("-inf")
     except (TypeError, ValueError):
         raise AnswerError(field, say("core.number")) from None
-    if number != number:
-        raise AnswerError(field, say("core.missing"))
     if number - number != 0:
-        raise AnswerError(field, say("core.infinite"))
+        raise AnswerError(field, say("core.infinite" if number == number else "core.missing"))
     return number
+
+
+def _refuse_no_number(value: "Any", field: str) -> None:
+    if value is None:
+        raise AnswerError(field, say("core.missing"))
+    if isinstance(value, (str, bytes, bool)) or not _is_number(value):
+        raise AnswerError(field, say("core.number"))
 
 
 def _is_number(value: "Any") -> bool:
@@ -71,7 +76,8 @@ def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
 
 def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:
     """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size."""
-    return grid_index(value, bounds, 2 * size, field) - size
+    index, last = int(position(value, bounds, field) * (2 * size) + 0.5), 2 * size
+    return (index if index < last else last) - size
 
 
 def clip_norm(vector: "list[int]", radius: int) -> "list[int]":

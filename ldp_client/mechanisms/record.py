@@ -8,7 +8,7 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
     from ldp_client.documents.study import Field, Question
 
@@ -31,6 +31,10 @@ class RecordMechanism(Mechanism):
         self.binary = question.response.bounds is None
         self.places = {field.id: Places(field.choices) for field in self.features if field.choices}
         self.cuts = {field.id: [float(cut) for cut in field.cuts] for field in self.features if field.cuts}
+        fields = list(self.features)
+        fields.append(self.response)
+        # What each answer takes: its name, its path in the answers, and a number's bounds as floats.
+        self._asked = [(field, field.id, f"{self.field}.{field.id}", _limits(field)) for field in fields]
 
     def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
         """The features in −unit..unit, or levels, not clipped to the norm; the response in −weight..weight.
@@ -40,30 +44,34 @@ class RecordMechanism(Mechanism):
         if not isinstance(answer, dict):
             raise AnswerError(self.field, say("core.record"))
         self._check_names(answer)
-        scaled = [self._quantise_field(feature, answer[feature.id], unit) for feature in self.features]
-        return scaled, self._quantise_field(self.response, answer[self.response.id], weight)
+        sizes = [unit] * len(self.features)
+        sizes.append(weight)
+        scaled = [
+            signed_units(answer[name], limits, size, path)
+            if limits
+            else self._quantise_level(field, answer[name], size, path)
+            for (field, name, path, limits), size in zip(self._asked, sizes)
+        ]
+        response = scaled.pop()
+        return scaled, response
 
     def _check_names(self, answer: "dict[str, Any]") -> None:
-        expected = [feature.id for feature in self.features] + [self.response.id]
-        for name in expected:
+        for _, name, path, _ in self._asked:
             if name not in answer:
-                raise AnswerError(f"{self.field}.{name}", say("core.missing"))
-        if len(answer) != len(expected):
+                raise AnswerError(path, say("core.missing"))
+        if len(answer) != len(self._asked):
             raise AnswerError(self.field, say("core.unasked_field"))
 
-    def _quantise_field(self, field: "Field", value: "Any", size: int) -> int:
-        """In −size..size, its bounds, or no and yes, at the ends; of a choice, or bins, the place."""
-        name = f"{self.field}.{field.id}"
+    def _quantise_level(self, field: "Field", value: "Any", size: int, path: str) -> int:
+        """No and yes at −size and size; of a choice, or bins, the place."""
         if field.choices:
-            return self._place(field, value, name)
+            return self._place(field, value, path)
         if field.cuts:
-            number = as_float(value, name)
+            number = as_float(value, path)
             return sum([number >= cut for cut in self.cuts[field.id]])
-        if field.bounds is not None:
-            return signed_units(value, field.bounds, size, name)
         sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
         if sign is None:
-            raise AnswerError(name, say("core.yes_or_no"))
+            raise AnswerError(path, say("core.yes_or_no"))
         return sign * size
 
     def _place(self, field: "Field", value: "Any", name: str) -> int:
@@ -72,3 +80,10 @@ class RecordMechanism(Mechanism):
         if index < 0:
             raise AnswerError(name, say("core.one_of_choices", choices=len(field.choices)))
         return index
+
+
+def _limits(field: "Field") -> "Optional[tuple[float, float]]":
+    """A number's bounds; none of one that is cut into bins."""
+    if field.bounds is None or field.cuts:
+        return None
+    return float(field.bounds[0]), float(field.bounds[1])

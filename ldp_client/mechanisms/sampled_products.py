@@ -13,7 +13,7 @@ import struct
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
 from ldp_client.core.quantise import UNIT, UNIT_BITS
-from ldp_client.core.randomness import random_bits, read, uniform_below
+from ldp_client.core.randomness import random_bits, read
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.study_rules import power_of_two
@@ -52,6 +52,7 @@ class SampledProducts(RecordMechanism):
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         self.codes = [_codes(field) for field in self.features]
+        self._levels = any(self.codes)
         self.owners = [0]
         for place, codes in enumerate(self.codes, 1):
             self.owners.extend([place] * (len(codes[0]) if codes else 1))
@@ -103,6 +104,10 @@ class SampledProducts(RecordMechanism):
         """u in units of 2**-20. Raises AnswerError."""
         features, response = self.quantise_fields(answer, UNIT, UNIT)
         vector = [UNIT]
+        if not self._levels:
+            vector.extend(features)
+            vector.append(response)
+            return vector
         for codes, value in zip(self.codes, features):
             if codes:
                 # From one table for all answers, whatever they are.
@@ -114,11 +119,14 @@ class SampledProducts(RecordMechanism):
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
         """Draws the product and rounds it, then the sign that is told."""
-        word, rounding = struct.unpack(">IQ", read(random, 12))
-        place = self._drawn(word % self.total if word < self._ceiling else uniform_below(self.total, random))
+        word, rounding, coin = struct.unpack(">IQI", read(random, 16))
+        # Drawn again, without bias, whatever the answers are.
+        while word >= self._ceiling:
+            word, coin = coin, random_bits(CHOICE_BITS, random)
+        place = self._drawn(word % self.total)
         i, j = self.coordinates[place]
         positive = rounding >> SPARE_BITS < SQUARE + quantised[i] * quantised[j]
-        true = random_bits(CHOICE_BITS, random) < self.threshold
+        true = coin < self.threshold
         told: int = 2 * place + (positive == true)
         return told.to_bytes(self.payload_size, "big")
 

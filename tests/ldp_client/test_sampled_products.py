@@ -1,6 +1,7 @@
 """Sampled products: the exact law of one report, its privacy, and what does not depend on the answer."""
 
 from fractions import Fraction
+from io import BytesIO
 
 import mpmath
 import numpy as np
@@ -48,7 +49,7 @@ def law(m, quantised):
         words = [(number.to_bytes(4, "big"), Fraction(1, m.total)) for number in range(m.total)]
         mine = [words[number] for number in range(m.total) if number < m.ends[place]]
         mine = mine[m.ends[place] - m.weights[place] :]
-        reads = [joined(mine, rounding(quantised[i] * quantised[j])), coin(m.threshold)]
+        reads = [joined(mine, joined(rounding(quantised[i] * quantised[j]), coin(m.threshold)))]
         found |= law_of(m, quantised, reads)
     return found
 
@@ -129,10 +130,11 @@ def test_bytes_read_do_not_depend_on_the_answer():
 
 def test_a_word_that_would_favour_some_products_is_drawn_again():
     m = mechanism()
-    stream = iter([b"\xff" * 4 + bytes(8), (3).to_bytes(4, "big"), bytes(4)])
+    stream = BytesIO(b"\xff" * 4 + bytes(8) + (3).to_bytes(4, "big") + bytes(4))
     mended = mechanism(weights={"means": 7})
     assert WHOLE % mended.total
-    payload = mended.perturb(HIGH, NotForRealAnswers(lambda _: next(stream)))
+    payload = mended.perturb(HIGH, NotForRealAnswers(stream.read))
+    assert not stream.read()
     assert payload[0] == 1
     assert m.perturb(HIGH, NotForRealAnswers(bytes))[0] == 1
 
