@@ -32,7 +32,7 @@ from summaries import QuestionSummary
 Values = NDArray[np.float64]
 # Of log shares of cells, beside the scales of effects: scale for a field alone and for a pair; and how heavy
 # the tails of both are (Student's t).
-MAIN, PAIR, TAILS = 1.0, 0.25, 4.0
+MAIN, PAIR, TAILS = 1.0, 0.5, 4.0
 
 
 def regression_on_levels(question: Question, mechanism: SampledProducts, summary: QuestionSummary) -> Model:

@@ -11,6 +11,7 @@ from scipy import integrate, stats
 
 from inference.design.calibration import calibrate, covered
 from inference.models import family_of, model_for
+from inference.models.family import priors_of
 from inference.models.leveled_cells import (
     levels_of,
     line_in_cells,
@@ -20,7 +21,7 @@ from inference.models.leveled_cells import (
     shares_of_cells,
 )
 from inference.models.product_cells import cell_probabilities
-from inference.models.regression import Regression, Scale
+from inference.models.regression import LOG_ODDS, Regression, Scale
 from inference.sampling import sample_prior
 from inference.sampling.space import as_arrays, space_of
 from inference.sampling.whitening import descend, finite
@@ -49,10 +50,10 @@ def question_of(*fields, epsilon="1", linear=False):
     return Study(studies.document(asked)).questions[0]
 
 
-def mode_of(question, second):
-    """Parameters where the counts are those that very many people leave on average."""
+def mode_of(question, second, n=10**11):
+    """Parameters where the counts are those that n people, very many, leave on average."""
     probabilities = cell_probabilities(mechanism_for(question), {"second": second})
-    counts = np.rint(10**11 * probabilities).astype(int)
+    counts = np.rint(n * probabilities).astype(int)
     model = model_for(question, QuestionSummary(int(counts.sum()), counts))
     space = space_of(model)
     with jax.enable_x64(True):
@@ -97,6 +98,24 @@ def test_slopes_of_a_number_in_bins_come_out_as_they_are(name):
     found = mode_of(question, binned_moments(mechanism_for(question), density, intercept, slope))
     assert found["coefficient[f0]"] == pytest.approx(slope, rel=0.02)
     assert found["intercept"] == pytest.approx(intercept, abs=0.02)
+
+
+def test_the_prior_leaves_a_steep_slope_to_the_reports_of_few():
+    """Its interval must hold 2, of which 1.64 was made; by an sd of 1, other fields as they are."""
+    density, intercept, slope = ROWS["skewed"]
+    question = question_of(EIGHTHS)
+    second = binned_moments(mechanism_for(question), density, intercept, slope)
+    found = mode_of(question, second, 20_000)
+    assert found["coefficient[f0]"] == pytest.approx(slope, abs=0.25)
+
+
+def test_log_odds_move_alike_along_any_feature_with_levels():
+    """Half the bounds of a number as from no to yes, and from a choice to another."""
+    question = question_of(JOB, {"bounds": ["10", "90"], "cuts": ["20", "50"]}, YES_NO)
+    slopes = {name: law["scale"] for name, law in priors_of(question)["coefficients"].items()}
+    assert slopes == {"f0": LOG_ODDS, "f1": LOG_ODDS / 40, "f2": LOG_ODDS}
+    linear = priors_of(question_of(JOB, {"bounds": ["10", "90"], "cuts": ["20"]}, linear=True))
+    assert linear["coefficients"]["f1"]["scale"] == 3 / 40
 
 
 def sites_of(question, seed):
