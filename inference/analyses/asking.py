@@ -34,8 +34,7 @@ def analyse(
 ) -> AnalysisPosterior:
     """Fit a formula over a study's questions and public fields; it costs no privacy.
 
-    The outcome may be the response of a record under sampled products: the right side then has all its
-    features, and public fields beside them.
+    Of a record under sampled products the outcome is its response, beside all its features and public fields.
 
     Args:
         study: the study that was answered.
@@ -43,12 +42,12 @@ def analyse(
             private question alone.
         formula: such as "ever ~ age + region + (1 | clinic)", of question ids and public fields' ids.
         family: of the outcome, where not the usual one of its kind is wanted.
-        priors: "flat", or {parameter: "flat" or a distribution}, in place of weakly informative ones; of a
-            record those of public columns, which are not flat.
+        priors: "flat", or {parameter: "flat" or a distribution}, in place of the weak ones; of a record's
+            formula those of public columns.
         seed: as for `fit`.
         method: "nuts" or "laplace", as for `fit`; None is "nuts", but for very many different reports
             "laplace" where its importance weights are good.
-        draws: that each of four chains keeps, as for `fit`.
+        draws: that each of four chains keeps.
         progress: told what is being fitted.
         population: over whom shares are also averaged: by group, weighted, or in a census.
         false_reports: the share of reports that may have come from anything at all, as for `fit`.
@@ -63,13 +62,17 @@ def analyse(
     """
     check_study(study)
     options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
-    options |= {"progress": progress, "false_reports": false_reports}
+    options.update(progress=progress, false_reports=false_reports)
     record = record_formula(study, formula)
     if record is not None:
-        for name, value in (("family", family), ("population", population)):
-            if value is not None:
-                raise InputError(f"{name} {FOR_SINGLE_QUESTIONS}")
+        _refuse_for_records(family=family, population=population)
         return fit_record(study, reports, record, **options)
-    also = population.columns() if population else []
+    also = population.columns() if population else ()
     table = table_of_reports(study, reports, columns_in(study, formula, also))
     return analyse_table(table, formula, family=family, population=population, **options)
+
+
+def _refuse_for_records(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} {FOR_SINGLE_QUESTIONS}")

@@ -51,9 +51,8 @@ def cross_table(
 ) -> AnalysisPosterior:
     """The shares of all combinations of private answers, of all people or by a public column.
 
-    Before the reports each question's shares are uniform, and log odds ratios normal around 0. false_reports:
-    the share of reports that may have come from anything at all. Raises InputError for columns that cannot
-    be crossed.
+    Before the reports each question's shares are uniform, and log odds ratios normal around 0. Raises
+    InputError for columns that cannot be crossed. false_reports: the share that may be anything at all.
     """
     check_seed(seed)
     check_draws(draws, method)
@@ -61,13 +60,10 @@ def cross_table(
     columns = _columns(table, names, by)
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)
-    asked = " × ".join(names) + (f" by {by}" if by else "")
-    if progress:
-        progress(f"crossing {asked}: {cells.form}")
+    asked = _announced(names, by, cells, progress)
     model = joint_model(columns, cells, codes, levels, answers)
-    own_seed = crc32(f"{seed} {asked}".encode())
+    own_seed, law = crc32(f"{seed} {asked}".encode()), _law(columns)
     drawn = SAMPLERS[method].draw(model, own_seed, draws)
-    law = _law(columns)
     before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
     prior, found = model.parameters(before), model.parameters(drawn.sites)
     alone, *arms = _of_arms(table, columns, by)
@@ -93,6 +89,15 @@ def cross_table(
         stated=table.noise,
         identified=joint_sets(columns, cells, codes, found, share),
     ).doubted(table.doubts)
+
+
+def _announced(
+    names: Sequence[str], by: str | None, cells: Cells, progress: Callable[[str], None] | None
+) -> str:
+    asked = " × ".join(names) + (f" by {by}" if by else "")
+    if progress:
+        progress(f"crossing {asked}: {cells.form}")
+    return asked
 
 
 def _laid_out(
