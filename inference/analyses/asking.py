@@ -63,8 +63,7 @@ def analyse(
     check_study(study)
     options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
     options.update(progress=progress, false_reports=false_reports)
-    record = record_formula(study, formula)
-    if record is not None:
+    if (record := record_formula(study, formula)) is not None:
         _refuse_for_records(family=family, population=population)
         return fit_record(study, reports, record, **options)
     also = population.columns() if population else ()
