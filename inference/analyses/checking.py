@@ -14,6 +14,7 @@ from inference.analyses.cells import cuts_of
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Looks, Private, Values
+from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import Diagnostics, diagnose
 from inference.results.predictive import Predictive
@@ -187,8 +188,7 @@ class _Pair:
         shows = [self._outcome.shows] if self._outcome else [self._kind_shown()] if self._seen else []
         shows += [self._predictor.shows] if self._predictor else []
         sides = [side for side in (self._outcome, self._predictor) if side]
-        self._exclusive = _exclusive(sides)
-        self.exclusive = bool(self._exclusive.all())
+        self.exclusive = all(side.looks.exclusive_parts.all() for side in sides)
         self.kinds = int(np.prod([one.shape[1] for one in shows]))
         said = np.logical_and.reduce([np.ones(len(cells.cell), bool), *(side.said for side in sides)])
         self._parts = [len(side.looks.chances) for side in (self._outcome, self._predictor) if side]
@@ -249,8 +249,8 @@ class _Pair:
             shares, eta = predicted.laws(self.frame)
             outcome = self._outcomes(predicted, eta)
             for place in range(len(shares)):
-                of_cells = self._chances(some, place, shares[place], outcome[place])
-                found.append(self._drawn(of_cells, groups, random))
+                truths = self._truths(some, place, shares[place], outcome[place])
+                found.append(self._drawn(truths, groups, random))
         return np.stack(found)
 
     def _outcomes(self, predicted: Predicted, eta: Values) -> Values:
@@ -263,41 +263,42 @@ class _Pair:
             return np.diff(np.concatenate([ends, below, ends + 1], axis=-1), axis=-1)
         return predicted.expected(eta) if self._outcome or self._seen else np.ones((*eta.shape[:3], 1))
 
-    def _chances(self, sites: Mapping[str, Values], place: int, shares: Values, outcome: Values) -> Values:
-        """(parts, cells, kinds) at one draw."""
-        shown = np.ones((1, 1, len(self.analysis.law.matrix.combinations)))
+    def _truths(self, sites: Mapping[str, Values], place: int, shares: Values, outcome: Values) -> Truths:
+        """At one draw."""
+        shown = np.ones((1, shares.shape[-1], 1))
         if self._predictor:
             answers = self.analysis.predictors[self._place].answers
             combinations = self.analysis.law.matrix.combinations
             own = [answers.index(one[self._place]) for one in combinations]
-            shown = self._predictor.chances(sites, place)[:, own].transpose(0, 2, 1)
-        laws = outcome[None]
-        if self._outcome:
-            laws = np.einsum("cka,pao->pcko", outcome, self._outcome.chances(sites, place))
-        both = np.einsum("ck,pcko,qjk->pqcoj", shares, laws, shown, optimize=True)
-        return np.asarray(both.reshape(-1, len(self.frame), self.kinds))
+            shown = self._predictor.chances(sites, place)[:, own]
+        alike = np.eye(outcome.shape[-1])[None]
+        return Truths(shares, outcome, self._outcome.chances(sites, place) if self._outcome else alike, shown)
 
-    def _drawn(self, of_cells: Values, groups: list[Mask], random: np.random.Generator) -> Values:
+    def _drawn(self, truths: Truths, groups: list[Mask], random: np.random.Generator) -> Values:
         """(groups × kinds): shares of reports drawn once for each cell, so that groups share their people."""
-        came = np.zeros(of_cells.shape[1:])
-        for exclusive in (True, False):
-            own = (self._exclusive == exclusive)[:, None] & (self._sizes > 0)
-            sizes, laws = self._sizes[own].astype(np.int64), np.clip(of_cells[own], 0, 1)
-            if exclusive:
-                drawn = random.multinomial(sizes, laws / laws.sum(axis=-1, keepdims=True))
+        came = np.zeros((len(self.frame), self.kinds))
+        of_cells = truths.kinds()
+        for part, sizes in enumerate(self._sizes.astype(np.int64)):
+            cells = np.flatnonzero(sizes)
+            if not len(cells):
+                continue
+            both = divmod(part, len(truths.of_predictor))
+            alone = self._alone(both)
+            if all(alone):
+                laws = np.clip(of_cells[part, cells], 0, 1)
+                came[cells] += random.multinomial(sizes[cells], laws / laws.sum(axis=-1, keepdims=True))
             else:
-                drawn = random.binomial(sizes[:, None], laws)
-            np.add.at(came, np.nonzero(own)[1], drawn)
+                came[cells] += truths.drawn(both, alone, cells, sizes[cells], of_cells[part, cells], random)
         whole = self._sizes.sum(axis=0)
         return np.concatenate([came[group].sum(axis=0) / max(whole[group].sum(), 1) for group in groups])
 
-
-def _exclusive(sides: list[_Side]) -> NDArray[np.bool_]:
-    """Of each two parts of two columns whether a report is of one kind alone."""
-    found = np.ones(1, bool)
-    for side in sides:
-        found = np.logical_and.outer(found, side.looks.exclusive_parts).ravel()
-    return found
+    def _alone(self, parts: tuple[int, int]) -> tuple[bool, bool]:
+        """Whether each report is of one kind alone, of the outcome and of the predictor."""
+        first, second = (
+            side is None or bool(side.looks.exclusive_parts[part])
+            for side, part in zip((self._outcome, self._predictor), parts, strict=True)
+        )
+        return first, second
 
 
 def _side(analysis: Assembled, column: Private | None) -> _Side | None:

@@ -1,0 +1,71 @@
+"""Whole reports of simulated people: what shows in them of one column or of two, cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.analyses.table import Values
+
+# People whose reports are drawn one by one: in all, and at least of each cell.
+PEOPLE, LEAST_OF_A_CELL = 20_000, 200
+
+
+@dataclass(frozen=True)
+class Truths:
+    """What people of each cell may say in truth, and how often each feature shows then.
+
+    shares: (cells, combinations of the predictors). outcome: (cells, combinations, answers). of_outcome:
+    (parts, answers, features), of_predictor: (parts, combinations, features), by part of the designs.
+    """
+
+    shares: Values
+    outcome: Values
+    of_outcome: Values
+    of_predictor: Values
+
+    def kinds(self) -> Values:
+        """(parts of both, cells, features of both): how often each two features show together."""
+        laws = np.einsum("cka,pao->pcko", self.outcome, self.of_outcome)
+        both = np.einsum("ck,pcko,qkj->pqcoj", self.shares, laws, self.of_predictor, optimize=True)
+        return np.asarray(both.reshape(-1, both.shape[2], both.shape[3] * both.shape[4]))
+
+    def drawn(
+        self,
+        parts: tuple[int, int],
+        exclusive: tuple[bool, bool],
+        cells: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        expected: Values,
+        random: np.random.Generator,
+    ) -> Values:
+        """(cells, features of both): how many of so many people's reports show both features.
+
+        Two bits of one report go together, so that they are drawn as a report has them. Of very many people
+        some are drawn, and their distance from what is expected scaled. expected: of those cells, by `kinds`.
+        exclusive: whether each report has just one feature, of the outcome and of the predictor.
+        """
+        people = np.minimum(sizes, max(LEAST_OF_A_CELL, PEOPLE // len(cells)))
+        joint = (self.shares[cells][:, :, None] * self.outcome[cells]).reshape(len(cells), -1)
+        joint = np.clip(joint, 0, None)
+        counts = random.multinomial(people, joint / joint.sum(axis=1, keepdims=True))
+        truth = np.repeat(np.tile(np.arange(joint.shape[1]), len(cells)), counts.ravel())
+        combination, answer = np.divmod(truth, self.outcome.shape[2])
+        first = _shown(self.of_outcome[parts[0]], exclusive[0], answer, random)
+        second = _shown(self.of_predictor[parts[1]], exclusive[1], combination, random)
+        both = (first[:, :, None] * second[:, None, :]).reshape(len(truth), -1)
+        starts = np.concatenate([[0], np.cumsum(people)[:-1]])
+        came = np.add.reduceat(both, starts, axis=0)
+        scale = np.sqrt(sizes / people)[:, None]
+        return np.asarray(sizes[:, None] * expected + scale * (came - people[:, None] * expected))
+
+
+def _shown(chances: Values, exclusive: bool, said: NDArray[np.int64], random: np.random.Generator) -> Values:
+    """(people, features): ones where a report has them. chances: (truths, features)."""
+    if not exclusive:
+        return (random.random((len(said), chances.shape[1])) < chances[said]).astype(np.float64)
+    edges = np.cumsum(chances, axis=1)
+    place = (random.random(len(said))[:, None] * edges[said, -1:] >= edges[said, :-1]).sum(axis=1)
+    return np.eye(chances.shape[1])[place]
