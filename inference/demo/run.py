@@ -67,7 +67,8 @@ def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progres
             collector.publish(study)
             twice = send_all(study, answers, collector.url, folder / "devices", progress)
             collector.export(study, path)
-    stored = sum(1 for _ in path.open(encoding="utf-8"))
+    # The last line counts the others.
+    stored = sum(1 for _ in path.open(encoding="utf-8")) - 1
     progress(f"{twice} devices sent twice; {stored} reports are stored")
     if stored != len(answers):
         raise TransferError(f"{len(answers)} devices answered, but {stored} reports were stored")

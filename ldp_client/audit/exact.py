@@ -119,6 +119,10 @@ PROBES = 64
 
 
 STREAMS = 4
+# Read at once, and still looked at one by one.
+MOST_WORDS = 4
+# What stands beside one: a draw below a prime refuses neither, and the second rounds a float up.
+OTHERS = (bytes(WORD_BYTES), b"\xff\xff\xff\0")
 
 
 def threshold_check(coin: "Any", pair: "Pair") -> Check:
@@ -152,19 +156,30 @@ def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
     for seed in range(STREAMS):
         for place in _words_read(mechanism, own, seed):
             found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
-            if found is not None:
+            if found is not None and _decides_alone(mechanism, own, seed, place, found):
                 all_found.add(found)
     wrong = [found for found in all_found if Fraction(found, WHOLE) != exact(mechanism.p)]
     return wrong[0] if wrong else min(all_found, default=None)
 
 
+def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
+    """Whether the rest of the read is of no matter next to the threshold: the lower half of a float is."""
+    return all(
+        [
+            _supports(mechanism, own, Spliced(seed, place, word, others)) == (word < found)
+            for word in (found - 1, found)
+            for others in OTHERS
+        ]
+    )
+
+
 def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
-    """Where in a stream of random bytes a sampler reads one word by itself."""
+    """Where in a stream of random bytes a sampler reads one word, or a few at once."""
     stream, places = Stream(seed), []
 
     def source(size: int) -> bytes:
-        if size == WORD_BYTES:
-            places.append(stream.taken)
+        if size % WORD_BYTES == 0 and size <= MOST_WORDS * WORD_BYTES:
+            places.extend(range(stream.taken, stream.taken + size, WORD_BYTES))
         return stream(size)
 
     mechanism.randomise(own, NotForRealAnswers(source))
@@ -172,17 +187,21 @@ def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
 
 
 class Spliced(NotForRealAnswers):
-    """A repeatable stream of random bytes with one word of it replaced."""
+    """A repeatable stream of random bytes with one word replaced, and the rest of its read by `others`."""
 
-    def __init__(self, seed: int, place: int, word: int) -> None:
+    def __init__(self, seed: int, place: int, word: int, others: bytes = b"") -> None:
         super().__init__(self)
         self.stream = Stream(seed)
-        self.place, self.word = place, word
+        self.place, self.word, self.others = place, word, others
 
     def __call__(self, size: int) -> bytes:
-        start = self.stream.taken
+        start = self.place - self.stream.taken
         fresh = self.stream(size)
-        return self.word.to_bytes(WORD_BYTES, "big") if start == self.place and size == WORD_BYTES else fresh
+        if not 0 <= start <= size - WORD_BYTES:
+            return fresh
+        if self.others:
+            fresh = self.others * (size // WORD_BYTES)
+        return fresh[:start] + self.word.to_bytes(WORD_BYTES, "big") + fresh[start + WORD_BYTES :]
 
 
 def _supports(mechanism: "Any", own: int, source: Spliced) -> bool:
