@@ -175,7 +175,8 @@ def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int
 
 def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
     """Where in a stream of random bytes a sampler reads one word, or a few at once."""
-    stream, places = Stream(seed), []
+    stream = Stream(seed)
+    places: "list[int]" = []
 
     def source(size: int) -> bytes:
         if size % WORD_BYTES == 0 and size <= MOST_WORDS * WORD_BYTES:
