@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any, cast
 
 import numpy as np
@@ -35,8 +36,9 @@ from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
-from summaries import QuestionSummary, Summary, check_study
+from summaries import QuestionSummary, Summary
 from summaries.influence import FALSE_SHARE
+from summaries.reading import Reports, evidence_of, study_of
 from summaries.reducing import CheckedReports, good_reports, reduce_reports
 
 Progress = Callable[[str], None]
@@ -44,8 +46,8 @@ Doubt = Callable[[Model, Parameters, Draws], IdentifiedSets | None]
 
 
 def fit(
-    study: Study,
-    reports: Iterable[Report] | Summary,
+    study: Study | str | PathLike[str],
+    reports: Reports,
     seed: int = 0,
     progress: Progress | None = None,
     *,
@@ -59,8 +61,9 @@ def fit(
     Every question's model is built before the first is fitted.
 
     Args:
-        study: the study that was answered.
-        reports: reports, each of which counts once, or a Summary of them.
+        study: the study that was answered, or the path of its file.
+        reports: reports, each of which counts once, or a Summary of them: the path of a file, or several; a
+            pandas, Polars or Arrow table of an export; Report objects, their documents or lines of JSON.
         seed: the same seed, machine and versions give the same draws; a whole number from 0 to 2**32 − 1.
         progress: told what is being fitted.
         method: "nuts", or "laplace" for a fast Gaussian approximation that says when it is poor; for data
@@ -81,7 +84,7 @@ def fit(
         InputError: an argument is none of the above, the method is not for these statistics or priors, or
             there is no report at all.
     """
-    check_study(study)
+    study = study_of(study)
     check_seed(seed)
     check_method(method, study)
     check_draws(draws, method)
@@ -89,6 +92,7 @@ def fit(
     questions = stated_questions(study, priors or {})
     use_compile_cache()
     few, details = SmallSamples(study), Details(study)
+    reports = evidence_of(study, reports)
     summary = _summary_of(study, reports, few, details)
     wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
     each = _fit_each(study, questions, summary, few, seed, method, draws, progress, false_share)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from summaries.evidence import PublicColumns, cell_summaries, public_columns
-    from summaries.reducing import check_report, check_study, only_reports, summarize
+    from summaries.reading import summarize
+    from summaries.reducing import check_report, check_study, only_reports
     from summaries.summary import QuestionSummary, Summary
 
 __all__ = [
@@ -28,6 +29,7 @@ _MODULES = {
     "Summary": "summary",
     "cell_summaries": "evidence",
     "public_columns": "evidence",
+    "summarize": "reading",
 }
 
 

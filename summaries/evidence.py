@@ -13,6 +13,7 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
 from summaries.cells import MOST_CELLS, Cell, by_cell, keeps_cells
+from summaries.reading import Reports, evidence_of
 from summaries.reducing import CHUNK, check_study, good_reports, reduced
 from summaries.summary import CELLS, QuestionSummary, Summary
 
@@ -32,14 +33,13 @@ class PublicColumns(NamedTuple):
     payloads: dict[str, NDArray[np.uint8]]
 
 
-def cell_summaries(
-    study: Study, evidence: Iterable[Report] | Summary
-) -> dict[Cell, Mapping[str, QuestionSummary]]:
+def cell_summaries(study: Study, evidence: Reports) -> dict[Cell, Mapping[str, QuestionSummary]]:
     """Give a summary of each question for each cell that has reports.
 
     Args:
         study: the document that was answered.
-        evidence: reports, each of which counts once, or a Summary of them that is kept by cell.
+        evidence: reports, each of which counts once, as `fit` takes them, or a Summary of them that is kept
+            by cell.
 
     Returns:
         {values of the public fields, in the study's order: {question id: QuestionSummary}}.
@@ -50,11 +50,12 @@ def cell_summaries(
         ReportError: as `summarize` raises it.
     """
     _refuse_without_fields(study)
-    if isinstance(evidence, Summary):
-        return dict(_kept_cells(study, evidence))
+    given = evidence_of(study, evidence)
+    if isinstance(given, Summary):
+        return dict(_kept_cells(study, given))
     mechanisms = mechanisms_of(study)
     found: dict[Cell, Mapping[str, QuestionSummary]] = {}
-    reports = good_reports(study, evidence)
+    reports = good_reports(study, given)
     while chunk := list(islice(reports, CHUNK)):
         for cell, some in by_cell(study, chunk).items():
             parts = reduced(mechanisms, some)

@@ -1,26 +1,34 @@
-"""Reading report files: NDJSON as exported or perturbed, or Parquet."""
+"""Reading reports, wherever they are: files of NDJSON as exported or perturbed, Parquet, tables in memory."""
 
 from __future__ import annotations
 
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.fields import printable
 from ldp_client.documents.report import MAX_BYTES
+from ldp_client.files.disk import load_study
 from ldp_client.words.text import counted
 from schemas import Report, Study
-from summaries import Summary, check_report, check_study, summarize
-from summaries.reducing import CheckedReports, Seen
+from summaries import Summary, check_report, check_study
+from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports
+from summaries.tables import ArrowTable, Placed, in_documents, in_table, is_table, report_of_row
 
+# Where `evidence_of` finds reports: in files, tables, documents, lines.
+Reports = (
+    Summary | Iterable[Report] | Iterable[Mapping[str, Any]] | Iterable[str | bytes | PathLike[str]] | str
+    | PathLike[str] | ArrowTable
+)  # fmt: skip
 SHOWN = 3
 # Other study documents that files may speak of: of one study there are a few versions.
 MOST_DOCUMENTS = 1000
@@ -32,6 +40,36 @@ NO_TEXT = {
     b"PK\x03\x04": "a ZIP archive: unpack it first",
     b"PAR1": "a Parquet file: give it a name that ends in .parquet",
 }
+
+
+def study_of(given: object) -> Study:
+    """A study, or the one in the file of this path. Raises InputError."""
+    if isinstance(given, str | PathLike):
+        return load_study(str(given))
+    check_study(given)
+    return cast(Study, given)
+
+
+def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
+    """Reduce reports to a summary, in one pass and bounded memory; their ids are kept in a temporary file.
+
+    Args:
+        study: the document that the reports answer, or the path of its file.
+        reports: any series of them, read once, or where they are, as `fit` takes it. One that stands more
+            than once counts once, which is said on standard error.
+
+    Returns:
+        The summary, equal whatever the order of the reports.
+
+    Raises:
+        InputError: the study is no Study, or the reports are no reports.
+        ReportError: a report answers another study document, has other questions, is one that no device
+            could have sent, or has the id of another one.
+        SummaryError: the file has a summary of another study.
+    """
+    study = study_of(study)
+    found = evidence_of(study, reports)
+    return found if isinstance(found, Summary) else reduce_reports(study, good_reports(study, found))
 
 
 def summarize_files(study: Study, paths: Iterable[str]) -> Summary:
@@ -68,6 +106,43 @@ def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFi
     return ReportFiles(study, [path])
 
 
+def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
+    """Find the reports, or the summary, in what somebody has.
+
+    given: a Summary; a path, or paths, of files; a pandas, Polars or Arrow table of an export; a series of
+    Report, of their documents or of their lines, such as an open file. All but a series of Report may hold
+    reports on other versions, which are left out and spoken of, as those of files are.
+
+    Raises InputError for anything else, SummaryError.
+    """
+    if isinstance(given, Summary | CheckedReports):
+        return given
+    if isinstance(given, str | PathLike):
+        return load_evidence(study, given)
+    if is_table(given):
+        return ReadReports(study, partial(in_table, given))
+    if isinstance(given, Report | Mapping | bytes) or not isinstance(given, Iterable):
+        raise InputError(
+            f"reports must be a path, a table, a Summary or a series of Report, not a {type(given).__name__}"
+            + (": give a list of them" if isinstance(given, Report | Mapping) else "")
+        )
+    return _in_series(study, iter(given))
+
+
+def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
+    """Reports of a series, which its first entry tells."""
+    first = next(series, None)
+    if first is None:
+        return ()
+    whole = chain([first], series)
+    is_line = isinstance(first, str) and first.lstrip("\ufeff \t\r\n").startswith("{")
+    if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):
+        return ReportFiles(study, [checked_path(path) for path in whole])
+    if isinstance(first, str | bytes | Mapping):
+        return ReadReports(study, partial(in_documents, whole))
+    return cast(Iterable[Report], whole)
+
+
 def checked_path(path: object) -> str:
     """Return the path as text. Raises InputError for anything that is no path."""
     if not isinstance(path, str | PathLike):
@@ -87,19 +162,19 @@ def _read_head(path: str) -> str:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-class ReportFiles(CheckedReports):
-    """All good reports on one document in files, once each.
+class ReadReports(CheckedReports):
+    """All good reports on one document, once each, of those that `read` finds.
 
     Raises InputError at the end if any was bad, or if there were reports but none on this document. Then
     `left_out` are the reports on other versions: {(version, digest): how many}. Those on `read_elsewhere`,
     digests of versions that the same analysis reads too, are not spoken of.
     """
 
-    def __init__(self, study: Study, paths: Iterable[str]) -> None:
+    def __init__(self, study: Study, read: Callable[[], Iterable[Placed]]) -> None:
         self.left_out: Counter[tuple[int, str]] = Counter()
         self.read_elsewhere: frozenset[str] = frozenset()
         self.digest = study.digest
-        self._study, self._paths = study, paths
+        self._study, self._read = study, read
 
     def notes(self) -> tuple[str, ...]:
         """Notes for readers of the result on reports that were left out."""
@@ -121,7 +196,7 @@ class ReportFiles(CheckedReports):
         bad = Refused()
         good = 0
         others = Others(self._study)
-        for where, read in _all_reports(self._paths):
+        for where, read in self._read():
             try:
                 report = read()
                 if others.hold(report, where):
@@ -144,6 +219,13 @@ class ReportFiles(CheckedReports):
         seen.tell()
         for line in self.notes():
             print(line, file=sys.stderr)
+
+
+class ReportFiles(ReadReports):
+    """All good reports on one document in files."""
+
+    def __init__(self, study: Study, paths: Iterable[str]) -> None:
+        super().__init__(study, partial(_all_reports, paths))
 
 
 class Refused:
@@ -204,7 +286,7 @@ class Others:
         )
 
 
-def _all_reports(paths: Iterable[str]) -> Iterator[tuple[str, Callable[[], Report]]]:
+def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:
     """Where each report stands, and how to parse it."""
     for path in paths:
         try:
@@ -213,7 +295,7 @@ def _all_reports(paths: Iterable[str]) -> Iterator[tuple[str, Callable[[], Repor
             raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _ndjson_lines(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
+def _ndjson_lines(path: str) -> Iterator[Placed]:
     count = 0
     with open(path, "rb") as file:
         begin = file.read(4)
@@ -251,12 +333,12 @@ def _check_end(line: bytes, count: int, where: str) -> None:
     )
 
 
-def _parquet_rows(path: str) -> Iterator[tuple[str, Callable[[], Report]]]:
+def _parquet_rows(path: str) -> Iterator[Placed]:
     number = 0
     for rows in _parquet_batches(path):
         for row in rows:
             number += 1
-            yield f"{Path(path).name}, row {number}", partial(_report_of_row, row)
+            yield f"{Path(path).name}, row {number}", partial(report_of_row, row)
 
 
 def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
@@ -271,18 +353,3 @@ def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(f"{path} is damaged, or is not a Parquet file: export it again") from None
-
-
-def _report_of_row(row: dict[str, Any]) -> Report:
-    """A report from the columns that `ldpkit export` writes; `payloads` has a field for each question."""
-    try:
-        payloads = {name: value for name, value in row["payloads"].items() if value is not None}
-        public = {name: value for name, value in (row.get("public") or {}).items() if value is not None}
-        head = (row["report_id"], row["study"], row["version"], row["digest"])
-        report = Report(*head, payloads, public=public)
-    except (KeyError, AttributeError):
-        raise ReportError("", "the row lacks a column of an export") from None
-    if not all(isinstance(payload, bytes) for payload in payloads.values()):
-        raise ReportError("payloads", "must be binary columns")
-    # The rules of a report document hold for a row too.
-    return Report.from_document(report.to_document())

@@ -25,26 +25,6 @@ CACHE_KIB = 1 << 14
 FILTER_BITS = 27
 
 
-def summarize(study: Study, reports: Iterable[Report]) -> Summary:
-    """Reduce reports to a summary, in one pass and bounded memory; their ids are kept in a temporary file.
-
-    Args:
-        study: the document that the reports answer.
-        reports: any series of them, read once. One that stands more than once counts once, which is said on
-            standard error.
-
-    Returns:
-        The summary, equal whatever the order of the reports.
-
-    Raises:
-        InputError: the study is no Study, or the reports are no series of Report.
-        ReportError: a report answers another study document, has other questions, is one that no device
-            could have sent, or has the id of another one.
-    """
-    check_study(study)
-    return reduce_reports(study, good_reports(study, reports))
-
-
 def reduce_reports(study: Study, reports: Iterator[Report]) -> Summary:
     """The summary of reports that are good (see good_reports), in bounded memory."""
     mechanisms = mechanisms_of(study)
@@ -201,7 +181,7 @@ def only_reports(reports: object) -> Iterator[Report]:
     """
     wanted = f"reports must be a series of Report, or a Summary, not a {type(reports).__name__}"
     if isinstance(reports, str | bytes | PathLike):
-        raise InputError(f"{wanted}: summaries.reading.load_evidence(study, path) reads a file")
+        raise InputError(f"{wanted}: fit, analyse and summarize take the path of a file")
     if isinstance(reports, Report | Mapping) or not isinstance(reports, Iterable):
         raise InputError(f"{wanted}: give a list of them")
     return _each_a_report(reports, wanted)

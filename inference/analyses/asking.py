@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any
 
 from inference.analyses.analysing import analyse_table
@@ -13,14 +14,14 @@ from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.result import AnalysisPosterior
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError
-from schemas import Report, Study
-from summaries import Summary, check_study
+from schemas import Study
 from summaries.influence import FALSE_SHARE
+from summaries.reading import Reports, evidence_of, study_of
 
 
 def analyse(
-    study: Study,
-    reports: Iterable[Report] | Summary,
+    study: Study | str | PathLike[str],
+    reports: Reports,
     formula: str,
     *,
     family: str | None = None,
@@ -37,9 +38,9 @@ def analyse(
     Of a record under sampled products the outcome is its response, beside all its features and public fields.
 
     Args:
-        study: the study that was answered.
-        reports: its reports, each of which counts once; or their Summary, where the formula names one
-            private question alone.
+        study: the study that was answered, or the path of its file.
+        reports: its reports, each of which counts once, as `fit` takes them; or their Summary, where the
+            formula names one private question alone.
         formula: such as "ever ~ age + region + (1 | clinic)", of question ids and public fields' ids.
         family: of the outcome, where not the usual one of its kind is wanted.
         priors: "flat", or {parameter: "flat" or a distribution}, in place of the weak ones; of a record's
@@ -60,14 +61,15 @@ def analyse(
         SummaryError: the summary is of another study, or not kept by cell.
         InputError: the formula, a prior or a report cannot be fitted.
     """
-    check_study(study)
+    study = study_of(study)
+    found = evidence_of(study, reports)
     options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
     options.update(progress=progress, false_reports=false_reports)
     if (record := record_formula(study, formula)) is not None:
         _refuse_for_records(family=family, population=population)
-        return fit_record(study, reports, record, **options)
+        return fit_record(study, found, record, **options)
     also = population.columns() if population else ()
-    table = table_of_reports(study, reports, columns_in(study, formula, also))
+    table = table_of_reports(study, found, columns_in(study, formula, also))
     return analyse_table(table, formula, family=family, population=population, **options)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.arms import ARM, DEVICE, PAPER
@@ -21,7 +21,7 @@ from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
 from summaries import Summary, check_study
-from summaries.reading import ReportFiles
+from summaries.reading import ReadReports, Reports, evidence_of
 from summaries.reducing import CheckedReports, Seen, good_reports
 
 
@@ -29,13 +29,11 @@ class Wave(NamedTuple):
     """What one wave has. reports: of devices, None without any. paper: the path of its records on paper."""
 
     study: Study
-    reports: Iterable[Report] | Summary | None
+    reports: Reports | None
     paper: str | None = None
 
 
-Waves = Mapping[
-    str, Wave | tuple[Study, Iterable[Report] | None] | tuple[Study, Iterable[Report] | None, str]
-]
+Waves = Mapping[str, Wave | tuple[Study, Reports | None] | tuple[Study, Reports | None, str]]
 
 
 def analyse_waves(
@@ -44,9 +42,9 @@ def analyse_waves(
     """Fit a formula over several waves of a study; `wave` is a public field of its own.
 
     Args:
-        waves: {name: (the study of this wave, its reports)}, or (study, reports, path of its records on
-            paper), the reports None where no device answered; the first wave is what others are compared
-            with. Where some answered on paper, `arm` is a public field too.
+        waves: {name: (the study of this wave, its reports, as `fit` takes them)}, or (study, reports, path of
+            its records on paper), the reports None where no device answered; the first wave is what others
+            are compared with. Where some answered on paper, `arm` is a public field too.
         formula: such as "ever ~ wave + region", of question ids and public fields that every wave has.
         blanks: of records on paper, "refuse" those with one, or "leave-out" them.
         design: of records on paper, instead of the studies' matrices.
@@ -87,7 +85,7 @@ def table_of_waves(
     """
     if len(waves) < 2:
         raise InputError("waves are compared with one another: give two or more")
-    every = {name: Wave(*one) for name, one in waves.items()}
+    every = {name: _read(Wave(*one)) for name, one in waves.items()}
     on_paper = {name: one for name, one in every.items() if one.paper is not None}
     arms = bool(on_paper) and any(one.reports is not None for one in every.values())
     names = [name for name in names if name != ARM] if arms else names
@@ -101,7 +99,7 @@ def table_of_waves(
         _refuse_taken(name, known, [WAVE, *([ARM] if arms else [])])
         for column in own:
             known_column(column, known, f"wave {name}: ")
-        if isinstance(one.reports, ReportFiles):
+        if isinstance(one.reports, ReadReports):
             one.reports.read_elsewhere = documents
         once = seen.setdefault(one.study.digest, Seen())
         try:
@@ -113,6 +111,12 @@ def table_of_waves(
     notes = [*_notes({name: one.study for name, one in every.items()}, names), *_apart(tables)]
     table = joined(tables, WAVE)
     return replace(table, notes=(*table.notes, *notes), waves=WAVE)
+
+
+def _read(wave: Wave) -> Wave:
+    """The same, its reports found where they are."""
+    check_study(wave.study)
+    return wave if wave.reports is None else wave._replace(reports=evidence_of(wave.study, wave.reports))
 
 
 def _refuse_taken(wave: str, known: Sequence[str], own: Sequence[str]) -> None:
@@ -131,7 +135,8 @@ def _arms_of(
     if isinstance(wave.reports, Summary):
         raise InputError("a summary no longer has single reports: waves need the reports themselves")
     if wave.reports is not None:
-        found[DEVICE] = table_of_reports(wave.study, _Once(wave.study, wave.reports, seen), names)
+        reports = cast(Iterable[Report], wave.reports)
+        found[DEVICE] = table_of_reports(wave.study, _Once(wave.study, reports, seen), names)
     if wave.paper is not None:
         entries = load_entries(wave.study, wave.paper, names, blanks, design)
         # A sheet's numbers and other fields are its own.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from inference import fit, summarize
@@ -149,14 +150,31 @@ def set_bits(mechanism, n):
     return payloads(mechanism.perturb_many(labels, NotForRealAnswers(random.bytes)))
 
 
-@pytest.mark.parametrize("wrong", ["a path", None, 3, [{"ever": True}], {"ever": [1]}, ["a line"]])
-def test_what_is_no_series_of_reports_is_one_clear_line(wrong):
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("a path", "cannot read a path"),
+        (["one", "another"], "cannot read one"),
+        (None, "must be a path, a table, a Summary or a series of Report, not a NoneType"),
+        (3, "not a int"),
+        ({"ever": [1]}, "not a dict: give a list of them"),
+        ([{"ever": True}], "entry 1 has no payloads: these are no reports.* Answers get their noise first"),
+        (
+            pd.DataFrame({"ever": [True, False]}),
+            "no column study, but ever: .* get their noise first",
+        ),
+        ([True, False], "entry 1 is a bool"),
+        ([b"a line"], "JSON"),
+    ],
+)
+def test_what_has_no_reports_is_one_clear_line(wrong, said):
     for job in (lambda: fit(STUDY, wrong), lambda: summarize(STUDY, wrong)):
-        with pytest.raises(InputError, match="reports must be a series of Report, or a Summary"):
+        with pytest.raises(InputError, match=said) as refused:
             job()
+        assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("wrong", ["study.json", STUDY.document, None])
+@pytest.mark.parametrize("wrong", [STUDY.document, None])
 def test_what_is_no_study_is_one_clear_line(wrong):
     from inference.design.plan import plan
 

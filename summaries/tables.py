@@ -1,0 +1,155 @@
+"""Reports that stand in memory: rows of data frames and Arrow tables, documents, lines of text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from ldp_client.documents.errors import InputError, ReportError
+from ldp_client.documents.export_end import FORMAT as END_FORMAT
+from ldp_client.documents.fields import printable
+from ldp_client.words.text import counted
+from schemas import Report
+
+# Where a report stands, and how to read it there.
+Placed = tuple[str, Callable[[], Report]]
+
+
+class ArrowTable(Protocol):
+    """What Polars, PyArrow, pandas and DuckDB have in common."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Its columns, in Arrow's own memory."""
+
+
+COLUMNS = ("study", "version", "digest", "payloads")
+NO_REPORTS = (
+    "these are no reports, which have study, version, digest and payloads as `ldpkit export` writes them. "
+    "Answers get their noise first: `ldpkit perturb`, or ldpkit.perturb_many"
+)
+
+
+def is_table(given: object) -> bool:
+    """Tell whether something is a data frame or an Arrow table: pandas', Polars', PyArrow's or another's."""
+    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+
+
+def in_table(table: Any) -> Iterator[Placed]:
+    """Read the reports of a table. Raises InputError where its columns are no reports'."""
+    names = [str(name) for name in (table.columns if _is_pandas(table) else _arrow(table).column_names)]
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        shown = ", ".join(printable(name) for name in names[:8])
+        raise InputError(f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}")
+    return in_documents(_rows(table), "row")
+
+
+def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[Placed]:
+    """Read reports, each a Report, its document or its line of JSON; `what` each is called.
+
+    Raises InputError for what is none of these, and where an end of an export says another number.
+    """
+    count = 0
+    for number, found in enumerate(documents, 1):
+        where = f"{what} {number}"
+        if isinstance(found, str | bytes):
+            if not found.strip():
+                continue
+            end = _end_in(found)
+        else:
+            end = dict(found) if isinstance(found, Mapping) and found.get("format") == END_FORMAT else None
+        if end is None:
+            count += 1
+            yield where, partial(_report_of, found, where)
+        elif end.get("reports") == count:
+            count = 0
+        else:
+            raise InputError(
+                f"{where}: {counted(count, 'report')} before the end of an export that says "
+                f"{printable(end.get('reports'))}: export it again"
+            )
+
+
+def report_of_row(row: Mapping[str, Any]) -> Report:
+    """A report from the columns that `ldpkit export` writes, or from those of its JSON.
+
+    `payloads` has a field for each question, of which None and not-a-numbers are nothing.
+    """
+    row = _there(row)
+    if "report_id" not in row and "id" in row:
+        values = {name: _there(row[name]) for name in ("payloads", "public") if row.get(name)}
+        return Report.from_document({**row, **values})
+    try:
+        payloads = _there(row["payloads"])
+        head = (row["report_id"], row["study"], row["version"], row["digest"])
+        report = Report(*head, payloads, public=_there(row.get("public") or {}))
+    except (KeyError, AttributeError, TypeError):
+        raise ReportError("", "the row lacks a column of an export") from None
+    if not all(isinstance(payload, bytes) for payload in payloads.values()):
+        raise ReportError("payloads", "must be binary columns")
+    # The rules of a report document hold for a row too.
+    return Report.from_document(report.to_document())
+
+
+def _report_of(found: object, where: str) -> Report:
+    if isinstance(found, Report):
+        return found
+    if isinstance(found, str | bytes):
+        return Report.from_json(found)
+    if not isinstance(found, Mapping):
+        raise InputError(f"{where} is a {type(found).__name__}: {NO_REPORTS}")
+    if not isinstance(found.get("payloads"), Mapping):
+        raise InputError(f"{where} has no payloads: {NO_REPORTS}")
+    return report_of_row(found)
+
+
+def _end_in(line: str | bytes) -> dict[str, Any] | None:
+    """The document of a line that ends an export."""
+    text = line if isinstance(line, str) else line.decode(errors="replace")
+    if END_FORMAT not in text[:80]:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _there(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that are not missing; tables turn whole numbers beside missing ones into floats."""
+    kept = {name: value for name, value in row.items() if not _is_missing(value)}
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in kept.items()
+    }
+
+
+def _is_missing(value: object) -> bool:
+    if isinstance(value, float):
+        return value != value
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_pandas(table: object) -> bool:
+    return type(table).__module__.partition(".")[0] == "pandas"
+
+
+def _arrow(table: Any) -> Any:
+    import pyarrow
+
+    try:
+        return pyarrow.table(table)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"the table cannot be read as an Arrow table: {error}") from None
+
+
+def _rows(table: Any) -> Iterator[Mapping[str, Any]]:
+    # Columns of dictionaries need not have one type in pandas.
+    if _is_pandas(table):
+        for first in range(0, len(table), 8192):
+            yield from map(_there, table.iloc[first : first + 8192].to_dict("records"))
+        return
+    for batch in _arrow(table).to_batches(max_chunksize=8192):
+        yield from map(_there, batch.to_pylist())

@@ -1,0 +1,144 @@
+"""Reports are read the same wherever they are: files, lines, documents, pandas, Polars, Arrow."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import ldpkit
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError, ReportError
+from ldp_client.documents.export_end import end_line
+from schemas import Study
+from summaries import cell_summaries, summarize
+from tests import studies
+
+REGION = {"id": "region", "choices": ["north", "south"]}
+QUESTIONS = (studies.YES_NO, studies.CHOICE)
+STUDY = Study(studies.document(*QUESTIONS, public=[REGION]))
+OTHER = Study(studies.document(*QUESTIONS, public=[REGION], version=2))
+
+
+def made(study, count):
+    random = NotForRealAnswers(np.random.default_rng(study.version).bytes)
+    return [
+        perturb_answers(
+            study,
+            mechanisms_of(study),
+            {"ever": n % 2 == 0, "occupation": "worker", "region": REGION["choices"][n % 2]},
+            random,
+        )
+        for n in range(count)
+    ]
+
+
+REPORTS = made(STUDY, 30)
+RIGHT = summarize(STUDY, REPORTS)
+LINES = [one.to_json() + "\n" for one in REPORTS]
+DOCUMENTS = [one.to_document() for one in REPORTS]
+# As `ldpkit export` writes Parquet.
+ROWS = [
+    {
+        "report_id": one.id,
+        "study": one.study,
+        "version": one.version,
+        "digest": one.digest,
+        "payloads": one.payloads,
+        "public": one.public,
+    }
+    for one in REPORTS
+]
+
+
+class Polars:
+    """A table that only has Arrow's own interface, as Polars' and DuckDB's have."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pyarrow.Table.from_pylist(self.rows).__arrow_c_stream__(requested_schema)
+
+
+def file_of(folder, text=None):
+    path = folder / "reports.ndjson"
+    path.write_text(text or "".join([*LINES, end_line(len(LINES))]))
+    return path
+
+
+HERE = {
+    "lines": lambda _: LINES,
+    "an open file": lambda folder: file_of(folder).open(),
+    "a file of bytes": lambda folder: io.BytesIO(file_of(folder).read_bytes()),
+    "a path": file_of,
+    "a path as text": lambda folder: str(file_of(folder)),
+    "paths": lambda folder: [file_of(folder)],
+    "documents": lambda _: iter(DOCUMENTS),
+    "documents in pandas": lambda _: pd.DataFrame(DOCUMENTS),
+    # The end of an export makes numbers floats, and leaves all else missing.
+    "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
+    "a frame of an export": lambda _: pd.DataFrame(ROWS),
+    "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
+    "an Arrow batch": lambda _: pyarrow.RecordBatch.from_pylist(ROWS),
+    "documents in Arrow": lambda _: pyarrow.Table.from_pylist(DOCUMENTS),
+    "Polars": lambda _: Polars(ROWS),
+    "twice the same": lambda _: [*LINES, *LINES],
+    "a summary's file": lambda folder: file_of(folder, RIGHT.to_json()),
+}
+
+
+@pytest.mark.parametrize("where", HERE)
+def test_a_summary_is_the_same_wherever_reports_are(where, tmp_path):
+    assert summarize(STUDY, HERE[where](tmp_path)).to_json() == RIGHT.to_json()
+    cells = cell_summaries(STUDY, HERE[where](tmp_path))
+    assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
+
+
+def test_studies_are_read_from_their_files(tmp_path):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    assert ldpkit.summarize(tmp_path / "study.json", LINES).to_json() == RIGHT.to_json()
+    (tmp_path / "study.json").write_text("{}")
+    with pytest.raises(InputError, match=r"study\.json"):
+        ldpkit.summarize(str(tmp_path / "study.json"), LINES)
+
+
+@pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame])
+def test_reports_on_other_versions_are_left_out_and_said(form):
+    mixed = [*DOCUMENTS, *(one.to_document() for one in made(OTHER, 3))]
+    with redirect_stderr(io.StringIO()) as said:
+        assert summarize(STUDY, form(mixed)).to_json() == RIGHT.to_json()
+    assert "3 reports answer other versions of the study (version 2) and were left out" in said.getvalue()
+    with pytest.raises(InputError, match="no report answers"):
+        summarize(STUDY, form(mixed[-3:]))
+    # Who has Report objects has read them already, and meant these.
+    with pytest.raises(ReportError, match="answers another study document"):
+        summarize(STUDY, [*REPORTS, *made(OTHER, 1)])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (pd.DataFrame(DOCUMENTS).drop(columns="digest"), "the table has no column digest"),
+        (pd.DataFrame(ROWS).drop(columns="report_id"), "row 1: .*lacks a column"),
+        (pyarrow.table({"ever": [True]}), "Answers get their noise first"),
+        ([*DOCUMENTS, {"ever": True}], "entry 31 has no payloads"),
+        ([*LINES, json.dumps({"ever": True})], "1 of 31 reports cannot belong to this study: entry 31"),
+        ([*LINES[:-1], end_line(30)], "29 reports before the end of an export that says 30"),
+        ([*DOCUMENTS[:-1], json.loads(end_line(30))], "29 reports before the end of an export that says 30"),
+        ([*DOCUMENTS, {**DOCUMENTS[0], "payloads": DOCUMENTS[1]["payloads"] | {"occupation": "AA=="}}], "31"),
+        ([{**DOCUMENTS[0], "payloads": {"ever": 3}}], "payloads.ever"),
+        (REPORTS[0], "not a Report: give a list"),
+    ],
+)
+def test_what_is_no_report_is_refused_where_it_stands(wrong, said):
+    with pytest.raises(InputError, match=said):
+        summarize(STUDY, wrong)
