@@ -1,18 +1,21 @@
 """Sending what is due, and asking for what is to be deleted, at most so many requests a minute.
 
 Their moments are kept in the ledger's file, for a minute, whichever process of the device makes them. They
-decide no answer, so that the seal leaves them out; a ledger that was made without them gets their table at
+decide no answer, so that the seal leaves them out; a ledger that was made without them gets their tables at
 its first request.
 
 Of a secure sum it sends shares: this says how the outbox keeps them, and their way to the nodes and back.
 """
 
 import json
+import random
 import sqlite3
 import time
 from binascii import a2b_base64, b2a_base64
+from itertools import zip_longest
 
 from ldp_client.device import outbox
+from ldp_client.device.exchange import backoff
 from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
@@ -24,7 +27,6 @@ from ldp_client.device.upload import (
     judged,
     put_report,
     put_share,
-    with_retries,
 )
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import LdpkitError, LedgerError
@@ -89,8 +91,11 @@ STILL_WAITS = ("waiting", "kept", "paced")
 # No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
 LONGEST_FLUSH_SECONDS = 300.0
 MOST_REQUESTS = 15
+# Of these. The others are kept for uploads, as a deletion is asked for until it is acknowledged.
+MOST_DELETIONS = 10
 PERIOD_SECONDS = 60.0
-_TABLE = "CREATE TABLE IF NOT EXISTS attempts (moment REAL NOT NULL)"
+# Of all requests, and of the deletions among them.
+_TABLES = ("attempts", "deletions")
 
 
 class Flushed:
@@ -128,10 +133,11 @@ class Sender:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
                     forget_moments(connection, time.time())
-                asked = self._delete_all(attempts, result, set())
-                self._send_all(attempts, now, result)
+                asked = self._withdrawn(set())
+                self._in_turn(self._deletable(asked, result), self._due(now, result), attempts, result)
                 # What was withdrawn while its report was on the way.
-                self._delete_all(attempts, result, asked)
+                late = self._withdrawn({report.report_id for report in asked})
+                self._in_turn(self._deletable(late, result), [], attempts, result)
                 # Whoever made the ledger may have been stopped just before it did this.
                 mark(lock)
         except BusyError:
@@ -157,7 +163,9 @@ class Sender:
             return ""
         return say("device.of_another_collector", collector=report.collector)
 
-    def _send_all(self, attempts: int, now: bool, result: Flushed) -> None:
+    def _due(self, now: bool, result: Flushed) -> "list[Queued]":
+        """The reports to send; counts those that have to wait."""
+        due = []
         for report in self._ledger.queued():
             obstacle = self._obstacle(report)
             if not (now or outbox.is_due(report)):
@@ -166,14 +174,62 @@ class Sender:
                 result.waiting += 1
                 result.reason = result.reason or obstacle
             else:
-                self._send(report, attempts, result)
+                due.append(report)
+        return due
 
-    def _send(self, report: "Queued", attempts: int, result: Flushed) -> None:
-        def begin(connection: "sqlite3.Connection") -> bool:
-            return outbox.try_now(connection, report.report_id, self._collector)
+    def _withdrawn(self, asked: "set[str]") -> "list[Queued]":
+        """The reports to delete but those in `asked`."""
+        with self._ledger.reading() as connection:
+            return [report for report in outbox.withdrawn(connection) if report.report_id not in asked]
 
-        outcome = self._ask(begin, lambda: self._put(report), attempts)
+    def _deletable(self, withdrawn: "list[Queued]", result: Flushed) -> "list[Queued]":
+        """The reports whose deletion this device can ask for; counts the others."""
+        able = []
+        for report in withdrawn:
+            obstacle = say("device.no_secret") if not report.secret else self._obstacle(report)
+            if obstacle:
+                result.undeleted += 1
+                result.reason = result.reason or obstacle
+            else:
+                able.append(report)
+        return able
+
+    def _in_turn(
+        self, deletions: "list[Queued]", uploads: "list[Queued]", attempts: int, result: Flushed
+    ) -> None:
+        """Make each request once before any a second time, up to `attempts` times.
+
+        A deletion and an upload in turn, of each the one that chance takes: what is never settled, at
+        every flush again, holds nothing else up for good.
+        """
+        turns = _shuffled_together(deletions, uploads)
+        for attempt in range(attempts):
+            if turns and attempt:
+                time.sleep(backoff(attempt))
+            is_last = attempt == attempts - 1
+            turns = [report for report in turns if not self._is_settled(report, is_last, result)]
+
+    def _is_settled(self, report: "Queued", is_last: bool, result: Flushed) -> bool:
+        """Make a report's request: whether it is not tried again in this flush, and then counted."""
+        is_deletion = not report.body
+        outcome = self._ask(report, self._ask_deletion if is_deletion else self._put)
+        if outcome.state == "waiting" and not is_last:
+            return False
         result.reason = outcome.reason or result.reason
+        if is_deletion:
+            self._count_deletion(report, outcome, result)
+        else:
+            self._count_upload(report, outcome, result)
+        return True
+
+    def _count_deletion(self, report: "Queued", outcome: Outcome, result: Flushed) -> None:
+        if outcome.state == "sent":
+            self._note(outbox.drop, report)
+            result.deleted += 1
+        else:
+            result.undeleted += 1
+
+    def _count_upload(self, report: "Queued", outcome: Outcome, result: Flushed) -> None:
         if outcome.state in STILL_WAITS:
             result.waiting += 1
         if outcome.state == "sent":
@@ -189,56 +245,26 @@ class Sender:
         with self._ledger.writing() as connection:
             what(connection, report.report_id)
 
-    def _delete_all(self, attempts: int, result: Flushed, asked: "set[str]") -> "set[str]":
-        """Ask for every deletion but those in `asked`; returns what was asked for."""
-        with self._ledger.reading() as connection:
-            reports = [report for report in outbox.withdrawn(connection) if report.report_id not in asked]
-        for report in reports:
-            obstacle = say("device.no_secret") if not report.secret else self._obstacle(report)
-            if obstacle:
-                result.undeleted += 1
-                result.reason = result.reason or obstacle
-            else:
-                self._delete(report, attempts, result)
-        return {report.report_id for report in reports}
+    def _ask(self, report: "Queued", request: "Callable[[Queued], Outcome]") -> Outcome:
+        """Make a report's request once; that an upload may leave is durable before it does.
 
-    def _delete(self, report: "Queued", attempts: int, result: Flushed) -> None:
-        outcome = self._ask(lambda _connection: True, lambda: self._ask_deletion(report), attempts)
-        result.reason = outcome.reason or result.reason
-        if outcome.state != "sent":
-            result.undeleted += 1
-            return
-        self._note(outbox.drop, report)
-        result.deleted += 1
-
-    def _ask(
-        self,
-        begin: "Callable[[sqlite3.Connection], bool]",
-        request: "Callable[[], Outcome]",
-        attempts: int,
-    ) -> Outcome:
-        """Make a request, trying up to `attempts` times; what `begin` notes is durable before each.
-
-        Also "paced", where there were too many attempts lately, or "withdrawn", where `begin` says no.
+        Also "paced", where there were too many requests lately, or "withdrawn", where it was meanwhile.
         """
-
-        def attempt() -> Outcome:
-            if time.monotonic() > self._until:
-                return Outcome("kept", say("device.flush_too_long"))
-            with self._ledger.writing() as connection:
-                if not allows(connection, time.time()):
-                    return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
-                if not begin(connection):
-                    return Outcome("withdrawn")
-            try:
-                return request()
-            except LedgerError:
-                raise
-            except Exception as error:
-                # One report that cannot be sent keeps no other from its way. Not in the error's words.
-                return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
-
-        return with_retries(attempt, attempts)
+        if time.monotonic() > self._until:
+            return Outcome("kept", say("device.flush_too_long"))
+        is_deletion = not report.body
+        with self._ledger.writing() as connection:
+            if not allows(connection, time.time(), is_deletion):
+                return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
+            if not is_deletion and not outbox.try_now(connection, report.report_id, self._collector):
+                return Outcome("withdrawn")
+        try:
+            return request(report)
+        except LedgerError:
+            raise
+        except Exception as error:
+            # One report that cannot be sent keeps no other from its way. Not in the error's words.
+            return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
 
     def _judged(self, report: "Queued", place: str, outcome: Outcome) -> Outcome:
         """Decide what an answer from that base URL means for the report."""
@@ -277,12 +303,21 @@ class Sender:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
 
 
-def allows(connection: sqlite3.Connection, now: float) -> bool:
+def _shuffled_together(deletions: "list[Queued]", uploads: "list[Queued]") -> "list[Queued]":
+    """Both kinds in turn, a deletion first, each kind in an order of its own."""
+    kinds = [random.sample(kind, len(kind)) for kind in (deletions, uploads)]
+    return [report for pair in zip_longest(*kinds) for report in pair if report]
+
+
+def allows(connection: sqlite3.Connection, now: float, is_deletion: bool = False) -> bool:
     """Count one more request now (seconds since 1970) if it may be made: whether it may."""
     forget_moments(connection, now)
-    if connection.execute("SELECT COUNT(*) FROM attempts").fetchone()[0] >= MOST_REQUESTS:
-        return False
-    connection.execute("INSERT INTO attempts VALUES (?)", (now,))
+    limits = {"attempts": MOST_REQUESTS, **({"deletions": MOST_DELETIONS} if is_deletion else {})}
+    for table, most in limits.items():
+        if connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] >= most:
+            return False
+    for table in limits:
+        connection.execute(f"INSERT INTO {table} VALUES (?)", (now,))
     return True
 
 
@@ -291,5 +326,6 @@ def forget_moments(connection: sqlite3.Connection, now: float) -> None:
 
     A moment that is a minute in the future was noted before the clock was moved.
     """
-    connection.execute(_TABLE)
-    connection.execute("DELETE FROM attempts WHERE ABS(? - moment) >= ?", (now, PERIOD_SECONDS))
+    for table in _TABLES:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (moment REAL NOT NULL)")
+        connection.execute(f"DELETE FROM {table} WHERE ABS(? - moment) >= ?", (now, PERIOD_SECONDS))

@@ -7,11 +7,10 @@ receipt of another collector counts no more: it may be the one that nobody reads
 """
 
 import hashlib
-import time
 import urllib.request
 from datetime import date, timedelta
 
-from ldp_client.device.exchange import MOST_CHARACTERS, backoff, exchange
+from ldp_client.device.exchange import MOST_CHARACTERS, exchange
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.documents.study import MAX_BYTES
@@ -19,7 +18,7 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from typing import Any, Optional
 
     from ldp_client.device.exchange import Answer
     from ldp_client.device.outbox import Queued
@@ -170,20 +169,6 @@ def problem_of(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
 def _strange(answer: "Answer") -> str:
     came = _media_type(answer) or say("device.unnamed_type")
     return say("device.no_collectors_answer", status=answer.status, came=came)
-
-
-def with_retries(
-    ask: "Callable[[], Outcome]", attempts: int, sleep: "Callable[[float], None]" = time.sleep
-) -> Outcome:
-    """Make a request, trying up to `attempts` times, with a longer wait before each."""
-    outcome = Outcome("waiting")
-    for attempt in range(attempts):
-        if attempt:
-            sleep(backoff(attempt))
-        outcome = ask()
-        if outcome.state != "waiting":
-            break
-    return outcome
 
 
 def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:

@@ -50,7 +50,8 @@ export async function openDevice({
         identity,
       );
       const origin = { study: study.id, version: study.version, digest: study.digest };
-      const once = recalled.filter(({ asked }) => asked.mechanism.name !== "memoized");
+      // A memoized mechanism alone is `of` another.
+      const once = recalled.filter(({ asked }) => !asked.mechanism.of);
       recalled.forEach((one) => {
         let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
@@ -132,12 +133,12 @@ export async function openDevice({
       const longestMs = 3e5;
       const until = Date.now() + longestMs;
       // What is to be deleted has no body.
-      const reports = await read((memory) => memory.reports.sort((a, b) => !b.body - !a.body));
-      // A report of a ledger that did not keep collectors has none.
-      for (const { id, collector: its = collector } of reports) {
-        if (baseOf(its) !== collector) continue;
-        for (let attempt = 1; Date.now() < until && !(await isSettled(id)) && attempt < attempts; attempt++) {
-          await pause(attempt);
+      const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
+      // Each once before any a second time: what is never settled holds nothing else up.
+      for (let attempt = 0; left[0] && attempt < attempts; attempt++) {
+        if (attempt) await pause(attempt);
+        for (const report of left.splice(0)) {
+          if (Date.now() < until && !(await isSettled(report.id))) left.push(report);
         }
       }
     });
@@ -146,7 +147,8 @@ export async function openDevice({
   async function isSettled(id) {
     const report = await move(id, {});
     const send = REQUESTS[report?.state];
-    if (!send) return true;
+    // A report of a ledger that did not keep collectors has none.
+    if (!send || baseOf(report.collector ?? collector) !== collector) return true;
     const step = report.publisher ? send : findPublisher;
     const { changes, again } = await step(`${collector}/v1/studies/${report.study}`, report);
     await move(id, { [report.state]: changes });

@@ -56,4 +56,4 @@ export function reportOf({ id: study, version, digest }, [payloads, clear, spare
   return { id, secret, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
 }
 
-const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+const base64 = (bytes) => btoa([...bytes].map((byte) => String.fromCharCode(byte)).join(""));

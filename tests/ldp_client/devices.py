@@ -49,12 +49,12 @@ class Server:
     else HTML, as proxies send it. identity: the collector's.
 
     requests: (method, path, body, headers). content: what GET answers. headers: sent with
-    each answer. tls: an SSLContext, for https.
+    each answer. tls: an SSLContext, for https. stuck: what is in "METHOD /path" of a request that gets 503.
     """
 
     def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
-        self.refusals, self.identity = {}, IDENTITY
+        self.refusals, self.identity, self.stuck = {}, IDENTITY, "\0"
         self.http = HTTPServer(("127.0.0.1", 0), self._handler())
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
@@ -79,6 +79,7 @@ class Server:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 outer.requests.append((self.command, self.path, body, dict(self.headers)))
                 status = outer.statuses.pop(0) if outer.statuses else 200
+                status = 503 if outer.stuck in f"{self.command} {self.path}" else status
                 media_type, content = self.content_of(status)
                 self.send_response(status)
                 headers = {"Content-Type": media_type, "LDPKit-Collector": outer.identity, **outer.headers}

@@ -1,13 +1,13 @@
 """The device's side of an upload, against a small server that misbehaves on demand."""
 
-import functools
 import socket
 import threading
+import time
 
 import pytest
 
 from ldp_client.device.fetch import fetch_study
-from ldp_client.device.upload import delete_report, put_report, with_retries
+from ldp_client.device.upload import delete_report, put_report
 from ldp_client.documents.errors import InputError, StudyError, TransferError
 from schemas import Study
 from tests import studies
@@ -47,21 +47,25 @@ def test_an_unreachable_collector_is_waited_for():
     assert "cannot reach" in outcome.reason
 
 
-def test_retries_send_the_same_bytes_with_growing_random_delays(server):
-    server.statuses = [503, 500, 503]
+def test_retries_send_the_same_bytes_with_growing_random_delays(tmp_path, server, monkeypatch):
     delays = []
-    ask = functools.partial(put_report, f"{server.url}/x", '{"a":1}')
-    assert with_retries(ask, 5, delays.append).state == "sent"
+    monkeypatch.setattr(time, "sleep", delays.append)
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, {"ever": True})
+    server.statuses = [503, 500, 503]
+    assert device.flush().sent == 1
     assert len({body for _, _, body, _ in server.requests}) == 1
     assert len(delays) == 3
     assert all(0 <= delay <= 0.5 * 2 ** (i + 1) for i, delay in enumerate(delays))
 
 
-def test_retries_stop_at_a_final_refusal(server):
-    server.statuses, server.refusals = [503, 422], {422: problem("report-invalid")}
-    ask = functools.partial(put_report, f"{server.url}/x", "{}")
-    assert with_retries(ask, 5, lambda _delay: None).state == "refused"
-    assert len(server.requests) == 2
+def test_retries_stop_at_a_final_refusal(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, {"ever": True})
+    server.statuses, server.refusals = [503, 422], {422: problem("report-invalid", STUDY.digest)}
+    assert len(device.flush().refused) == 1
+    assert server.asked("PUT") == server.asked("PUT")[:1] * 2
 
 
 def test_flush_keeps_what_could_not_be_sent_and_forgets_the_rest(tmp_path, server):

@@ -59,6 +59,20 @@ def test_retries_send_the_same_bytes_with_full_jitter(page, site):
     assert site.bodies() == [report["body"]] * 5
 
 
+def test_each_request_is_made_once_before_any_a_second_time(page, site):
+    """A deletion that is never acknowledged holds no upload of another study up."""
+    answered(page)
+    consent(page)
+    flush(page)
+    assert withdraw(page) == 1
+    other = {**DOCUMENT, "id": "other"}
+    answered(page, other)
+    consent(page, other)
+    site.statuses, site.study = [503, 503], Study(other).canonical().decode()
+    assert flush(page, attempts=2, document=other)["state"] == "sent"
+    assert [method for method, *_ in site.requests] == ["PUT", "DELETE", "PUT", "DELETE", "PUT"]
+
+
 def refuse(site, name, status, digest):
     """Have the collector say so in its own words, about the study with that digest."""
     said = {"type": f"urn:ldpkit:problem:{name}", "digest": digest}

@@ -1,7 +1,7 @@
 /** The mechanisms, each a file of its name that is loaded when a study names it. */
 
 import { systemRandom } from "../randomness.js";
-import { check, epsilon, isObject, oneOf, record } from "../shapes.js";
+import { check, epsilon, hasOwn, identifier, isObject, record } from "../shapes.js";
 import { LOADERS } from "./loaders.js";
 
 const loaded = {};
@@ -19,12 +19,12 @@ export async function loadMechanisms(document) {
 export function kindOf({ ask, mechanism }, path) {
   check(isObject(mechanism), `${path}.mechanism`);
   const { name } = mechanism;
-  oneOf(...Object.keys(LOADERS))(name, `${path}.mechanism.name`);
+  check(hasOwn(LOADERS, name), `${path}.mechanism.name`);
   const { kinds, parameters } = loaded[name];
   const kind = kinds.find((one) => one.ask === ask);
   check(kind, `${path}.mechanism.name`);
   // A kind may have a shape of its own, with parameters that may be left out.
-  return { mechanism: record({ name: oneOf(name), epsilon, ...parameters }), ...kind };
+  return { mechanism: record({ name: identifier, epsilon, ...parameters }), ...kind };
 }
 
 /** The rules that join several fields of a question. Throws LdpkitError "study". */
