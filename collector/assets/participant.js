@@ -1,6 +1,7 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
 import { openDevice, parseStudy } from "../../ldp_client/js/index.js";
+import { answersIn, entriesOf } from "./entries.js";
 import { inWords, say } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
@@ -18,13 +19,56 @@ async function step(work) {
     await work();
   } catch (error) {
     console.error(error.code ?? error);
-    find("problem").textContent = PROBLEMS.has(error.code)
-      ? say(`script.${error.code}`)
-      : say("script.failed", { message: error.code === "answer" ? wrong(error) : error.message });
-    find("problem").hidden = false;
-    // On a phone the button that was pressed is screens below.
-    find("problem").focus();
+    const message = error.code === "answer" ? wrong(error) : error.message;
+    warn(PROBLEMS.has(error.code) ? say(`script.${error.code}`) : say("script.failed", { message }));
   }
+}
+
+/** An error that has a sentence of its own. */
+const refusal = (code) => Object.assign(new Error(code), { code });
+
+/** Say what went wrong at the top: on a phone the button that was pressed is screens below. */
+function warn(sentence, links = []) {
+  find("problem").replaceChildren(entry("p", sentence), ...links);
+  find("problem").hidden = false;
+  find("problem").focus();
+}
+
+/** Say beside each field what is wrong with it, and at the top which those are. Returns whether any is. */
+function showProblems(entries) {
+  entries.forEach(mark);
+  const wrong = entries.filter(({ problem }) => problem);
+  if (wrong.length) warn(say("script.entry", { count: wrong.length }), [listOf(wrong)]);
+  return wrong.length > 0;
+}
+
+/** Say beside a field what is wrong with it, if anything is. */
+function mark({ name, problem }) {
+  const fields = [...document.getElementsByName(name)];
+  const place = fields[0].closest("fieldset, p");
+  place.querySelector(".wrong")?.remove();
+  for (const field of fields) field.toggleAttribute("aria-invalid", Boolean(problem));
+  if (problem) place.append(beside(problem));
+}
+
+function beside(problem) {
+  const said = entry("span", problem);
+  said.className = "wrong";
+  return said;
+}
+
+/** Links to the fields, as buttons: an address behind # may be an invitation. */
+function listOf(entries) {
+  const list = document.createElement("ul");
+  for (const { name, asked, problem } of entries) {
+    const button = entry("button", `${asked} – ${problem}`);
+    button.type = "button";
+    button.className = "link";
+    button.addEventListener("click", () => document.getElementsByName(name)[0].focus());
+    list.append(entry("li", ""));
+    list.lastChild.append(button);
+  }
+  return list;
 }
 
 /** What is wrong with an answer, and with which. */
@@ -42,11 +86,14 @@ async function start() {
   const study = await parseStudy(find("study").textContent);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
   let shown;
+  // What the person looks at once more, before noise is drawn.
+  let entries;
 
   async function show() {
     const { answered, report } = await device.status(study);
+    if (answered) forget();
     // A further round of repeated questions is new, whatever became of the report before.
-    const state = answered ? (report?.state ?? "gone") : "new";
+    const state = answered ? (report?.state ?? "gone") : entries ? "checked" : "new";
     for (const part of document.querySelectorAll("[data-when]")) {
       part.hidden = !part.dataset.when.split(" ").includes(state);
     }
@@ -60,6 +107,14 @@ async function start() {
   async function flush(options) {
     await device.flush(options);
     await show();
+  }
+
+  /** No true answer stays behind what is shown. */
+  function forget() {
+    entries = undefined;
+    find("entered").replaceChildren();
+    // Not the form's own, in whose place a question of that name stands.
+    if (find("answers")) HTMLFormElement.prototype.reset.call(find("answers"));
   }
 
   const act = (work) => step(() => work().finally(show));
@@ -76,12 +131,30 @@ async function start() {
   }
 
   on("answers", "submit", async () => {
+    const found = entriesOf(find("answers"), study);
+    // Perhaps meanwhile in another tab.
+    if ((await device.status(study)).answered) throw refusal("answered");
+    if (showProblems(found)) return;
+    entries = found;
+    find("entered").replaceChildren(...said(entries.map(({ asked, words }) => [asked, words])));
+  });
+  let pressed = false;
+  addEventListener("pointerdown", () => (pressed = true), true);
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false), true);
+  find("answers")?.addEventListener("change", ({ target }) => {
+    const look = () => entriesOf(find("answers"), study).filter(({ name }) => name === target.name).forEach(mark);
+    // A button that moves while it is pressed is not clicked.
+    if (pressed) addEventListener("pointerup", () => setTimeout(look), { once: true });
+    else look();
+  });
+  on("change", "click", async () => {
+    entries = undefined;
+  });
+  on("confirm", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage.persist();
-    if (await isClosed(study.id)) throw Object.assign(new Error("closed"), { code: "closed" });
-    await device.answer(study, answersIn(find("answers"), study), invitation());
-    // Not the form's own, in whose place a question of that name stands.
-    HTMLFormElement.prototype.reset.call(find("answers"));
+    if (await isClosed(study.id)) throw refusal("closed");
+    await device.answer(study, answersIn(entries, study), invitation());
   });
   on("consent", "submit", async () => {
     // In another tab a later round may have been answered meanwhile: its report is shown first.
@@ -131,8 +204,7 @@ async function showReport(study, { version, body }) {
   // Another report may be shown by now.
   if (find("body").textContent !== body) return;
   find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
-  const said = its ? inWords(its, body) : [];
-  find("in-words").replaceChildren(...said.flatMap(([asked, words]) => [entry("dt", asked), entry("dd", words)]));
+  find("in-words").replaceChildren(...(its ? said(inWords(its, body)) : []));
 }
 
 /** Whether the collector says that the study was closed, since this page was loaded; not where it says nothing. */
@@ -166,31 +238,7 @@ function entry(kind, text) {
   return element;
 }
 
-/**
- * {question id: answer} from the form, whose fields are named `question` or `question/field`, and {public field id:
- * value} beside.
- */
-function answersIn(form, study) {
-  // A form's properties are its fields, by their names: a question may be called "elements".
-  const entered = new FormData(form);
-  const text = (name) => entered.get(name) ?? "";
-  // By its place: HTML changes some characters of a label, such as a carriage return.
-  const oneOf = (name, choices) => choices[text(name)];
-  function field(name, { ask, bounds, choices }) {
-    // A field without a number has NaN, which is refused.
-    if (bounds) return parseFloat(text(name));
-    return ask === "choice" && Array.isArray(choices) ? oneOf(name, choices) : text(name);
-  }
-  const record = ({ id, features, response }) =>
-    Object.fromEntries([...features, response].map((part) => [part.id, field(`${id}/${part.id}`, part)]));
-  // What is sent as it is stands in the form as text, so that no float comes between. The invitation has the rest.
-  const inClear = (study.public ?? [])
-    .filter(({ source }) => !source)
-    .map(({ id, choices }) => [id, choices ? oneOf(id, choices) : text(id)]);
-  return Object.fromEntries([
-    ...study.questions.map((asked) => [asked.id, asked.ask === "record" ? record(asked) : field(asked.id, asked)]),
-    ...inClear,
-  ]);
-}
+/** Elements of a list: what was asked, and what is said to it. */
+const said = (pairs) => pairs.flatMap(([asked, words]) => [entry("dt", asked), entry("dd", words)]);
 
 await step(start);

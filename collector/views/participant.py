@@ -116,6 +116,8 @@ def _rendered(rules: Rules, invited: bool, season: str) -> bytes:
         address=ADDRESS,
         most_buttons=MOST_BUTTONS,
         values_in_words=values_in_words,
+        # Of a phone: some of digits alone have no minus.
+        keyboard=lambda low: "text" if low < 0 else "decimal",
     ).encode()
 
 

@@ -26,7 +26,7 @@ def test_every_choice_can_be_answered(meet, more, place):
       else found[arguments[1]].click();
     }"""
     person.browser.execute_script(pick, [studies.ONE_OF["id"], "region"], place)
-    person.click("#answers button")
+    person.ask_for_report()
     person.until("report")
     assert Report.from_json(person.body).public == {"region": labels[place]}
 

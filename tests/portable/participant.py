@@ -115,14 +115,25 @@ class Participant:
         return str(self.find("#body").get_property("textContent"))
 
     def answer(self, **answers: str) -> None:
-        """Fill in numbers, pick choices, and ask for the report."""
+        """Fill in numbers, pick choices, look at them, and ask for the report."""
+        self.fill(**answers)
+        self.ask_for_report()
+
+    def ask_for_report(self) -> None:
+        """Look at what was filled in, and have noise added."""
+        self.click("#answers button[type=submit]")
+        self.until("check", "problem", "report")
+        if self.find("#confirm").is_displayed():
+            self.click("#confirm button")
+
+    def fill(self, **answers: str) -> None:
+        """Fill in numbers and pick choices."""
         for name, value in answers.items():
             found = self.browser.find_elements(By.NAME, name)
-            if found[0].tag_name == "select" or found[0].get_attribute("type") == "number":
+            if found[0].tag_name == "select" or found[0].get_attribute("type") == "text":
                 found[0].send_keys(value)
             else:
                 _button(found, value).click()
-        self.click("#answers button")
 
     def send(self) -> None:
         """Agree, and send."""

@@ -9,7 +9,7 @@ from tests import studies
 NUMBER = {**studies.NUMBER, "text": "How many hours did you work?"}
 KEPT = """
 return [...document.querySelectorAll("#answers input")]
-  .filter((one) => one.checked || one.type === "number")
+  .filter((one) => one.checked || one.type === "text")
   .map((one) => one.value);
 """
 

@@ -1,0 +1,103 @@
+/** What a person entered in the form: read, said back in words, and checked field by field, before any noise. */
+
+import { say } from "./words.js";
+
+// Zeros of digits that keyboards have beside 0: Arabic, Persian, Devanagari, full width.
+const ZEROS = [0x660, 0x6f0, 0x966, 0xff10];
+const DIGIT = /[\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\uff10-\uff19]/g;
+const NUMBER = /^([+-]?)(\d*)([.,]?)(\d*)$/;
+
+const locale = () => document.documentElement.lang;
+/** A number as the page's language writes it, without marks between thousands. */
+const written = (number) => number.toLocaleString(locale(), { useGrouping: false, maximumSignificantDigits: 15 });
+
+/**
+ * {number: its digits, with "." before a fraction} or {problem: key, facts}. "55,5" and "55.5" are the same; of
+ * "1,234" one reading has to be out of bounds.
+ */
+export function readNumber(typed, [low, high]) {
+  const zero = (digit) => ZEROS.findLast((first) => first <= digit.codePointAt(0));
+  const plain = typed
+    .trim()
+    .replace(DIGIT, (digit) => digit.codePointAt(0) - zero(digit))
+    .replace("\u2212", "-")
+    .replace("\u066b", ".");
+  const [found, sign, whole, mark, rest] = NUMBER.exec(plain) ?? [];
+  if (!found || !(whole || rest)) return { problem: plain ? "digits" : "missing" };
+  const isWithin = (text) => Number(text) >= low && Number(text) <= high;
+  const fraction = `${sign}${whole || 0}${rest && "."}${rest}`;
+  const thousands = `${sign}${whole}${rest}`;
+  if (mark && /^[1-9]\d{0,2}$/.test(whole) && rest.length === 3 && isWithin(thousands)) {
+    return isWithin(fraction) ? { problem: "two_readings", facts: { typed, thousands } } : { number: thousands };
+  }
+  if (isWithin(fraction)) return { number: fraction };
+  const [problem, limit] = Number(fraction) < low ? ["low", low] : ["high", high];
+  return { problem, facts: { typed, limit: written(limit) } };
+}
+
+/**
+ * Every field of the form, as {asked, name, answer, words, problem}: what it asks, its elements' name, what the device
+ * is told, that in words, and the sentence that says what is wrong with it ("" where nothing is).
+ */
+export function entriesOf(form, study) {
+  // A form's properties are its fields, by their names: a question may be called "elements".
+  const entered = new FormData(form);
+  const read = (name, asked, field) => ({ name, asked, ...entry(entered.get(name) ?? "", field) });
+  const private_ = study.questions.flatMap(({ id, text = id, features, response, ...one }) =>
+    features
+      ? [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.id}`, part))
+      : [read(id, text, one)],
+  );
+  const inClear = (study.public ?? [])
+    .filter(({ source }) => !source)
+    .map((field) => read(field.id, field.text ?? field.id, field));
+  return [...private_, ...inClear];
+}
+
+/** {question id: answer} from entries without a problem, and {public field id: value} beside. */
+export function answersIn(entries, study) {
+  const answers = new Map(entries.map(({ name, answer }) => [name, answer]));
+  const records = study.questions.filter(({ features }) => features);
+  for (const { id, features, response } of records) {
+    const parts = [...features, response].map((part) => [part.id, `${id}/${part.id}`]);
+    answers.set(id, Object.fromEntries(parts.map(([part, name]) => [part, answers.get(name)])));
+    for (const [, name] of parts) answers.delete(name);
+  }
+  return Object.fromEntries(answers);
+}
+
+/** {answer, words, problem} of what was typed or picked; a public field's `toSend` has the last word. */
+function entry(typed, field) {
+  const { answer, words, problem, facts } = answered(typed, field);
+  const { toSend } = field;
+  // What stands in clear is not moved to the nearest end.
+  if (problem) return { problem: say(`script.entry.${toSend && facts?.limit ? "grid" : problem}`, facts) };
+  if (!toSend) return { answer, words, problem: "" };
+  try {
+    const sent = toSend(answer);
+    return { answer: sent, words: say("script.public", { value: sent }), problem: "" };
+  } catch (error) {
+    return { problem: say(`script.entry.${error.problem}`) };
+  }
+}
+
+function answered(typed, { ask, bounds, choices, toSend }) {
+  if (bounds) return number(typed, bounds.map(([, , nearest]) => nearest), toSend);
+  if (choices && !Array.isArray(choices)) return whole(typed, choices.length);
+  if (!typed) return { problem: "missing" };
+  if (ask === "yes_no" || !choices) return { answer: typed, words: say(`script.${typed}`) };
+  // By its place: HTML changes some characters of a label, such as a carriage return.
+  return { answer: choices[typed], words: choices[typed] };
+}
+
+/** What stands in clear goes to the device as it was written, so that no float comes between. */
+function number(typed, limits, inClear) {
+  const { number: digits, problem, facts } = readNumber(typed, limits);
+  if (problem) return { problem, facts };
+  return { answer: inClear ? digits : Number(digits), words: written(Number(digits)) };
+}
+
+function whole(typed, count) {
+  const found = number(typed, [0, count - 1]);
+  return found.problem || Number.isInteger(found.answer) ? found : { problem: "whole" };
+}

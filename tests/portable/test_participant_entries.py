@@ -1,0 +1,118 @@
+"""Answers on the participant's page are read, said back and corrected before any noise is drawn."""
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests import studies
+from tests.portable import chromium
+from tests.portable.participant import TEXT
+
+HOURS = {**studies.NUMBER, **TEXT, "bounds": ["-10", "5000"]}
+TWO_READINGS = "is {} the number 1234, or one with a fraction?"
+NOT_DIGITS = "write a number in digits"
+# What is typed, and what the page takes it for.
+UNDERSTOOD = {
+    "55,5": "55.5",
+    "55.5": "55.5",
+    " +7 ": "7",
+    "\N{MINUS SIGN}3": "-3",
+    ",5": "0.5",
+    "0,125": "0.125",
+    "\N{ARABIC-INDIC DIGIT FOUR}\N{ARABIC DECIMAL SEPARATOR}\N{ARABIC-INDIC DIGIT TWO}": "4.2",
+    "\N{DEVANAGARI DIGIT NINE}\N{DEVANAGARI DIGIT ZERO}": "90",
+    "1234": "1234",
+    "1,2340": "1.234",
+    # Its other reading is out of bounds.
+    "9,876": "9.876",
+}
+REFUSED = {
+    "": "please answer this",
+    "1,234": TWO_READINGS.format("1,234"),
+    "1.234": TWO_READINGS.format("1.234"),
+    "1.234,5": NOT_DIGITS,
+    "1 234": NOT_DIGITS,
+    "1e3": NOT_DIGITS,
+    "twelve": NOT_DIGITS,
+    ".": NOT_DIGITS,
+    "5001": "5001 is above 5000, the largest number that counts here; if it is right, write 5000",
+    "-10,5": "-10,5 is below -10, the smallest number that counts here; if it is right, write -10",
+}
+
+
+@pytest.mark.slow
+def test_numbers_are_read_as_people_write_them_or_not_at_all(meet):
+    person = meet(studies.document(HOURS))
+    box = person.find("[name=hours]")
+
+    def check(typed):
+        box.clear()
+        box.send_keys(typed)
+        person.click("#answers button[type=submit]")
+
+    # Where it is typed, before any button.
+    box.send_keys("twelve", Keys.TAB)
+    assert NOT_DIGITS in person.find(".wrong").text
+    for typed, words in REFUSED.items():
+        check(typed)
+        person.until("problem")
+        assert words in person.find("#problem").text, typed
+        assert words in person.find(".wrong").text, typed
+        assert box.get_attribute("aria-invalid") is not None
+        assert not person.find("#check").is_displayed()
+    for typed, words in UNDERSTOOD.items():
+        check(typed)
+        person.until("check")
+        assert person.find("#entered").text.splitlines() == [TEXT["text"], words], typed
+        person.click("#change")
+        person.until("ask")
+        assert box.get_property("value") == typed
+        assert box.get_attribute("aria-invalid") is None
+    assert person.ledger() == ([], [])
+
+
+def test_what_was_entered_can_be_changed_before_noise_and_is_gone_after(meet):
+    person = meet()
+    person.fill(hours="11.987654", ever="yes")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    assert person.find("#entered").text.splitlines() == [TEXT["text"], "11.987654", "ever", "yes"]
+    assert person.ledger() == ([], [])
+    person.click("#change")
+    person.until("ask")
+    person.click("[name=ever][value=no]")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    assert person.find("#entered").text.splitlines()[-1] == "no"
+    person.click("#confirm button")
+    person.until("report")
+    assert person.find("#entered").get_property("textContent") == ""
+    assert "11.987654" not in person.find("main").get_property("innerHTML")
+    assert person.find("[name=hours]").get_property("value") == ""
+
+
+def test_on_a_phone_all_that_misses_is_listed_on_top_and_leads_to_its_field(meet):
+    """The list keeps the invitation behind the address's #."""
+    many = [{**studies.YES_NO, "id": f"q{number}", "text": f"Question {number}?"} for number in range(9)]
+    person = meet(studies.document(*many))
+    address = person.browser.current_url
+    person.browser.execute_script("location.hash = 'invitation=abc'")
+    size = {"width": chromium.PHONE[0], "height": chromium.PHONE[1], "deviceScaleFactor": 1, "mobile": True}
+    person.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        person.fill(**{question["id"]: "no" for question in many[:7]})
+        person.click("#answers button[type=submit]")
+        person.until_says("2 answers need another look:")
+        box = person.find("#problem").rect
+        scrolled = person.browser.execute_script("return scrollY")
+        assert scrolled <= box["y"] < box["y"] + box["height"] <= scrolled + chromium.PHONE[1]
+        links = person.find("#problem").find_elements(By.TAG_NAME, "button")
+        assert [link.text for link in links] == [f"Question {n}? – please answer this" for n in (7, 8)]
+        links[1].click()
+        assert person.browser.switch_to.active_element.get_attribute("name") == "q8"
+        assert person.browser.current_url == f"{address}#invitation=abc"
+        # What was mended is no longer called wrong.
+        person.click("[name=q8][value=no]")
+        assert len(person.browser.find_elements(By.CSS_SELECTOR, ".wrong")) == 1
+    finally:
+        person.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
