@@ -228,6 +228,8 @@ def draw_posterior(
         (*model.notes, *model.remarks(drawn.sites)),
     )
     found = judged(study, question, drawing, n, seed, method)
+    diagnostics = found.diagnostics.with_knowledge(model.resting(drawn.sites, found.draws))
+    found = replace(found, draws=model.reported(drawn.sites, found.draws), diagnostics=diagnostics)
     if doubt is not None:
         found = replace(found, identified=doubt(model, drawing.parameters, drawn.sites))
     if model.density is not None:

@@ -146,7 +146,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json [--people N]"""
-    from ldp_client.describing import describe, notes_of, warnings_of
+    from ldp_client.describing import cuts_in_words, describe, notes_of, warnings_of
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
@@ -156,7 +156,7 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         print(cells_in_words(study, people))
     if study.paper is not None:
         print("\n".join(["", *paper_lines(study)]))
-    for line in [*warnings_of(study), *notes_of(study)]:
+    for line in [*warnings_of(study), *notes_of(study), *cuts_in_words(study)]:
         _tell(line)
     _refuse_large(study)
     return 0

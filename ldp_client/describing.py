@@ -220,6 +220,20 @@ def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
 
 
+def cuts_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """Advice for each number of records that is cut where people who say whole numbers are."""
+    fields = [field for question in study.questions for field in question.features if field.cuts]
+    lines = []
+    for field in fields:
+        values = [float(cut) for cut in field.cuts]
+        if all([value == int(value) for value in values]):
+            cut = field.cuts[0]
+            lines.append(
+                words.say("study.note_cuts", name=field.id, cut=cut, better=f"{int(values[0]) - 0.5:.1f}")
+            )
+    return lines
+
+
 def _warnings(name: str, epsilon: float, delta: float, words: Words) -> "list[str]":
     lines = []
     if epsilon > HARDLY_PRIVATE:

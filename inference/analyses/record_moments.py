@@ -30,7 +30,7 @@ from inference.likelihoods import ProductSigns
 from inference.models.base import Draws, Model
 from inference.models.clipping import beyond_bounds, clipping_notes, possible_clipping
 from inference.models.leveled_cells import levels_of, margins, scales, shares_of_cells
-from inference.models.leveled_regressions import effects, level_parameters, moments_on_levels
+from inference.models.leveled_regressions import effects, level_parameters, moments_on_levels, of_bins
 from inference.models.product_cells import (
     MAIN,
     PAIR,
@@ -118,7 +118,7 @@ def regression_beside(question: Question, mechanism: SampledProducts, beside: Be
         "weights": beside.sizes / total.n,
     }
     notes = clipping_notes(question, moments_seen(mechanism, total)) if together.any() else ()
-    return Model(
+    model = Model(
         program,
         data,
         _start(question, mechanism, beside),
@@ -127,6 +127,7 @@ def regression_beside(question: Question, mechanism: SampledProducts, beside: Be
         remarks=_remarks(question, mechanism, bool(notes)),
         shown=positive_signs,
     )
+    return of_bins(question, mechanism, model) if has_levels(question) else model
 
 
 def pooled(question: Question, mechanism: SampledProducts) -> Codes:

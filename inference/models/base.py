@@ -74,6 +74,9 @@ class Model:
     with coordinates as they are.
     may_diverge: the share of transitions that may diverge, where it is measured that intervals hold then.
     density: from draws of the sites, the distribution of the answers, where the model is no law.
+    reported: from draws of sites and parameters, what a posterior reports of the latter, where that is wider
+    than the model's own: of what no report tells.
+    resting: from the same, reasons why some parameters rest on more than the reports.
     shown: of summaries (…, size) what predictive checks look at, where not all entries tell of the model.
     """
 
@@ -90,4 +93,6 @@ class Model:
     channel: Callable[[], NDArray[np.float64]] | None = None
     may_diverge: float = 0.0
     density: Callable[[Draws], AnswerLaw] | None = None
+    reported: Callable[[Draws, Draws], Draws] = lambda _sites, parameters: parameters
+    resting: Callable[[Draws, Draws], tuple[str, ...]] = lambda _sites, _parameters: ()
     shown: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda summaries: summaries

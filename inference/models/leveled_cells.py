@@ -139,6 +139,11 @@ def margins(law: Array) -> list[Array]:
     ]
 
 
+def shares_by_field(fields: Sequence[Levels], shares: Values) -> list[Values]:
+    """Of shares (…, levels of all fields) each field's own."""
+    return np.split(shares, np.cumsum([field.size for field in fields])[:-1], axis=-1)
+
+
 def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tuple[Array, Array]:
     """The line in each cell, on average over its people, and its variance among them."""
     value, spread, place = jnp.asarray(line.intercept), jnp.zeros(()), 0

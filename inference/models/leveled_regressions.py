@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,10 +22,12 @@ from inference.models.leveled_cells import (
     margins,
     scales,
     second_moments,
+    shares_by_field,
     shares_of_cells,
 )
 from inference.models.regression import Regression, Scale, regression, residual_sd
 from inference.models.sampled_products import positive_signs, signs_of
+from inference.models.within_bins import note, over_all_laws, resting
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 from summaries import QuestionSummary
@@ -58,7 +61,21 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
     if not mechanism.binary:
         initial["sd"] = 0.5
     data = {"n": summary.n, "counts": summary.values}
-    return Model(program, data, initial, partial(level_parameters, question, mechanism), shown=positive_signs)
+    return of_bins(
+        question,
+        mechanism,
+        Model(program, data, initial, partial(level_parameters, question, mechanism), shown=positive_signs),
+    )
+
+
+def of_bins(question: Question, mechanism: SampledProducts, model: Model) -> Model:
+    """The same model, with what no report says of where numbers lie within their bins."""
+    return replace(
+        model,
+        notes=(*model.notes, *note(question)),
+        reported=partial(over_all_laws, question, mechanism),
+        resting=partial(resting, question, mechanism),
+    )
 
 
 def effects(fields: list[Levels]) -> tuple[Array, Any]:
@@ -85,9 +102,9 @@ def level_parameters(question: Question, mechanism: SampledProducts, draws: Draw
     if "sd" in draws:
         mean, square = draws["second"][..., 0, -1], draws["second"][..., -1, -1]
         named["r_squared"] = 1 - (draws["sd"] ** 2 / np.maximum(square - mean**2, 1e-12))
-    start, place = 0, 0
-    for asked, field in zip(question.features, levels_of(mechanism), strict=True):
-        shares = draws["shares"][..., start : start + field.size]
+    fields, place = levels_of(mechanism), 0
+    each = shares_by_field(fields, draws["shares"])
+    for asked, field, shares in zip(question.features, fields, each, strict=True):
         if asked.choices:
             named |= {f"share[{asked.id}={label}]": shares[..., i] for i, label in enumerate(asked.choices)}
         elif asked.cuts:
@@ -98,6 +115,5 @@ def level_parameters(question: Question, mechanism: SampledProducts, draws: Draw
             named[f"sd[{asked.id}]"] = scale.unit[place] * np.sqrt(spread)
         else:
             named[f"mean[{asked.id}]"] = shares[..., 1]
-        start += field.size
         place += max(1, len(asked.choices) - 1)
     return named

@@ -9,7 +9,7 @@ import numpy as np
 from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
 
-from inference.results.verdict import BAD, NOT_CHECKED, UNTOUCHED, Part, Verdict
+from inference.results.verdict import BAD, NOT_CHECKED, PARTIAL, UNTOUCHED, Part, Verdict
 from inference.samplers import KEEP_MORE
 
 MAX_R_HAT = 1.01
@@ -51,6 +51,14 @@ class Diagnostics:
         """The same, and the model is bad for these reasons too, where there are any; and more notes."""
         verdict = replace(self.verdict, model=self.verdict.model.with_reasons(reasons))
         return replace(self, verdict=verdict, notes=(*self.notes, *notes))
+
+    def with_knowledge(self, reasons: tuple[str, ...]) -> Diagnostics:
+        """The same, and not all is known from the reports for these reasons too, where there are any."""
+        own = self.verdict.knowledge
+        if not reasons:
+            return self
+        part = Part(BAD if own.state == BAD else PARTIAL, (*own.reasons, *reasons))
+        return replace(self, verdict=replace(self.verdict, knowledge=part))
 
     def unchecked(self, why: str) -> Diagnostics:
         """The same, and nothing was checked of the model, unless it is bad already."""

@@ -22,7 +22,7 @@ _HEADLINES = {
     ("model", BAD): "the reports do not fit the model",
     ("model", NOT_CHECKED): "nothing could be checked of the model",
     ("knowledge", BAD): "nothing was learnt: this is the prior",
-    ("knowledge", PARTIAL): "of some parameters nothing was learnt",
+    ("knowledge", PARTIAL): "some parameters rest on more than the reports",
 }
 MEANINGS = {
     ("chains", GOOD): "the draws represent the posterior",
@@ -34,7 +34,7 @@ ALL_GOOD = "no check speaks against these numbers"
 
 @dataclass(frozen=True)
 class Part:
-    """state: "good", "bad", of knowledge "partial" where it is bad of some parameters, or of the model "not
+    """state: "good", "bad", of knowledge "partial" where it is of some parameters alone, or of the model "not
     checked"; reasons: why."""
 
     state: str = GOOD
