@@ -86,6 +86,7 @@ async function start() {
   const study = await parseStudy(find("study").textContent);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
   let shown;
+  let hasShown = false;
   // What the person looks at once more, before noise is drawn.
   let entries;
 
@@ -93,14 +94,21 @@ async function start() {
     const { answered, report } = await device.status(study);
     if (answered) forget();
     // A further round of repeated questions is new, whatever became of the report before.
-    const state = answered ? (report?.state ?? "gone") : entries ? "checked" : "new";
+    hasShown ||= Boolean(report);
+    const kept = report?.state ?? (answered || hasShown ? "gone" : "");
+    const state = answered ? kept : entries ? "checked" : "new";
+    // The report of an earlier version stays the person's to send, to invite or to withdraw.
+    const states = state === "new" ? [state, kept] : [state];
     for (const part of document.querySelectorAll("[data-when]")) {
-      part.hidden = !part.dataset.when.split(" ").includes(state);
+      part.hidden = !part.dataset.when.split(" ").some((when) => states.includes(when));
     }
-    if (shown && shown !== state) document.querySelector("section:not([hidden]) > [tabindex]").focus();
+    const headings = [...document.querySelectorAll("section:not([hidden]) > [tabindex]")];
+    // Not from under a person who fills in the form meanwhile.
+    if (shown && shown !== state) headings[0].focus();
+    else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
     find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason) }) : "";
-    if (answered && report?.body) await showReport(study, report);
+    if (report?.body) await showReport(study, report);
   }
 
   /** Send what waits; what is shown changes when it is done. */
@@ -154,7 +162,7 @@ async function start() {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage.persist();
     if (await isClosed(study.id)) throw refusal("closed");
-    await device.answer(study, answersIn(entries, study), invitation());
+    await device.answer(study, answersIn(entries, study), invitation("answers"));
   });
   on("consent", "submit", async () => {
     // In another tab a later round may have been answered meanwhile: its report is shown first.
@@ -166,7 +174,7 @@ async function start() {
   });
   on("again", "submit", () => flush());
   on("invite", "submit", async () => {
-    await device.invite(study.id, invitation());
+    await device.invite(study.id, invitation("invite"));
     await show();
     await flush();
   });
@@ -181,12 +189,12 @@ async function start() {
 }
 
 /**
- * The invitation that the person was given: what they typed last, else what the address carries behind its #,
- * which browsers never send and servers never log.
+ * The invitation that the person was given: what they typed into that form, else what the address carries behind
+ * its #, which browsers never send and servers never log.
  */
-function invitation() {
+function invitation(form) {
   const carried = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
-  const typed = [...document.querySelectorAll(".invitation")].map(({ value }) => value);
+  const typed = [...find(form).querySelectorAll(".invitation")].map(({ value }) => value);
   // Without the quotes and blanks of the letter that it was copied from: a header could not hold them.
   const ends = /^["'<>()[\],.;:`]+|["'<>()[\],.;:`]+$/g;
   return [carried, ...typed].map((code) => code.replace(/[^!-~]/g, "").replace(ends, "")).findLast(Boolean) ?? "";

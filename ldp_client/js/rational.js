@@ -11,7 +11,7 @@ export function parseDecimal(text) {
   const power = Number(exponent) - fraction.length;
   const digits = BigInt(sign + "1") * BigInt(whole + fraction);
   const scale = 10n ** BigInt(Math.abs(power));
-  return [power < 0 ? digits : digits * scale, power < 0 ? scale : 1n, Number(text)];
+  return power < 0 ? [digits, scale, +text] : [digits * scale, 1n, +text];
 }
 
 export const isBelow = ([a, b], [c, d]) => a * d < c * b;

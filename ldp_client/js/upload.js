@@ -57,7 +57,7 @@ const isOver = (closes, date) =>
 /** Make a request: what an answer changes, and whether to ask again soon. */
 async function request(url, options, report, changesOf) {
   const answer = await exchange(url, options, report);
-  return { changes: await changesOf(answer), again: answer.again };
+  return { ...answer, changes: await changesOf(answer) };
 }
 
 /**

@@ -87,6 +87,10 @@ class Participant:
         """Wait until the page says this."""
         self._until(lambda: words in self.text)
 
+    def until_shown(self, version: int) -> None:
+        """Wait until the report that shows answers this version."""
+        self._until(lambda: f'"version":{version}' in self.body)
+
     def until_asked(self, method: str, url: str) -> None:
         """Wait until the browser has made this request."""
         self._until(lambda: (method, url) in self.requests())
@@ -122,7 +126,7 @@ class Participant:
     def ask_for_report(self) -> None:
         """Look at what was filled in, and have noise added."""
         self.click("#answers button[type=submit]")
-        self.until("check", "problem", "report")
+        self._until(lambda: self.find("#problem").is_displayed() or not self.find("#ask").is_displayed())
         if self.find("#confirm").is_displayed():
             self.click("#confirm button")
 

@@ -99,8 +99,7 @@ def test_a_kept_answer_is_repeated_in_the_next_version(meet):
     person.browser.refresh()
     person.until("ask")
     person.answer(habit="no")
-    person.until("report")
-    assert Report.from_json(person.body).version == 2
+    person.until_shown(version=2)
     person.send()
     person.until_says("This was sent")
     assert sorted(report.version for report in person.stored()) == [1, 2]
@@ -123,7 +122,7 @@ def test_consent_is_to_the_report_that_is_shown(meet):
     person.server.request("POST", "/v1/studies", {**person.study.document, "version": 2})
     person.enter(person.duplicate())
     person.answer(habit="yes")
-    person.until("report")
+    person.until_shown(version=2)
     later = person.body
     person.leave()
     assert person.body == shown != later
@@ -188,6 +187,26 @@ def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
     person.click("#invite button")
     person.until_says("This was sent")
     assert len(person.stored()) == 2
+
+
+def test_an_earlier_versions_report_still_takes_an_invitation(meet, invitations):
+    """Its own, not what is typed into the form of the version that is asked now."""
+    person = meet()
+    (code,) = invitations(person.study.id, 1)
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.send()
+    person.until_says("takes reports from invited people only")
+    later = {**studies.document({**studies.YES_NO, "id": "more"}), "id": person.study.id, "version": 2}
+    assert person.server.request("POST", "/v1/studies", later) == 201
+    person.browser.refresh()
+    person.until_says("another version of this study")
+    person.find("#invite .invitation").send_keys(code)
+    typed = "document.querySelector('#answers .invitation')?.setAttribute('value', 'another')"
+    person.browser.execute_script(typed)
+    person.click("#invite button")
+    person.until_says("This was sent")
+    assert [report.version for report in person.stored()] == [1]
 
 
 def test_an_invitation_can_be_typed_with_the_answers(meet, invitations):

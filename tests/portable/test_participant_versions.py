@@ -11,8 +11,8 @@ NUMBER = {**studies.NUMBER, "id": COLOUR["id"], "text": "How much colour?"}
 LATER = {"turned": [TURNED, studies.YES_NO], "another kind": [NUMBER]}
 
 
-def publish(person, version, questions):
-    document = {**studies.document(*questions), "id": person.study.id, "version": version}
+def publish(person, version, questions, **more):
+    document = {**studies.document(*questions), "id": person.study.id, "version": version, **more}
     assert person.server.request("POST", "/v1/studies", document) == 201
 
 
@@ -59,3 +59,25 @@ def test_what_was_agreed_to_leaves_though_its_words_cannot_be_loaded(meet):
     person.browser.refresh()
     person.until_says("This was sent")
     assert person.stored() == [Report.from_json(shown)]
+
+
+def test_an_earlier_versions_report_stays_the_persons(meet):
+    """Beside the questions that are asked now, or where none are: to look at, send and withdraw."""
+    person, _ = held(meet)
+    shown = person.body
+    publish(person, 2, [{**studies.YES_NO, "id": "more"}])
+    person.browser.refresh()
+    person.until_says("another version of this study")
+    assert person.find("#answers").is_displayed()
+    person.send()
+    person.until_says("This was sent")
+    assert person.stored() == [Report.from_json(shown)]
+    publish(person, 3, [{**studies.YES_NO, "id": "last"}], closes="2026-01-01")
+    person.browser.refresh()
+    person.until("report")
+    assert person.browser.switch_to.active_element.tag_name == "body"
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.browser.switch_to.active_element.get_attribute("id") == "gone"
+    assert person.find("#ask").is_displayed()
+    assert person.stored() == []
