@@ -28,7 +28,7 @@ MOST_COLUMNS = 500
 
 @dataclass(frozen=True)
 class Scales:
-    """Default priors: sds of the intercept in the middle and of a coefficient times its column's sd.
+    """Default priors: sds of the intercept in the middle and of a coefficient times its column's unit.
 
     loc: of the intercept.
     """
@@ -227,9 +227,10 @@ def linear_of(
     _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
     spreads[empty] = 1.0
     unrotation = _rotation(centred / spreads, weights, names, empty)
+    units = _units(matrix, columns, values, weights, spreads)
     priors = []
     for place, name in enumerate(names):
-        default = state("normal", loc=0.0, scale=scales.coefficient / spreads[place])
+        default = state("normal", loc=0.0, scale=scales.coefficient / units[place])
         term, level = matrix.terms[columns[place]], matrix.levels[columns[place]]
         row = tuple(given.of(_keys(lead, term, level, output), default)[0] for output in outputs)
         if place in empty and any(is_flat(prior) for prior in row):
@@ -251,6 +252,28 @@ def linear_of(
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
     )
+
+
+def _units(matrix: Matrix, columns: Codes, values: Values, weights: Values, spreads: Values) -> Values:
+    """By what a default prior's sd is divided: a column's sd, but of two values their distance.
+
+    So a level's prior is the same however few have it. Divided by its column's sd that of a rare one would be
+    so wide that nearly all of it says none or all: where the noise leaves room, so would the posterior. What
+    a level is multiplied with has its sd among those who have the level.
+    """
+    found = spreads.copy()
+    for place, column in enumerate(columns):
+        own = values[:, :, place]
+        low, high = own.min(), own.max()
+        if not high > low:
+            continue
+        if ((own == low) | (own == high)).all():
+            found[place] = high - low
+        elif matrix.levels[column]:
+            have = own != 0
+            middle = np.average(own[have], weights=weights[have])
+            found[place] = np.sqrt(np.average((own[have] - middle) ** 2, weights=weights[have]))
+    return found
 
 
 def _coefficients(matrix: Matrix) -> Codes:

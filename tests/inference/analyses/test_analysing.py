@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
@@ -194,3 +195,43 @@ def test_a_level_without_reports_is_the_prior_and_said():
     assert found.draws["region[c]"].std() == pytest.approx(2.5, rel=0.1)
     with pytest.raises(InputError, match="no report has"):
         analyse_table(whole, "ever ~ region", priors="flat")
+
+
+def with_few(few: int, n: int = 5000) -> pd.DataFrame:
+    """People of whom few are in region z, and as many have something else; all of ages 20 to 69."""
+    region = np.where(np.arange(n) < few, "z", np.where(np.arange(n) % 2, "a", "b"))
+    rare = np.arange(n)[::-1] < few
+    return pd.DataFrame({"region": region, "rare": rare.astype(int), "age": 20.0 + np.arange(n) // 2 % 50})
+
+
+def test_the_prior_of_a_level_is_the_same_however_few_have_it():
+    frame = with_few(20)
+    reports = np.arange(len(frame)) % 2
+    whole = table_of(frame, [known_channel("ever", ["no", "yes"], reports, YES_NO)])
+    analysis = assemble(whole, "ever ~ region * age + rare")
+    scales = {name: prior["scale"] for name, (prior, _) in analysis.priors().items()}
+    assert [scales[name] for name in ("region[b]", "region[z]", "rare")] == pytest.approx([2.5] * 3)
+    assert scales["age"] == pytest.approx(2.5 / frame["age"].std(ddof=0))
+    for level in "bz":
+        own = frame["age"][frame["region"] == level].std(ddof=0)
+        assert scales[f"region:age[{level}]"] == pytest.approx(2.5 / own)
+
+
+@pytest.mark.parametrize("few", [20, 50])
+def test_few_people_are_not_taken_for_none(few):
+    """All reports that so few may send, of 15 % yes: how often the 90 % interval of their share holds it.
+
+    The others' share is taken as known. With a prior of sd 2.5 over the column's sd it was half of the time.
+    """
+    whole = table_of(with_few(few), [known_channel("ever", ["no", "yes"], np.arange(5000) % 2, YES_NO)])
+    prior, _ = assemble(whole, "ever ~ region").priors()["region[z]"]
+    effect = np.linspace(-8, 8, 4001) * prior["scale"]
+    share = 1 / (1 + np.exp(np.log(0.85 / 0.15) - effect))
+    yes = 0.2 * (1 - share) + 0.7 * share
+    before = stats.norm.pdf(effect, 0, prior["scale"])
+    held = 0.0
+    for came in range(few + 1):
+        after = np.cumsum(before * stats.binom.pmf(came, few, yes))
+        low, high = np.interp([0.05, 0.95], after / after[-1], share)
+        held += (low < 0.15 < high) * stats.binom.pmf(came, few, 0.2 * 0.85 + 0.7 * 0.15)
+    assert held > 0.75
