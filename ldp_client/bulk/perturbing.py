@@ -6,7 +6,7 @@ import numpy as np
 
 from ldp_client.answering import padding_of, refuse_route, refuse_wrong_public
 from ldp_client.bulk import choices, numbers
-from ldp_client.bulk.quantising import count_clipped, quantise_many
+from ldp_client.bulk.quantising import count_clipped, in_rows, quantise_many
 from ldp_client.bulk.randomness import below
 from ldp_client.clipping import ClippedCount
 from ldp_client.core.randomness import read, urandom
@@ -70,6 +70,7 @@ def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source" = uran
         InputError: the question is memoized.
     """
     refuse_forgetful({mechanism.field: mechanism})
+    answers = in_rows(mechanism.field, answers)
     quantised = quantise_many(mechanism, answers)
     count = ClippedCount()
     count.total = len(quantised)

@@ -1,5 +1,7 @@
 """Many answers onto the study's grid, as `quantise` puts one; arrays without a loop over answers."""
 
+import contextlib
+
 import numpy as np
 
 from ldp_client.arrays import clip_norms, positions, refuse_missing, signed, without_mask
@@ -29,6 +31,22 @@ if TYPE_CHECKING:
 
 
 FLAGS = (bool, np.bool_)
+# What can be walked through, but holds no answers in rows.
+NO_ROWS = (str, bytes, bytearray, memoryview, set, frozenset)
+
+
+def in_rows(field: str, answers: "Any") -> "Any":
+    """Answers that can be read more than once. Raises AnswerError for what has no rows, and for times.
+
+    A time is a whole number of whatever unit it was kept in, which nobody answered.
+    """
+    if isinstance(answers, dict):
+        return {name: in_rows(f"{field}.{name}", column) for name, column in answers.items()}
+    if isinstance(answers, NO_ROWS) or not hasattr(answers, "__iter__") or getattr(answers, "ndim", 1) == 0:
+        raise AnswerError(field, say("core.rows"))
+    if getattr(getattr(answers, "dtype", None), "kind", "") in ("m", "M"):
+        raise AnswerError(field, say("core.times"))
+    return answers if hasattr(answers, "__len__") else list(answers)
 
 
 def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
@@ -38,6 +56,7 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     numbered choices; for a record {field: array, …, response: array}. Anything else is taken as a sequence
     of what one device may answer.
     """
+    answers = in_rows(mechanism.field, answers)
     if isinstance(answers, dict):
         if isinstance(mechanism, GaussianStatistics):
             return _clipped_records(mechanism, answers)
@@ -105,13 +124,14 @@ def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers |
     if mechanism.boolean and answers.dtype == np.bool_:
         return answers.astype(np.int64)
     if mechanism.numbered and answers.dtype.kind in "iu":
-        if answers.size and not (answers.min() >= 0 and answers.max() < mechanism.choices):
-            raise AnswerError(mechanism.field, say("core.whole_numbers", largest=mechanism.choices - 1))
-        return answers.astype(np.int64)
-    if answers.dtype.kind != "U":
-        return _one_by_one(mechanism, answers.tolist())
-    labels, where = np.unique(answers, return_inverse=True)
-    return np.asarray([mechanism.quantise(label) for label in labels.tolist()], np.int64)[where]
+        if not answers.size or (answers.min() >= 0 and answers.max() < mechanism.choices):
+            return answers.astype(np.int64)
+    elif answers.dtype.kind == "U":
+        labels, where = np.unique(answers, return_inverse=True)
+        with contextlib.suppress(AnswerError):
+            return np.asarray([mechanism.quantise(label) for label in labels.tolist()], np.int64)[where]
+    # Which also says in which row something is wrong.
+    return _one_by_one(mechanism, answers.tolist())
 
 
 def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels: int) -> "Integers":

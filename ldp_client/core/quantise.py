@@ -51,6 +51,9 @@ def as_float(value: "Any", field: str) -> float:
     except (TypeError, ValueError):
         raise AnswerError(field, say("core.number")) from None
     if number - number != 0:
+        if isinstance(value, int):
+            # The same where a float overflows in silence, as in MicroPython.
+            return number
         raise AnswerError(field, say("core.infinite" if number == number else "core.missing"))
     return number
 

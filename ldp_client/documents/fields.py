@@ -27,7 +27,7 @@ def printable(name: "Any", most: int = 64) -> str:
 
 
 class Text:
-    """A string of 1 to `longest` characters (0 too, if `empty`)."""
+    """A string of 1 to `longest` characters (0 too, if `empty`), none of them U+0000."""
 
     def __init__(self, longest: int, empty: bool = False) -> None:
         self.longest = longest
@@ -42,10 +42,15 @@ class Text:
             value.encode("utf-8")
         except UnicodeError:
             raise error(path, "contains half of a surrogate pair") from None
+        if "\0" in value:
+            # Many programs end a text there: of two labels they would make one.
+            raise error(path, "contains the character U+0000")
         return value
 
     def json_schema(self) -> "dict[str, Any]":
-        return {"type": "string", "minLength": self.shortest, "maxLength": self.longest}
+        schema: "dict[str, Any]" = {"type": "string", "pattern": "^[^\\u0000]*$"}
+        schema.update(minLength=self.shortest, maxLength=self.longest)
+        return schema
 
 
 class Identifier:

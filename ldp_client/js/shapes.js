@@ -35,14 +35,14 @@ function plain(isGood) {
   };
 }
 
-/** A string of 1 to `longest` characters. */
+/** A string of 1 to `longest` characters, none of them U+0000. */
 export const text = (longest) =>
   plain(
     (value) =>
       isText(value) &&
       value &&
       [...value].length <= longest &&
-      !/\p{Cs}/u.test(value),
+      !/[\p{Cs}\0]/u.test(value),
   );
 
 export const identifier = plain(

@@ -16,7 +16,7 @@ from tests import studies
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
 
 identifiers = st.from_regex(r"\A[a-z0-9][a-z0-9._-]{0,20}\Z")
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
 decimals = st.decimals(min_value="0.001", max_value=64, places=3).map(str)
 
 

@@ -1,0 +1,85 @@
+"""A column or a small board turns an answer into another without a word: cut labels, times, bytes, sets."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
+from ldp_client.bulk.quantising import quantise_many
+from ldp_client.core import quantise
+from ldp_client.documents.errors import AnswerError, StudyError
+from schemas import Study
+from tests import studies
+
+HOURS = mechanism_for(Study(studies.document(studies.NUMBER)).questions[0])
+COLOUR = mechanism_for(Study(studies.document(studies.ONE_OF)).questions[0])
+NUMBERED = mechanism_for(Study(studies.document({**studies.ONE_OF, "choices": {"count": 4}})).questions[0])
+RATING = mechanism_for(Study(studies.document(studies.LINEAR)).questions[0])
+TIMES = np.array([8, 9], "timedelta64[h]")
+
+
+@pytest.mark.parametrize("place", ["question", "public", "title"])
+def test_no_text_of_a_study_holds_the_character_at_which_columns_end(place):
+    """NumPy's labels "a" and "a\\0" are one: the second would be reported as the first."""
+    labels = ["a", "a\0", "b"]
+    documents = {
+        "question": studies.document({**studies.ONE_OF, "choices": labels}),
+        "public": studies.document(studies.YES_NO, public=[{"id": "region", "choices": labels}]),
+        "title": studies.document(studies.YES_NO, title="a\0b"),
+    }
+    with pytest.raises(StudyError, match=r"U\+0000"):
+        Study.from_json(json.dumps(documents[place]))
+
+
+@pytest.mark.parametrize("unit", ["h", "ns"])
+@pytest.mark.parametrize("kind", ["timedelta64", "datetime64"])
+def test_times_are_no_numbers(kind, unit):
+    """Some units come out of an array as whole numbers: eight hours would be 28,800,000,000,000."""
+    times = TIMES.astype("timedelta64[ns]").astype(np.int64).astype(f"{kind}[{unit}]")
+    for ask in (quantise_many, perturb_many):
+        with pytest.raises(AnswerError, match="hours: must be numbers, not times"):
+            ask(HOURS, times)
+        with pytest.raises(AnswerError, match=r"rating\.years: must be numbers, not times"):
+            ask(RATING, {"age": np.array([30, 40]), "years": times, "rate": np.array([1, 2])})
+
+
+@pytest.mark.parametrize(
+    "answers", ["89", b"89", bytearray(b"89"), memoryview(b"89"), {8, 9}, 8.0, np.array(8.0), None], ids=repr
+)
+def test_what_has_no_rows_is_refused(answers):
+    for ask in (quantise_many, perturb_many):
+        with pytest.raises(AnswerError, match="hours: must be answers in rows"):
+            ask(HOURS, answers)
+
+
+def test_what_can_be_read_once_is_counted_too(caplog):
+    assert len(perturb_many(HOURS, (hours for hours in (1, 99)))) == 2
+    assert "hours 1 of 2" in caplog.text
+
+
+def test_an_unknown_label_is_named_by_its_row():
+    labels = np.array([*COLOUR.labels, "no such colour", COLOUR.labels[0]])
+    with pytest.raises(AnswerError, match=f"row {len(COLOUR.labels) + 1}: must be one of its"):
+        perturb_many(COLOUR, labels)
+    with pytest.raises(AnswerError, match="row 2: must be a whole number from 0 to 3"):
+        perturb_many(NUMBERED, np.array([3, 4, 0]))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_whole_number_beyond_all_floats_is_beyond_the_bounds_on_every_device(monkeypatch, sign):
+    """Some floats overflow to infinity in silence, which was refused: an error that tells of the answer."""
+    expected = HOURS.quantise(sign * 10**400)
+
+    class Silent(float):
+        def __new__(cls, value):
+            try:
+                return float(value)
+            except OverflowError:
+                return float("inf") * sign
+
+    monkeypatch.setattr(quantise, "float", Silent, raising=False)
+    assert HOURS.quantise(sign * 10**400) == expected
+    with pytest.raises(AnswerError, match="infinite"):
+        HOURS.quantise(float("inf"))
