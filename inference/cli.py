@@ -12,7 +12,7 @@ from inference.design import cli as design_cli
 from inference.design.cli import SAME_NUMBERS, tell
 from inference.projection.cli import add_project
 from inference.published import NAMES
-from inference.samplers import SAMPLERS
+from inference.samplers import CHAINS, SAMPLERS
 from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import load_study
@@ -21,6 +21,7 @@ from summaries import cli as summaries_cli
 from summaries.influence import FALSE_SHARE
 
 if TYPE_CHECKING:
+    from inference.results.intervals import Interval
     from inference.results.posterior import Posterior
 
 
@@ -54,7 +55,14 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         type=int,
         default=1000,
         metavar="N",
-        help="draws that each of four chains keeps, a multiple of 100 up to 20000 (default 1000)",
+        help="draws that each chain keeps, a multiple of 100 up to 20000 (default 1000)",
+    )
+    fit.add_argument("--chains", type=int, metavar="N", help="chains (default 4)")
+    fit.add_argument(
+        "--question",
+        action="append",
+        metavar="ID",
+        help="fit this one, and others named so; all without",
     )
     fit.add_argument(
         "--false-reports",
@@ -63,6 +71,19 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="of reports that may have come from anything at all: what every quantity may be then (default "
         f"{FALSE_SHARE:g}; 0 leaves it out)",
+    )
+    fit.add_argument(
+        "--prob",
+        type=float,
+        default=0.9,
+        metavar="P",
+        help="the probability that shown intervals hold (default 0.9; posterior.json keeps its quantiles)",
+    )
+    fit.add_argument(
+        "--interval",
+        choices=["eti", "hdi"],
+        default="eti",
+        help="equal tails (eti, default) or highest density (hdi)",
     )
     add_analysis(fit)
     fit.set_defaults(run=run_fit)
@@ -80,10 +101,13 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 
 def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N] …"""
+    from inference.results.intervals import interval_of
+
+    interval = interval_of(arguments.prob, arguments.interval)
     if wants_analysis(arguments):
-        found = run_analysis(arguments, tell)
-        code = _told(arguments, {found.question: found})
-        print_quantities(found)
+        found = run_analysis(arguments, tell, interval)
+        code = _told(arguments, {found.question: found}, interval)
+        print_quantities(found, interval)
         return code
     if arguments.study is None or arguments.reports is None:
         raise InputError("fit needs STUDY.json and REPORTS, or --table, --design and --formula")
@@ -101,15 +125,17 @@ def run_fit(arguments: argparse.Namespace) -> int:
             tell,
             method=arguments.method or "nuts",
             draws=arguments.draws,
+            chains=CHAINS if arguments.chains is None else arguments.chains,
+            questions=arguments.question,
             false_reports=arguments.false_reports,
         )
-        save_report(study, posteriors, folder)
-    return _told(arguments, posteriors)
+        save_report(study, posteriors, folder, interval=interval)
+    return _told(arguments, posteriors, interval)
 
 
-def _told(arguments: argparse.Namespace, posteriors: Mapping[str, Posterior]) -> int:
+def _told(arguments: argparse.Namespace, posteriors: Mapping[str, Posterior], interval: Interval) -> int:
     """Print what was found and where it stands; the exit code."""
-    print_verdicts(posteriors)
+    print_verdicts(posteriors, interval)
     print(f"report: {Path(arguments.out) / 'report.html'}")
     return exit_code(posteriors)
 
@@ -117,9 +143,10 @@ def _told(arguments: argparse.Namespace, posteriors: Mapping[str, Posterior]) ->
 def run_demo(arguments: argparse.Namespace) -> int:
     """ldpkit demo [--devices N] [--epsilon E] [--seed N] [--out DIR]"""
     from inference.demo.run import run
+    from inference.results.intervals import USUAL
 
     posteriors = run(Path(arguments.out), arguments.devices, arguments.epsilon, arguments.seed, tell)
-    return _told(arguments, posteriors)
+    return _told(arguments, posteriors, USUAL)
 
 
 def exit_code(posteriors: Mapping[str, Posterior]) -> int:
@@ -130,15 +157,23 @@ def exit_code(posteriors: Mapping[str, Posterior]) -> int:
 def if_false(posterior: Posterior, name: str) -> str:
     """What a parameter may be if some reports were false, behind its interval."""
     from inference.results.identified import set_of
+    from inference.results.intervals import is_share
 
     ends = set_of(posterior.identified, name)
     if posterior.identified is None or ends is None:
         return ""
-    return f"; if {100 * posterior.identified.share:g} % were false {ends[0]:.4g} to {ends[1]:.4g}"
+    return f"; if {100 * posterior.identified.share:g} % were false {_between(ends, is_share(name))}"
 
 
-def print_verdicts(posteriors: Mapping[str, Posterior]) -> None:
+def _between(ends: tuple[float, float], share: bool) -> str:
+    low, high = (100 * ends[0], 100 * ends[1]) if share else ends
+    return f"{low:.4g} to {high:.4g}{' %' if share else ''}"
+
+
+def print_verdicts(posteriors: Mapping[str, Posterior], interval: Interval) -> None:
     """Of each question its verdict, the worst part first, then a line a parameter, then notes."""
+    from inference.results.intervals import is_share
+
     for name, posterior in posteriors.items():
         verdict = posterior.verdict
         leads = "ok" if verdict.ok else "NOT OK"
@@ -147,10 +182,11 @@ def print_verdicts(posteriors: Mapping[str, Posterior]) -> None:
             print(f"  {part + ':':11}{state}: {meaning}")
         for line in verdict.reasons:
             print(f"  {line}")
-        rows = posterior.summary()
-        width = max(map(len, rows))
-        for row_name, row in rows.items():
-            numbers = f"{row['q50']:10.4g}   90 % interval {row['q05']:.4g} to {row['q95']:.4g}"
+        width = max(map(len, posterior.draws))
+        for row_name in posterior.draws:
+            one, share = posterior[row_name], is_share(row_name)
+            middle = f"{100 * one.median:8.4g} %" if share else f"{one.median:10.4g}"
+            numbers = f"{middle}   {interval.name} {_between(interval.of(one.draws), share)}"
             print(f"  {visible(row_name):{width}} {numbers}{if_false(posterior, row_name)}")
         for line in posterior.diagnostics.notes:
             print(f"  {visible(line)}")

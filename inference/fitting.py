@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from inference.false_reports.details import Details
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from inference.false_reports.sets import Parameters, identified_sets
 from inference.judging import Drawing, judged, seed_of
-from inference.limits import check_draws, check_seed
+from inference.limits import check_chains, check_draws, seed_given
 from inference.models import model_for, priors_of
 from inference.models.base import Draws, Model
 from inference.models.from_reports import SmallSamples, holder_statistics
@@ -28,13 +28,13 @@ from inference.published import NAMES
 from inference.published.posteriors import draw_published
 from inference.results.identified import IdentifiedSets, check_share
 from inference.results.posterior import Posterior
-from inference.samplers import SAMPLERS
+from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PriorDraws
 from inference.units import number_units
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, nearest
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary
 from summaries.influence import FALSE_SHARE
@@ -45,32 +45,53 @@ Progress = Callable[[str], None]
 Doubt = Callable[[Model, Parameters, Draws], IdentifiedSets | None]
 
 
+class How(NamedTuple):
+    """How posteriors are drawn: as `fit` takes it. false_share: of reports that may be anything at all."""
+
+    seed: int
+    method: str
+    draws: int
+    chains: int
+    false_share: float
+    progress: Progress | None
+
+    def check(self, study: Study) -> None:
+        """Raises InputError for what cannot be, or not for this study."""
+        check_method(self.method, study)
+        check_draws(self.draws, self.method)
+        check_chains(self.chains, self.method)
+
+
 def fit(
     study: Study | str | PathLike[str],
     reports: Reports,
     seed: int = 0,
     progress: Progress | None = None,
     *,
+    questions: Sequence[str] | None = None,
     method: str = "nuts",
     priors: Mapping[str, Mapping[str, Any]] | None = None,
     draws: int = KEPT,
+    chains: int = CHAINS,
+    random_seed: int | None = None,
     false_reports: float = FALSE_SHARE,
 ) -> dict[str, Posterior]:
-    """Fit every question of a study and judge each posterior.
-
-    Every question's model is built before the first is fitted.
+    """Fit every question of a study, or some, and judge each posterior.
 
     Args:
         study: the study that was answered, or the path of its file.
         reports: reports, each of which counts once, or a Summary of them: the path of a file, or several; a
             pandas, Polars or Arrow table of an export; Report objects, their documents or lines of JSON.
-        seed: the same seed, machine and versions give the same draws; a whole number from 0 to 2**32 − 1.
+        seed: a whole number from 0 to 2**32 − 1; with the same machine and versions it gives the same draws.
         progress: told what is being fitted.
+        questions: ids of those to fit, each as it is fitted among all; None fits all.
         method: "nuts", or "laplace" for a fast Gaussian approximation that says when it is poor; for data
             holders' tables also a name of inference.published, "marginal" being what "nuts" does for them.
         priors: {question id: {parameter: distribution}}, in the shape of a study, in place of stated ones.
-        draws: that each of four chains keeps, a multiple of 100 from 100 to 20,000; NUTS goes on, up to
-            four times as many, while they do not mix.
+        draws: that each chain keeps, a multiple of 100 from 100 to 20,000; NUTS goes on, up to four times as
+            many, while they do not mix.
+        chains: how many, from 2 to 64.
+        random_seed: another name of seed.
         false_reports: the share of reports that may have come from anything at all: each posterior says what
             its quantities may be then. 0 leaves that out.
 
@@ -78,24 +99,41 @@ def fit(
         {question id: Posterior}, in the order of the study.
 
     Raises:
-        ReportError: a report does not belong to the study.
-        SummaryError: neither does the summary.
+        ReportError: a report does not belong to the study; SummaryError for the summary.
         StudyError: a prior does not fit.
-        InputError: an argument is none of the above, the method is not for these statistics or priors, or
-            there is no report at all.
+        InputError: an argument is none of the above, or the method is not for these statistics.
     """
-    study = study_of(study)
-    check_seed(seed)
-    check_method(method, study)
-    check_draws(draws, method)
-    false_share = check_share(false_reports)
-    questions = stated_questions(study, priors or {})
+    study, share = study_of(study), check_share(false_reports)
+    how = How(seed_given(seed, random_seed), method, draws, chains, share, progress)
+    how.check(study)
+    chosen = chosen_among(stated_questions(study, priors or {}), questions)
+    return _fit_all(study, chosen, evidence_of(study, reports), how)
+
+
+def chosen_among(known: Sequence[Question], names: Sequence[str] | None) -> list[Question]:
+    """The questions of these ids, all for None. Raises InputError, which names one that is near."""
+    wanted = [names] if isinstance(names, str) else names
+    if wanted is None:
+        return list(known)
+    ids = [question.id for question in known]
+    for name in wanted:
+        if name not in ids:
+            near = nearest(str(name), ids)
+            hint = f"did you mean {near}?" if near else f"it has {', '.join(ids)}"
+            raise InputError(f"the study has no question {name!r}: {hint}")
+    if not wanted:
+        raise InputError("questions names none: leave it out to fit all")
+    return [question for question in known if question.id in wanted]
+
+
+def _fit_all(
+    study: Study, questions: Sequence[Question], reports: Iterable[Report] | Summary, how: How
+) -> dict[str, Posterior]:
     use_compile_cache()
     few, details = SmallSamples(study), Details(study)
-    reports = evidence_of(study, reports)
     summary = _summary_of(study, reports, few, details)
     wrong = not_conforming(mechanisms_of(study), summary.questions, details.of)
-    each = _fit_each(study, questions, summary, few, seed, method, draws, progress, false_share)
+    each = _fit_each(study, questions, summary, few, how)
     notes = reports.notes() if isinstance(reports, CheckedReports) else ()
     return {name: found.doubted(wrong.get(name, ())).noted(notes) for name, found in each}
 
@@ -120,11 +158,7 @@ def _fit_each(
     questions: Sequence[Question],
     summary: Summary,
     few: SmallSamples,
-    seed: int,
-    method: str,
-    draws: int,
-    progress: Progress | None,
-    false_share: float,
+    how: How,
 ) -> Iterator[tuple[str, Posterior]]:
     mechanisms = mechanisms_of(study)
     models = {
@@ -136,14 +170,16 @@ def _fit_each(
     }
     for question in questions:
         part = summary.questions[question.id]
-        if progress:
-            progress(f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}")
+        if how.progress:
+            how.progress(f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}")
         if question.ask == "table":
-            yield question.id, fit_table(study, question, part, seed, method, draws)
+            yield question.id, fit_table(study, question, part, how)
             continue
         mechanism = mechanisms[question.id]
-        doubt = partial(identified_sets, question, mechanism, part, false_share)
-        found = draw_posterior(study, question, models[question.id], part.n, seed, method, draws, doubt)
+        doubt = partial(identified_sets, question, mechanism, part, how.false_share)
+        found = draw_posterior(
+            study, question, models[question.id], part.n, how.seed, how.method, how.draws, doubt, how.chains
+        )
         yield question.id, held_against_noise(found, mechanism, part)
 
 
@@ -169,9 +205,7 @@ def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> l
     """The study's questions with these priors. Raises InputError for an unknown question, StudyError."""
     if not isinstance(priors, Mapping) or not all(isinstance(one, Mapping) for one in priors.values()):
         raise InputError("priors must be {question id: {parameter: distribution}}")
-    unknown = set(priors) - {question.id for question in study.questions}
-    if unknown:
-        raise InputError(f"the study has no question {min(unknown, key=str)!r}")
+    chosen_among(study.questions, sorted(priors, key=str) or None)
     return [with_priors(question, priors.get(question.id, {})) for question in study.questions]
 
 
@@ -187,15 +221,14 @@ def check_method(method: str, study: Study) -> None:
         raise InputError(f"the method {method!r} is for data holders' tables: use nuts or laplace")
 
 
-def fit_table(
-    study: Study, question: Question, part: QuestionSummary, seed: int, method: str, draws: int = KEPT
-) -> Posterior:
+def fit_table(study: Study, question: Question, part: QuestionSummary, how: How) -> Posterior:
     """The posterior of a regression from data holders' reports, by any method."""
     statistics = holder_statistics(question, cast(TableMechanism, mechanisms_of(study)[question.id]), part)
+    seed, method = how.seed, how.method
     if method in SAMPLERS:
         model = holder_regression(question, statistics)
         n = int(np.asarray(model.data["n"]))
-        found = draw_posterior(study, question, model, n, seed, method, draws)
+        found = draw_posterior(study, question, model, n, seed, method, how.draws, None, how.chains)
     else:
         found = draw_published(study, question, statistics, seed, method)
     reasons = holders_differ(question, statistics, found.draws, seed_of(question, seed))
@@ -211,6 +244,7 @@ def draw_posterior(
     method: str = "nuts",
     draws: int = KEPT,
     doubt: Doubt | None = None,
+    chains: int = CHAINS,
 ) -> Posterior:
     """Draw from one model's posterior and judge the draws.
 
@@ -218,7 +252,7 @@ def draw_posterior(
     """
     own_seed = seed_of(question, seed)
     prior = PriorDraws(model, own_seed)
-    drawn = SAMPLERS[method].draw(model, own_seed, draws)
+    drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
     prior_sites = prior.sites()
     drawing = Drawing(
         drawn,
@@ -234,6 +268,8 @@ def draw_posterior(
         found = replace(found, identified=doubt(model, drawing.parameters, drawn.sites))
     if model.density is not None:
         found = replace(found, law=model.density(drawn.sites))
+    if model.implied is not None:
+        found = replace(found, implied=model.implied(drawn.sites))
     predictive = predict(model, prior_sites, drawn.sites, own_seed)
     if predictive is None:
         return found

@@ -70,4 +70,5 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         method=method,
         prior=drawing.prior,
         prior_draws=drawing.prior_draws,
+        diverging=drawing.drawn.diverging if drawing.drawn.chained else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.samplers import SAMPLERS
+from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, LENGTH
 from ldp_client.documents.errors import InputError
 
@@ -10,6 +10,7 @@ from ldp_client.documents.errors import InputError
 MOST_DRAWS = 20_000
 # A minute or so for one simulated study.
 MOST_DEVICES = 100_000_000
+FEWEST_CHAINS, MOST_CHAINS = 2, 64
 FEWEST_STUDIES, MOST_STUDIES = 20, 10_000
 
 
@@ -27,6 +28,28 @@ def check_draws(draws: int, method: str) -> None:
         *others, last = SAMPLERS
         known = f"{', '.join(others)} and {last}"
         raise InputError(f"{method!r} has a number of draws of its own: draws are for {known}")
+
+
+def check_chains(chains: int, method: str) -> None:
+    """Raises InputError for a number of chains that cannot be compared, or that a method has not."""
+    if type(chains) is not int or not FEWEST_CHAINS <= chains <= MOST_CHAINS:
+        raise InputError(
+            f"the chains must be a whole number from {FEWEST_CHAINS} to {MOST_CHAINS}, not {chains!r}: they "
+            "are compared with one another"
+        )
+    if chains != CHAINS and method not in SAMPLERS:
+        raise InputError(f"{method!r} has chains of its own: leave chains out")
+
+
+def seed_given(seed: int, random_seed: int | None) -> int:
+    """The seed, which others call random_seed. Raises InputError where two are given, or for no seed."""
+    if random_seed is None:
+        check_seed(seed)
+        return seed
+    if seed != 0:
+        raise InputError("seed and random_seed are one thing: give one of them")
+    check_seed(random_seed)
+    return random_seed
 
 
 def check_devices(devices: int) -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from inference.sampling import Sampled
 
 
+CHAINS = 4
+
+
 class Sampler(NamedTuple):
     """One sampler.
 
@@ -26,9 +29,9 @@ class Sampler(NamedTuple):
     home: str
     tables_alone: bool = False
 
-    def draw(self, model: Model, seed: int, draws: int) -> Sampled:
-        """Draw `draws` of each of four chains from a model's posterior."""
-        found: Any = import_module(self.home).draw(model, seed, draws)
+    def draw(self, model: Model, seed: int, draws: int, chains: int = CHAINS) -> Sampled:
+        """Draw `draws` of each chain from a model's posterior."""
+        found: Any = import_module(self.home).draw(model, seed, draws, chains=chains)
         return found
 
 

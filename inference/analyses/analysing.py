@@ -24,7 +24,7 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.resolving import unresolved
-from inference.analyses.result import AnalysisPosterior, Quantity
+from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table, Values
 from inference.analyses.weighing import weights_apart
@@ -34,6 +34,7 @@ from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import listed
 from inference.results.identified import check_share
+from inference.results.quantity import Quantity
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts

@@ -15,9 +15,9 @@ from inference.analyses.design_based import as_draws, estimate, scores_of
 from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.result import Quantity
 from inference.analyses.table import Codes, Looks, Private, Table, Values
 from inference.models.base import Draws as Sites
+from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
 
 ARM, DEVICE, PAPER = "arm", "device", "paper"

@@ -12,6 +12,7 @@ from inference.analyses.record_formula import FOR_SINGLE_QUESTIONS, record_formu
 from inference.analyses.record_regression import fit_record
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.result import AnalysisPosterior
+from inference.limits import seed_given
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -27,15 +28,14 @@ def analyse(
     family: str | None = None,
     priors: Mapping[str, Any] | str | None = None,
     seed: int = 0,
+    random_seed: int | None = None,
     method: str | None = None,
     draws: int = KEPT,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
     false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
-    """Fit a formula over a study's questions and public fields; it costs no privacy.
-
-    Of a record under sampled products the outcome is its response, beside all its features and public fields.
+    """Fit a formula over a study's questions and public fields, or a record's response; it costs no privacy.
 
     Args:
         study: the study that was answered, or the path of its file.
@@ -46,8 +46,8 @@ def analyse(
         priors: "flat", or {parameter: "flat" or a distribution}, in place of the weak ones; of a record's
             formula those of public columns.
         seed: as for `fit`.
-        method: "nuts" or "laplace", as for `fit`; None is "nuts", but for very many different reports
-            "laplace" where its importance weights are good.
+        random_seed: another name of seed.
+        method: as for `fit`; None is "nuts", but "laplace" for very many different reports where it is good.
         draws: that each of four chains keeps.
         progress: told what is being fitted.
         population: over whom shares are also averaged: by group, weighted, or in a census.
@@ -62,14 +62,14 @@ def analyse(
         InputError: the formula, a prior or a report cannot be fitted.
     """
     study = study_of(study)
-    found = evidence_of(study, reports)
+    found, seed = evidence_of(study, reports), seed_given(seed, random_seed)
     options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
-    options.update(progress=progress, false_reports=false_reports)
+    options |= {"progress": progress, "false_reports": false_reports}
     if (record := record_formula(study, formula)) is not None:
         _refuse_for_records(family=family, population=population)
         return fit_record(study, found, record, **options)
-    also = population.columns() if population else ()
-    table = table_of_reports(study, found, columns_in(study, formula, also))
+    columns = columns_in(study, formula, population.columns() if population else ())
+    table = table_of_reports(study, found, columns)
     return analyse_table(table, formula, family=family, population=population, **options)
 
 

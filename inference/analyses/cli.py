@@ -77,14 +77,14 @@ def wants_analysis(arguments: argparse.Namespace) -> bool:
     return any(getattr(arguments, name) is not None for name in OPTIONS)
 
 
-def run_analysis(arguments: argparse.Namespace, tell: Any) -> Any:
+def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     """Fit a formula, or cross columns, and write the folder. Returns the posterior. Raises InputError."""
     _check(arguments)
-    found = _of_record(arguments, tell) if arguments.formula is not None else None
-    return _of_table(arguments, tell) if found is None else found
+    found = _of_record(arguments, tell, interval) if arguments.formula is not None else None
+    return _of_table(arguments, tell, interval) if found is None else found
 
 
-def _of_record(arguments: argparse.Namespace, tell: Any) -> Any:
+def _of_record(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     """The regression of a record where the formula has its response; else None."""
     if arguments.study is None or arguments.reports is None or arguments.paper is not None:
         return None
@@ -107,11 +107,11 @@ def _of_record(arguments: argparse.Namespace, tell: Any) -> Any:
         reports: Any = load_evidence(study, arguments.reports)
         priors = stated_priors(arguments.prior)
         found = fit_record(study, reports, record, priors=priors, progress=tell, **_common(arguments))
-        save_analysis(found, folder, study.title)
+        save_analysis(found, folder, study.title, interval)
     return found
 
 
-def _of_table(arguments: argparse.Namespace, tell: Any) -> Any:
+def _of_table(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     """The same of single questions, or of a survey's columns."""
     from inference.analyses.analysing import analyse_table
     from inference.analyses.crossing import cross_table
@@ -136,16 +136,17 @@ def _of_table(arguments: argparse.Namespace, tell: Any) -> Any:
         else:
             options = _options(arguments, source.priors)
             found = analyse_table(table, arguments.formula, progress=tell, **options)
-        save_analysis(found, folder, source.title)
+        save_analysis(found, folder, source.title, interval)
     return found
 
 
-def print_quantities(found: Any) -> None:
+def print_quantities(found: Any, interval: Any = None) -> None:
     """What is quoted, as sentences; of very many the first."""
     from inference.analyses.page import sentence
+    from inference.results.intervals import USUAL
 
     for quantity in found.quantities[:MOST_PRINTED]:
-        print(f"  {visible(sentence(quantity, found.identified))}")
+        print(f"  {visible(sentence(quantity, found.identified, interval or USUAL))}")
     if len(found.quantities) > MOST_PRINTED:
         print(f"  … and {len(found.quantities) - MOST_PRINTED} more in posterior.json")
     if found.identified is not None and found.identified.open:
@@ -156,6 +157,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raises InputError for options that are missing, or do not go together."""
     if (arguments.formula is None) == (arguments.cross is None):
         raise InputError('an analysis needs --formula "outcome ~ terms", or --cross A,B, and not both')
+    _refuse(arguments, ("question", "chains"), "is for a study's own models, without --formula or --cross")
     method = arguments.method or "nuts"
     if method not in SAMPLERS or SAMPLERS[method].tables_alone:
         raise InputError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")

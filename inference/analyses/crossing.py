@@ -16,9 +16,9 @@ from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
 from inference.analyses.joint_sets import joint_sets
-from inference.analyses.naming import Axis, axis_of, named
+from inference.analyses.naming import axis_of, named
 from inference.analyses.noise_bounds import impossible
-from inference.analyses.result import AnalysisPosterior, Draws, Quantity
+from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
@@ -28,6 +28,8 @@ from inference.models.base import Model
 from inference.results.diagnostics import Diagnostics, diagnose, listed
 from inference.results.identified import check_share
 from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.quantity import Quantity
+from inference.results.tree import Axis
 from inference.results.verdict import BAD, PARTIAL, Part
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
-from inference.analyses.result import Quantity
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.analyses.weights import Moved, Replicates
+from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
 
 CHAINS, DRAWS = 4, 1000

@@ -13,9 +13,10 @@ import pandas as pd
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.result import Draws, Quantity
+from inference.analyses.result import Draws
 from inference.analyses.varying import level_text
 from inference.models.base import Draws as Sites
+from inference.results.quantity import Quantity
 
 Level = TypeVar("Level")
 # A column with more levels is not set to each of them.

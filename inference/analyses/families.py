@@ -15,12 +15,13 @@ from jax import Array
 from scipy import stats
 
 from inference.analyses.linear import Scales
-from inference.analyses.naming import Axis, Parameters, axis_of, named
+from inference.analyses.naming import Parameters, axis_of, named
 from inference.analyses.stated_priors import LOGIT_SCALE, PROBIT_SCALE, Given
 from inference.analyses.table import Values
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
+from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:

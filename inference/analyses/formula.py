@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ldp_client.documents.errors import InputError
+from ldp_client.words.text import nearest
 
 _POWER = re.compile(r"(?<![\w.)])([A-Za-z_][\w.]*)\s*(?:\^|\*\*)\s*\d")
 
@@ -51,8 +51,8 @@ def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:
     """The name, of one of the columns. Raises InputError that lists them."""
     if name in columns:
         return name
-    near = difflib.get_close_matches(name, columns, 1)
-    hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(columns)}"
+    near = nearest(name, columns)
+    hint = f"; did you mean {near}?" if near else f": there are {', '.join(columns)}"
     raise InputError(f"{lead}there is no column {name!r}{hint}")
 
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from inference.analyses.matrices import Matrix, weights_of
-from inference.analyses.naming import INTERCEPT, Axis, Parameters, axis_of, named
+from inference.analyses.naming import INTERCEPT, Parameters, axis_of, named
 from inference.analyses.stated_priors import Given, is_flat, log_density
 from inference.analyses.table import Codes, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, state
+from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 # Of the largest pivot: columns that add less than this to the others say the same as they do.

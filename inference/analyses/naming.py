@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 INTERCEPT = "Intercept"
@@ -50,14 +51,6 @@ def _numbered(beginning: str, columns: Sequence[str]) -> list[str]:
     if numbers[order[0]] > 1:
         raise InputError(f"the first column of {beginning} and a number is {order[0]}: give all from 1 on")
     return order
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Of a name with brackets: the variable that it is a part of, and its label along each dimension."""
-
-    variable: str
-    coordinates: Mapping[str, str]
 
 
 def named(term: str, *labels: str) -> str:

@@ -12,13 +12,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from inference.analyses.result import AnalysisPosterior, Quantity
+from inference.analyses.result import AnalysisPosterior
 from inference.results.folder import PAGE
 from inference.results.identified import IdentifiedSets, set_of
-from inference.results.page import ENVIRONMENT, PART_QUESTIONS, false_percent, rows_of
+from inference.results.intervals import USUAL, Interval
+from inference.results.page import ENVIRONMENT, PART_QUESTIONS, false_heading, rows_of
 from inference.results.plots import (
     INCHES_WIDE,
-    INTERVAL,
     MOST_ROWS,
     PRIVATE,
     chains_in_words,
@@ -27,7 +27,8 @@ from inference.results.plots import (
     to_svg,
     wrapped,
 )
-from inference.results.posterior import save_posteriors
+from inference.results.quantity import Quantity
+from inference.results.saving import save_posteriors
 from inference.samplers import SAMPLERS
 from ldp_client.describing import prior_lines
 from ldp_client.documents.errors import InputError
@@ -45,12 +46,14 @@ def check_file_name(outcome: str) -> None:
         )
 
 
-def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -> None:
+def save_analysis(
+    posterior: AnalysisPosterior, folder: Path, title: str = "", interval: Interval = USUAL
+) -> None:
     """Write posterior.json, report.html, the draws (OUTCOME.nc) and two pictures."""
     save_posteriors({posterior.question: posterior}, folder)
-    pictures = pictures_of(posterior)
+    pictures = pictures_of(posterior, None, interval)
     (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
-    forest = forest_plot(posterior)
+    forest = forest_plot(posterior, interval)
     (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
     verdict = posterior.verdict
     # On one scale: no ratios, and no numbers of people.
@@ -67,14 +70,15 @@ def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -
         reasons=verdict.reasons,
         parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
         notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
-        sentences=_sentences(posterior, [one for one in posterior.quantities if not one.contrast]),
-        contrasts=_sentences(posterior, [one for one in posterior.quantities if one.contrast]),
-        false_share=false_percent(posterior),
+        sentences=_sentences(posterior, [one for one in posterior.quantities if not one.contrast], interval),
+        contrasts=_sentences(posterior, [one for one in posterior.quantities if one.contrast], interval),
+        false_heading=false_heading(posterior, interval),
+        interval=interval.name,
         false_words=posterior.identified.on_page() if posterior.identified else "",
-        shares=to_svg(interval_plot(quoted, posterior.identified)) if quoted else "",
+        shares=to_svg(interval_plot(quoted, posterior.identified, interval)) if quoted else "",
         what="Coefficients" if posterior.spreads else "Shares",
         forest=to_svg(forest),
-        rows=rows_of(posterior, None),
+        rows=rows_of(posterior, None, interval),
         noise=posterior.stated,
         expected=pictures.expected,
         expected_words=posterior.predictive.in_words() if posterior.predictive else "",
@@ -89,24 +93,24 @@ def save_analysis(posterior: AnalysisPosterior, folder: Path, title: str = "") -
     (folder / PAGE).write_text(page, encoding="utf-8")
 
 
-def _sentences(posterior: AnalysisPosterior, quantities: Sequence[Quantity]) -> list[str]:
-    found = [sentence(one, posterior.identified) for one in quantities[:MOST_SENTENCES]]
+def _sentences(posterior: AnalysisPosterior, quantities: Sequence[Quantity], interval: Interval) -> list[str]:
+    found = [sentence(one, posterior.identified, interval) for one in quantities[:MOST_SENTENCES]]
     more = len(quantities) - len(found)
     return [*found, f"… and {more} more in posterior.json."] if more else found
 
 
-def sentence(quantity: Quantity, identified: IdentifiedSets | None = None) -> str:
-    """What a quantity says, with its 90 % interval: a share in per cent, a difference in points.
+def sentence(quantity: Quantity, identified: IdentifiedSets | None = None, interval: Interval = USUAL) -> str:
+    """What a quantity says, with its interval: a share in per cent, a difference in points.
 
     identified: what false reports leave possible, which is said too.
     """
-    low, middle, high = np.quantile(quantity.draws, [0.05, 0.5, 0.95])
+    (low, high), middle = interval.of(quantity.draws), quantity.median
     begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
     if quantity.name.removeprefix("design-based ").startswith("share"):
         unit = "points" if quantity.contrast else "%"
-        numbers = f"{100 * middle:.1f} {unit} (90 % interval {100 * low:.1f} to {100 * high:.1f})"
+        numbers = f"{100 * middle:.1f} {unit} ({interval.name} {100 * low:.1f} to {100 * high:.1f})"
     else:
-        numbers = f"{_number(middle)} (90 % interval {_number(low)} to {_number(high)})"
+        numbers = f"{_number(middle)} ({interval.name} {_number(low)} to {_number(high)})"
     if_false = _if_false(quantity, identified)
     return f"{begin}: {numbers.replace('-', '−')}{_direction(quantity)}{if_false}."
 
@@ -130,14 +134,14 @@ def _direction(quantity: Quantity) -> str:
     """Of a difference, on which side of zero it is, and how surely."""
     if not quantity.contrast:
         return ""
-    above = quantity.above
+    above = quantity.above()
     side, sure = ("above", above) if above >= 0.5 else ("below", float(np.mean(quantity.draws < 0)))
     how = f"{sure:.2f}" if sure < 0.995 else "more than 0.99"
     return f"; {side} 0 with probability {how}"
 
 
-def forest_plot(posterior: AnalysisPosterior) -> Figure:
-    """90 % intervals of coefficients on one scale: a number's for one sd of its column."""
+def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Figure:
+    """Intervals of coefficients on one scale: a number's for one sd of its column."""
     spreads = posterior.spreads or dict.fromkeys(posterior.draws, 1.0)
     rows = [
         Row(
@@ -148,14 +152,15 @@ def forest_plot(posterior: AnalysisPosterior) -> Figure:
         for name, draws in posterior.draws.items()
         if name in spreads
     ]
-    return _intervals(rows, zero=bool(posterior.spreads))
+    return _intervals(rows, interval, zero=bool(posterior.spreads))
 
 
-def interval_plot(quantities: Sequence[Quantity], identified: IdentifiedSets | None = None) -> Figure:
-    """90 % intervals of what is expected of people, and behind them what false reports leave possible."""
-    return _intervals(
-        [Row(one.name, one.draws, _spread_set(identified, one.name)) for one in quantities], zero=False
-    )
+def interval_plot(
+    quantities: Sequence[Quantity], identified: IdentifiedSets | None = None, interval: Interval = USUAL
+) -> Figure:
+    """Intervals of what is expected of people, and behind them what false reports leave possible."""
+    rows = [Row(one.name, one.draws, _spread_set(identified, one.name)) for one in quantities]
+    return _intervals(rows, interval, zero=False)
 
 
 class Row(NamedTuple):
@@ -173,14 +178,14 @@ def _spread_set(
     return None if found is None else (found[0] * spread, found[1] * spread)
 
 
-def _intervals(drawn: Sequence[Row], *, zero: bool) -> Figure:
+def _intervals(drawn: Sequence[Row], interval: Interval, *, zero: bool) -> Figure:
     rows = drawn[:MOST_ROWS]
     figure = Figure(figsize=(INCHES_WIDE, 0.6 + 0.32 * len(rows)), layout="constrained")
     axis = figure.subplots()
     if zero:
         axis.axvline(0, color="#8a8f98", linewidth=0.8)
     for place, row in enumerate(rows):
-        low, high = np.quantile(row.draws, INTERVAL)
+        low, high = interval.of(row.draws)
         if row.ends is not None:
             axis.plot(row.ends, [place, place], color=PRIVATE, linewidth=1, alpha=0.6)
         axis.plot([low, high], [place, place], color=PRIVATE, linewidth=3, solid_capstyle="butt")

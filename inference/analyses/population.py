@@ -16,12 +16,13 @@ from inference.analyses.matrices import again
 from inference.analyses.naming import Name, expanded
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.result import Draws, Quantity
+from inference.analyses.result import Draws
 from inference.analyses.table import Table, Values
 from inference.analyses.varying import level_text, levels_of
 from inference.analyses.weights import ReplicateWeights, positive, probabilities
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
+from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
 
 # Of a census, how many people a row stands for; where the formula names a column `count`, the other one.

@@ -19,13 +19,14 @@ from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
 from inference.analyses.matrices import variables
-from inference.analyses.naming import Axis, Parameters
+from inference.analyses.naming import Parameters
 from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.table import Private, Values
 from inference.analyses.varying import Group
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law
+from inference.results.tree import Axis
 
 # Patterns × choices: of fewer, each law is computed once for its cell, and compiles faster.
 FROM_ROWS = 50_000

@@ -17,7 +17,7 @@ from inference.analyses.matrices import matrix_of
 from inference.analyses.record_formula import RecordFormula
 from inference.analyses.record_moments import Beside, regression_beside
 from inference.analyses.reports import noise_in_words, public_frame, public_value
-from inference.analyses.result import AnalysisPosterior, Quantity
+from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import LOGIT_SCALE, Given, is_flat
 from inference.analyses.table import Codes, Values
 from inference.compiling import use_compile_cache
@@ -28,6 +28,7 @@ from inference.limits import check_draws, check_seed
 from inference.models.regression import Scale
 from inference.results.identified import check_share
 from inference.results.posterior import Posterior
+from inference.results.quantity import Quantity
 from inference.units import has_levels
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError

@@ -15,11 +15,12 @@ from jax import Array
 from inference.analyses.cells import Cells
 from inference.analyses.formula import Varying
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
-from inference.analyses.naming import INTERCEPT, Axis, Parameters, axis_of, named
+from inference.analyses.naming import INTERCEPT, Parameters, axis_of, named
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
+from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.results.answer_law import AnswerLaw
+from inference.results.answer_law import AnswerLaw, Implied
 
 TARGET_ACCEPTANCE = 0.9
 Unbounded = dict[str, Array]
@@ -77,6 +77,7 @@ class Model:
     reported: from draws of sites and parameters, what a posterior reports of the latter, where that is wider
     than the model's own: of what no report tells.
     resting: from the same, reasons why some parameters rest on more than the reports.
+    implied: from draws of the sites, what follows from a number's law.
     shown: of summaries (…, size) what predictive checks look at, where not all entries tell of the model.
     """
 
@@ -95,4 +96,5 @@ class Model:
     density: Callable[[Draws], AnswerLaw] | None = None
     reported: Callable[[Draws, Draws], Draws] = lambda _sites, parameters: parameters
     resting: Callable[[Draws, Draws], tuple[str, ...]] = lambda _sites, _parameters: ()
+    implied: Callable[[Draws], Implied] | None = None
     shown: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda summaries: summaries

@@ -136,4 +136,7 @@ def _model(
     initial = {**law.start, "roughness": 5.0}
     n = int(np.sum(np.asarray(data.get("n", data.get("counts")))))
     own, density = partial(law.own, units=units, n=n), partial(law.density, units=units, n=n)
-    return Model(program, data, initial, own, notes, may_diverge=MAY_DIVERGE, density=density)
+    implied = partial(law.implied, units=units, n=n)
+    return Model(
+        program, data, initial, own, notes, may_diverge=MAY_DIVERGE, density=density, implied=implied
+    )

@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from inference.models.base import Draws
-from inference.results.answer_law import AnswerLaw
+from inference.results.answer_law import AnswerLaw, Implied
 from inference.units import Units
 
 Values = NDArray[np.float64]
@@ -81,6 +81,16 @@ class FreeLaw:
         """The density with its band, in own units."""
         edges = units.zero + units.unit * np.linspace(0.0, 1.0, self.cells + 1)
         return AnswerLaw.of(edges, _of_people(draws["shares"], n))
+
+    def implied(self, draws: Draws, units: Units, n: int) -> Implied:
+        """What the same draws say of the share above any value, in own units, and of the mean."""
+        below = np.cumsum(_of_people(draws["shares"], n), axis=-1)
+        return Implied(
+            units.zero,
+            units.zero + units.unit,
+            lambda value: 1 - self._below(below, (value - units.zero) / units.unit),
+            lambda: self.own(draws, units, n)["mean"],
+        )
 
     def _quantile(self, below: Values, level: float) -> Values:
         """Where so much lies below, in 0 … 1; below (…, cells + 2): shares added up."""

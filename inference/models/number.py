@@ -131,6 +131,7 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
         lambda draws: law.own(draws, place.units),
         remarks=lambda draws: (*_too_narrow(law, place, draws), *_far_beyond(law, place, plain, draws)),
         channel=channel,
+        implied=partial(law.implied, question),
     )
     error = math.sqrt(variance / max(summary.n, 1))
     end = bound_met(cell_middles(edges, noise_scale), summary.values / max(summary.n, 1), error)
@@ -162,7 +163,8 @@ def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: 
         half = width / 2
         notes = two_sums_notes({"": of_two_sums(values, n, noise_sd, low + half, half)} if n else {})
     data, own = {"n": n, "total": values}, lambda draws: law.own(draws, place.units)
-    return Model(program, data, start, own, notes, remarks=partial(_too_narrow, law, place))
+    remarks, implied = partial(_too_narrow, law, place), partial(law.implied, question)
+    return Model(program, data, start, own, notes, remarks=remarks, implied=implied)
 
 
 def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[float, float]:
@@ -190,7 +192,8 @@ def of_answers(law: NumberLaw, question: Question, answers: Answers) -> Model:
 
     mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
     start = law.start(Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2))
-    return Model(program, {"values": values, "counts": counts}, start, lambda draws: law.own(draws, units))
+    data, own = {"values": values, "counts": counts}, lambda draws: law.own(draws, units)
+    return Model(program, data, start, own, implied=partial(law.implied, question))
 
 
 class Start(NamedTuple):

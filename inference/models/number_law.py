@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from inference.models import number
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Answers, Family, Sets, draw
 from inference.models.number import Ridge, Start
+from inference.results.answer_law import Implied
 from inference.units import Units, number_units
 from ldp_client import Mechanism
 from schemas import Question
@@ -95,6 +98,31 @@ class NumberLaw(Family):
     def own(self, draws: Draws, units: Units) -> Parameters:
         """Turn draws of the sites into parameters in the question's own units."""
         return {name: measure.own(draws[name], units) for name, measure in self.measures.items()}
+
+    def implied(self, question: Question, draws: Draws) -> Implied:
+        """Say what draws of the sites mean for answers between the bounds."""
+        units = self.units(question)
+        low, width = number_units(question)
+
+        def of(asked: Callable[[Distribution], Any]) -> NDArray[np.float64]:
+            with jax.enable_x64(True):
+                law = self.law(**{name: jnp.asarray(draws[name]) for name in self.measures})
+                return np.asarray(asked(law), np.float64)
+
+        return Implied(
+            low,
+            low + width,
+            lambda value: of(lambda law: 1 - self._below(law, (value - units.zero) / units.unit)),
+            lambda: of(lambda law: units.zero + units.unit * law.mean),
+        )
+
+    def _below(self, law: Distribution, value: float) -> Any:
+        """The share at a value or below it, in the law's units."""
+        if not self.whole:
+            return law.cdf(value)
+        # Some laws on the whole numbers have no cdf.
+        places = jnp.arange(math.floor(value) + 1).reshape(-1, *(1 for _ in law.batch_shape))
+        return jax.lax.map(lambda place: jnp.exp(law.log_prob(place)), places).sum(axis=0)
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None

@@ -15,7 +15,7 @@ from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.clipping import cuts_records
 from inference.models.from_reports import holder_statistics
 from inference.models.holders import rows_of
-from inference.results.posterior import RESULT
+from inference.results.saving import RESULT
 from inference.units import field_units, fields_of
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError

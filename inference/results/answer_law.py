@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,18 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 
 LEVELS = (0.05, 0.5, 0.95)
+
+
+class Implied(NamedTuple):
+    """What draws of a law imply for answers between two bounds, in own units.
+
+    above: the share of answers above a value, low ≤ value < high, at each draw (chains, draws). mean: theirs.
+    """
+
+    low: float
+    high: float
+    above: Callable[[float], Values]
+    mean: Callable[[], Values]
 
 
 @dataclass(frozen=True)

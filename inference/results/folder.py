@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from inference.results.intervals import USUAL, Interval
 from inference.results.page import render_page
 from inference.results.plots import Draws, pictures_of
-from inference.results.posterior import RESULT, Posterior, save_posteriors
+from inference.results.posterior import Posterior
+from inference.results.saving import RESULT, save_posteriors
 from ldp_client.documents.errors import InputError
 from schemas import Study
 
@@ -58,20 +60,25 @@ FIT_FILES = OwnFiles(RESULT, ("{}.nc", "{}.png", "{}-chains.png"), (PAGE,))
 
 
 def save_report(
-    study: Study, posteriors: Mapping[str, Posterior], folder: Path, raw: Mapping[str, Draws] | None = None
+    study: Study,
+    posteriors: Mapping[str, Posterior],
+    folder: Path,
+    raw: Mapping[str, Draws] | None = None,
+    interval: Interval = USUAL,
 ) -> None:
     """Write posterior.json, report.html, and of each question draws (QUESTION.nc) and two pictures.
 
     QUESTION.png has its intervals, QUESTION-chains.png its traces and ranks.
     """
     save_posteriors(posteriors, folder)
-    pictures = {name: pictures_of(found, (raw or {}).get(name)) for name, found in posteriors.items()}
+    known = raw or {}
+    pictures = {name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()}
     # First, so that a question named like another one's chains still has its own picture.
     for name, drawn in pictures.items():
         (folder / f"{name}-chains.png").write_bytes(drawn.chains_png)
     for name, drawn in pictures.items():
         (folder / f"{name}.png").write_bytes(drawn.intervals_png)
-    (folder / PAGE).write_text(render_page(study, posteriors, raw, pictures), encoding="utf-8")
+    (folder / PAGE).write_text(render_page(study, posteriors, raw, pictures, interval), encoding="utf-8")
 
 
 @contextmanager

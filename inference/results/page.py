@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from inference.results.identified import set_of
+from inference.results.intervals import USUAL, Interval, in_words, is_share, written
 from inference.results.plots import Draws, Pictures, chains_in_words, pictures_of
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
@@ -36,15 +36,18 @@ def render_page(
     posteriors: Mapping[str, Posterior],
     raw: Mapping[str, Draws] | None = None,
     pictures: Mapping[str, Pictures] | None = None,
+    interval: Interval = USUAL,
 ) -> str:
     """The page's HTML. raw: {question id: draws from the raw answers}, where they are known.
 
     pictures: {question id: Pictures} where they are drawn already.
     """
     known = raw or {}
-    drawn = pictures or {name: pictures_of(found, known.get(name)) for name, found in posteriors.items()}
-    names = [question.id for question in study.questions]
-    items = [_item(study, posteriors[name], known.get(name), drawn[name]) for name in names]
+    drawn = pictures or {
+        name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()
+    }
+    names = [question.id for question in study.questions if question.id in posteriors]
+    items = [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names]
     first = next(iter(posteriors.values()))
     return ENVIRONMENT.get_template("report.html.j2").render(
         study=study,
@@ -55,10 +58,14 @@ def render_page(
         delta=float(study.delta),
         compared=raw is not None,
         seed=first.seed,
+        interval=interval.name,
+        raw_interval=f"raw {interval.percent} %",
     )
 
 
-def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictures) -> dict[str, Any]:
+def _item(
+    study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictures, interval: Interval
+) -> dict[str, Any]:
     question = study.question(posterior.question)
     mechanism = mechanisms_of(study)[question.id]
     return {
@@ -74,8 +81,8 @@ def _item(study: Study, posterior: Posterior, raw: Draws | None, pictures: Pictu
         ],
         "reasons": posterior.verdict.reasons,
         "notes": posterior.diagnostics.notes,
-        "rows": rows_of(posterior, raw),
-        "false_share": false_percent(posterior),
+        "rows": rows_of(posterior, raw, interval),
+        "false_heading": false_heading(posterior, interval),
         "false_words": posterior.identified.on_page() if posterior.identified else "",
         "noise": mechanism.in_words(),
         "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
@@ -96,44 +103,42 @@ def _method(posterior: Posterior) -> str:
     return SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method
 
 
-def rows_of(posterior: Posterior, raw: Draws | None) -> list[dict[str, str]]:
-    """Of each parameter what a page's tables say."""
+def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL) -> list[dict[str, str]]:
+    """Of each parameter what a page's tables say: of shares in per cent."""
     devices = posterior.devices_to_halve()
     rows = []
-    for name, found in posterior.summary().items():
+    for name, found in posterior.rows().items():
         row = {
             "name": name,
-            "median": _short(found["q50"]),
-            "interval": f"{_short(found['q05'])} to {_short(found['q95'])}",
+            **in_words(posterior.draws[name], is_share(name), interval),
             "devices": f"{_round_up(devices[name]):,}" if isfinite(devices[name]) else "–",
-            "prior_sd": _short(posterior.prior_sd[name]),
+            "prior_sd": written(posterior.prior_sd[name]),
             "r_hat": f"{found['r_hat']:.3f}",
         }
         row["if_false"] = _set(posterior, name)
-        row |= {key: _short(found[key]) for key in ("mean", "sd")}
+        row |= {key: written(found[key]) for key in ("mean", "sd")}
         row |= {key: f"{found[key]:.0f}" for key in ("ess_bulk", "ess_tail")}
         if raw is not None:
             row |= {"raw_median": "–", "raw_interval": "–"}
         if raw is not None and name in raw:
-            low, middle, high = np.quantile(raw[name], [0.05, 0.5, 0.95])
-            row |= {"raw_median": _short(middle), "raw_interval": f"{_short(low)} to {_short(high)}"}
+            said = in_words(raw[name], is_share(name), interval)
+            row |= {f"raw_{what}": text for what, text in said.items()}
         rows.append(row)
     return rows
 
 
-def false_percent(posterior: Posterior) -> str:
-    """Of reports that may be false, in whose column no set stands where there is none."""
+def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
+    """Over the sets where some reports may be false: those of 90 %, whatever interval stands beside them."""
     found = posterior.identified
-    return f"{100 * found.share:g} %" if found is not None and found.sets else ""
+    if found is None or not found.sets:
+        return ""
+    return f"if {100 * found.share:g} % were false" + (" (90 %)" if interval.prob != USUAL.prob else "")
 
 
 def _set(posterior: Posterior, name: str) -> str:
     ends = set_of(posterior.identified, name)
-    return "–" if ends is None else f"{_short(ends[0])} to {_short(ends[1])}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+    share = is_share(name)
+    return "–" if ends is None else f"{written(ends[0], share)} to {written(ends[1], share)}{' %' * share}"
 
 
 def _round_up(devices: float) -> int:

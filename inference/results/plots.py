@@ -16,12 +16,13 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 from scipy import stats
 
 from inference.results.answer_law import AnswerLaw
 from inference.results.identified import IdentifiedSets
+from inference.results.intervals import USUAL, Interval, is_share
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 
@@ -38,21 +39,43 @@ MOST_ROWS = 30
 Draws = Mapping[str, NDArray[np.float64]]
 
 
-def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
-    """90 % intervals and medians of the shown parameters, the raw data's beside them where known.
+def interval_plot(posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL) -> Figure:
+    """Intervals and medians of the shown parameters, the raw data's beside them where known.
 
-    Shares of one whole have one scale; other parameters have a scale each.
+    Shares of one whole have one scale, in per cent; other parameters have a scale each.
     """
+    figure = Figure(figsize=_size_for(posterior), layout="constrained")
+    _draw_intervals(figure, posterior, raw, interval)
+    return figure
+
+
+def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
+    """The same in a figure of pyplot's, which notebooks show; its first axes."""
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(figsize=_size_for(posterior), layout="constrained")
+    _draw_intervals(figure, posterior, None, interval)
+    figure.suptitle(f"{posterior.question}: {posterior.verdict.headline()}", fontsize=8, parse_math=False)
+    return figure.axes[0]
+
+
+def _size_for(posterior: Posterior) -> tuple[float, float]:
+    return INCHES_WIDE, 0.7 + INCHES_A_ROW * len(shown(posterior))
+
+
+def _draw_intervals(figure: Figure, posterior: Posterior, raw: Draws | None, interval: Interval) -> None:
     names = shown(posterior)
-    figure = Figure(figsize=(INCHES_WIDE, 0.7 + INCHES_A_ROW * len(names)), layout="constrained")
     axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
     if posterior.model == "multinomial":
         _share_scale([axis for axis, name in zip(axes, names, strict=True) if name.startswith("p[")])
     for axis, name in zip(axes, names, strict=True):
         _identified(axis, posterior.identified, name, 0.5 if raw is None else 0.65)
-        _interval(axis, posterior.draws[name], 0.5 if raw is None else 0.65, PRIVATE, "from noisy reports")
+        height = 0.5 if raw is None else 0.65
+        _interval(axis, posterior.draws[name], height, PRIVATE, "from noisy reports", interval)
         if raw is not None and name in raw:
-            _interval(axis, raw[name], 0.3, RAW, "from the raw answers")
+            _interval(axis, raw[name], 0.3, RAW, "from the raw answers", interval)
+        if is_share(name):
+            axis.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
         axis.set_ylim(0, 1)
         axis.set_yticks([])
         axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
@@ -60,7 +83,6 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
         axis.tick_params(labelsize=6)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=7)
-    return figure
 
 
 def _share_scale(axes: Sequence[matplotlib.axes.Axes]) -> None:
@@ -83,9 +105,9 @@ def wrapped(name: str) -> str:
 
 
 def _interval(
-    axis: matplotlib.axes.Axes, draws: NDArray[np.float64], height: float, colour: str, label: str
+    axis: Axes, draws: NDArray[np.float64], height: float, colour: str, label: str, interval: Interval
 ) -> None:
-    low, high = np.quantile(draws, INTERVAL)
+    low, high = interval.of(draws)
     axis.plot([low, high], [height, height], color=colour, linewidth=3, solid_capstyle="butt", label=label)
     axis.plot([np.median(draws)], [height], "o", color=colour, markersize=5)
 
@@ -307,9 +329,9 @@ class Pictures:
     law: str
 
 
-def pictures_of(posterior: Posterior, raw: Draws | None = None) -> Pictures:
+def pictures_of(posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL) -> Pictures:
     """The pictures of a posterior, with the raw answers' draws beside it where they are known."""
-    intervals, found = interval_plot(posterior, raw), posterior.predictive
+    intervals, found = interval_plot(posterior, raw, interval), posterior.predictive
     return Pictures(
         intervals=to_svg(intervals),
         intervals_png=to_png(intervals),

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import arviz_base
 import numpy as np
 from numpy.typing import NDArray
-from xarray import DataTree
 
-from inference.results.answer_law import AnswerLaw
-from inference.results.diagnostics import Diagnostics, is_fixed
+from inference.results.answer_law import AnswerLaw, Implied
+from inference.results.diagnostics import Diagnostics, is_fixed, listed
 from inference.results.identified import IdentifiedSets
+from inference.results.intervals import USUAL, interval_of
 from inference.results.predictive import Predictive
+from inference.results.printed import frame_of, html_of, text_of
+from inference.results.quantity import QUANTILES, Quantity
+from inference.results.tree import Axis, axes_of, tree_of
 from inference.results.verdict import Verdict
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import replacing
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, nearest
 
-RESULT = "posterior.json"
-# A file of very many variables takes minutes to write.
-MOST_VARIABLES = 200
-QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
-
-
-class Rows(dict[str, dict[str, float]]):
-    """A table of numbers by parameter, with the verdict on them."""
-
-    def __init__(self, rows: Mapping[str, dict[str, float]], verdict: Verdict) -> None:
-        super().__init__(rows)
-        self.verdict = verdict
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from xarray import DataTree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Posterior:
     """The posterior of one question.
 
@@ -58,6 +48,8 @@ class Posterior:
         holders: how many, None where people answered.
         law: the distribution of the answers, where the model is no law.
         identified: what false reports leave possible; None where that was not asked.
+        implied: of a number's law what follows from it; None where it has none.
+        diverging: of shape (chains, draws), which transitions did; None of other methods than NUTS.
     """
 
     question: str
@@ -75,20 +67,129 @@ class Posterior:
     holders: int | None = None
     law: AnswerLaw | None = None
     identified: IdentifiedSets | None = None
+    implied: Implied | None = field(default=None, compare=False)
+    diverging: NDArray[np.bool_] | None = None
 
     @property
     def verdict(self) -> Verdict:
         """Whether chains, model and knowledge are good; read it before the numbers."""
         return self.diagnostics.verdict
 
-    def summary(self) -> Rows:
-        """Summarise the draws of each parameter.
+    def __getitem__(self, name: str) -> Quantity:
+        """Give a parameter, or what follows from parameters, as a quantity to calculate with.
+
+        Raises:
+            InputError: it has none of this name; the error names one that is near.
+        """
+        if name not in self.draws:
+            near = nearest(str(name), self.draws)
+            hint = f"did you mean {near}?" if near else f"it has {listed(list(self.draws))}"
+            raise InputError(f"{self.question} has no parameter {name!r}: {hint}")
+        return self.quantity(name, f"{name} of {self.question}", self.draws[name])
+
+    def quantity(self, name: str, words: str, draws: NDArray[np.float64]) -> Quantity:
+        """Make a quantity of numbers calculated from the draws.
+
+        Args:
+            name: what to call it; one that begins with "share" is read in per cent.
+            words: what it is, in words.
+            draws: of shape (chains, draws), one for each draw of the parameters.
 
         Returns:
-            {parameter: mean, sd, sd over the prior's, 5 %, 50 % and 95 % quantiles, R-hat, both ESS}, in the
-            question's own units; its `verdict` says what they are worth.
+            The quantity, with what this posterior's verdict says against it.
         """
-        return Rows({name: self._row(name, draws) for name, draws in self.draws.items()}, self.verdict)
+        doubts = () if self.verdict.ok else (f"{self.question}: {self.verdict.headline()}",)
+        return Quantity(name, words, draws, origin=self.draws, study=self.study, doubts=doubts)
+
+    def share_above(self, value: float) -> Quantity:
+        """Say how many people's answers lie above a value.
+
+        Args:
+            value: in the question's units, from the lower bound to below the upper one.
+
+        Returns:
+            Their share, given by the model's law at each draw.
+
+        Raises:
+            InputError: the question asks for no number, or the value is not between its bounds.
+        """
+        law = self._implied("share_above")
+        if not isinstance(value, int | float) or not law.low <= value < law.high:
+            raise InputError(
+                f"{self.question}: answers lie between {law.low:g} and {law.high:g}, and {value!r} does not: "
+                "shares above a value need one from there"
+            )
+        draws = law.above(float(value))
+        return self.quantity(f"share above {value:g}", f"the share of {self.question} above {value:g}", draws)
+
+    def mean(self) -> Quantity:
+        """Give the mean of what people would answer without bounds, by the model's law.
+
+        Returns:
+            It, in the question's units; under `free` the mean of answers as clipped.
+
+        Raises:
+            InputError: the question asks for no number.
+        """
+        law = self._implied("mean")
+        return self.quantity("mean", f"the mean of {self.question}", law.mean())
+
+    def _implied(self, asked: str) -> Implied:
+        if self.implied is None:
+            known = ", ".join(list(self.draws)[:4])
+            raise InputError(
+                f"{self.question} asks for no number whose law the model {self.model} has, so that it has no "
+                f"{asked}: take what it has by name, such as posterior[{known.split(', ')[0]!r}] of {known}"
+            )
+        return self.implied
+
+    def summary(self, prob: float = USUAL.prob, kind: str = USUAL.kind) -> pd.DataFrame:
+        """Summarise the draws of each parameter, in the question's own units.
+
+        Args:
+            prob: the probability that intervals hold.
+            kind: "eti", equal tails, whose ends are called as quantiles (q05, q95); or "hdi", highest
+                density (hdi90_low, hdi90_high).
+
+        Returns:
+            A row a parameter: mean, sd, median (q50), the interval, sd over the prior's, R-hat, both ESS, and
+            the verdict on the whole; the frame's attrs have the verdict's parts.
+
+        Raises:
+            InputError: prob is no probability, or the kind is another.
+        """
+        return frame_of(self, interval_of(prob, kind))
+
+    def plot(self, prob: float = USUAL.prob, kind: str = USUAL.kind) -> Axes:
+        """Draw medians and intervals, as the report page does.
+
+        Args:
+            prob: the probability that intervals hold.
+            kind: "eti" or "hdi", as of `summary`.
+
+        Returns:
+            Matplotlib's axes of the first parameter; the others are in its figure's `axes`.
+
+        Raises:
+            InputError: prob is no probability, or the kind is another.
+        """
+        from inference.results.plots import interval_axes
+
+        return interval_axes(self, interval_of(prob, kind))
+
+    def __repr__(self) -> str:
+        return text_of(self, USUAL)
+
+    def _repr_html_(self) -> str:
+        return html_of(self, USUAL)
+
+    def rows(self) -> dict[str, dict[str, float]]:
+        """Summarise the draws of each parameter as posterior.json does.
+
+        Returns:
+            {parameter: mean, sd, sd over the prior's, 5 %, 50 % and 95 % quantiles, R-hat, both ESS}.
+        """
+        return {name: self._row(name, draws) for name, draws in self.draws.items()}
 
     def _row(self, name: str, draws: NDArray[np.float64]) -> dict[str, float]:
         row = {"mean": float(draws.mean()), "sd": float(draws.std(ddof=1))}
@@ -154,22 +255,36 @@ class Posterior:
         """Return the draws as ArviZ reads them.
 
         Returns:
-            A tree whose attributes are study digest, question, model and seed. Each parameter is a variable;
-            of more than 200, name[x], name[y] … are one, x, y … along `name_of`.
+            A tree with the groups posterior, prior, sample_stats and, where reports were simulated,
+            prior_predictive, posterior_predictive and observed_data (a summary's groups, for each report).
+            Choices lie along `choice`, features along `feature`, what else has brackets along `name_of`. The
+            attributes are study digest, question, model and seed.
         """
-        attributes = {"study": self.study, "question": self.question, "model": self.model, "seed": self.seed}
-        draws = dict(self.draws)
-        labels: dict[str, list[str]] = {}
-        if len(draws) > MOST_VARIABLES:
-            draws, labels = _together(draws)
-        # NetCDF keeps "/" for groups; a division slash looks the same.
-        draws = {name.replace("/", "∕"): np.asarray(values) for name, values in draws.items()}
-        return arviz_base.from_dict(
-            {"posterior": draws},
-            attrs={"/": attributes},
-            dims={name: [f"{name}_of"] for name in labels},
-            coords={f"{name}_of": found for name, found in labels.items()},
-        )
+        groups = {
+            "posterior": self.draws,
+            "prior": {name: one[None] for name, one in self.prior_draws.items()},
+        }
+        return tree_of(self._attributes(), groups, self._axes(), self._checks())
+
+    def _attributes(self) -> dict[str, Any]:
+        return {
+            "study": self.study, "question": self.question, "model": self.model, "seed": self.seed,
+            "ok": int(self.verdict.ok), "verdict": self.verdict.headline(),
+        }  # fmt: skip
+
+    def _axes(self) -> Mapping[str, Axis]:
+        return axes_of(self.draws)
+
+    def _checks(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """The groups beside the parameters'."""
+        found: dict[str, dict[str, NDArray[Any]]] = {}
+        if self.diverging is not None:
+            found["sample_stats"] = {"diverging": self.diverging}
+        if self.predictive is not None:
+            found["prior_predictive"] = {"reports": self.predictive.prior[None]}
+            found["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
+            found["observed_data"] = {"reports": self.predictive.observed}
+        return found
 
     def to_document(self) -> dict[str, Any]:
         """Return this question's entry in posterior.json, where `draws` counts those of each chain."""
@@ -185,7 +300,7 @@ class Posterior:
             "verdict": found.verdict.to_document(),
             "reasons": list(found.reasons),
             "notes": list(found.notes),
-            "parameters": self.summary(),
+            "parameters": self.rows(),
             **({} if self.law is None else {"law": self.law.to_document()}),
             **({} if self.identified is None else {"false_reports": self.identified.to_document()}),
         }
@@ -205,74 +320,6 @@ class Posterior:
         """
         if not isinstance(folder, str | Path):
             raise InputError(f"the folder must be a path, not a {type(folder).__name__}")
+        from inference.results.saving import save_posteriors
+
         save_posteriors({self.question: self}, Path(folder))
-
-
-def _together(
-    draws: Mapping[str, NDArray[np.float64]],
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, list[str]]]:
-    """The draws of name[x], name[y] … as one array (chains, draws, labels), and the labels, by name."""
-    labels: dict[str, list[str]] = {}
-    for whole in draws:
-        name, bracket, rest = whole.partition("[")
-        if bracket:
-            labels.setdefault(name, []).append(rest.removesuffix("]"))
-    found = {name: values for name, values in draws.items() if "[" not in name}
-    for name, ones in labels.items():
-        found[name] = np.stack([draws[f"{name}[{one}]"] for one in ones], axis=-1)
-    return found, labels
-
-
-def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
-    """Write posterior.json for all questions of one study, and each question's draws."""
-    first = next(iter(posteriors.values()))
-    questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
-    document = {"study": first.study, "seed": first.seed}
-    document["questions"] = {**_saved_before(folder / RESULT, document, set(questions)), **questions}
-    folder.mkdir(parents=True, exist_ok=True)
-    # Not a number has no place in JSON: a parameter without spread has no R-hat.
-    text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
-    with replacing(str(folder / RESULT)) as file:
-        file.write(text + "\n")
-    for name, posterior in posteriors.items():
-        # Through memory: HDF5 does not survive a disk that fills while it writes.
-        buffer = io.BytesIO()
-        posterior.to_arviz().to_netcdf(buffer, engine="h5netcdf")
-        (folder / f"{name}.nc").write_bytes(buffer.getvalue())
-
-
-def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[str, Any]:
-    """The questions of an earlier posterior.json. Raises InputError where they would not belong together."""
-    if path.parent.exists() and not path.parent.is_dir():
-        raise InputError(f"{path.parent} is not a folder")
-    if not path.exists():
-        _refuse_other_draws(path.parent, replaced)
-        return {}
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        questions: dict[str, Any] = {**saved["questions"]}
-        study, seed = saved["study"], saved["seed"]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} is no result of a fit: choose another folder") from None
-    if study != head["study"]:
-        raise InputError(f"{path.parent} holds a fit of another study ({study}): choose another folder")
-    _refuse_other_draws(path.parent, replaced - set(questions))
-    kept = {name: found for name, found in questions.items() if name not in replaced}
-    if kept and seed != head["seed"]:
-        raise InputError(
-            f"{path.parent} holds {min(kept)} under seed {seed}, not {head['seed']}: choose another folder"
-        )
-    return kept
-
-
-def _refuse_other_draws(folder: Path, names: set[str]) -> None:
-    """Raises InputError where draws would be written over a file that posterior.json does not speak of."""
-    for name in sorted(names):
-        if (folder / f"{name}.nc").exists():
-            raise InputError(f"{folder} holds {name}.nc, which is no result of a fit: choose another folder")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(entry) for key, entry in value.items()}
-    return None if isinstance(value, float) and not isfinite(value) else value

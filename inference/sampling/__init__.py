@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inference.sampling.nuts import CHAINS, KEPT, LENGTH, Sampled, sample
+from inference.samplers import CHAINS
+from inference.sampling.nuts import KEPT, LENGTH, Sampled, sample
 from inference.sampling.prior import PRIOR_DRAWS, PriorDraws, prior_sites, sample_prior
 
 __all__ = [

@@ -22,8 +22,9 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from inference.compiling import Program
 from inference.models.base import Model
 from inference.results.diagnostics import MIN_ESS
+from inference.samplers import CHAINS
 from inference.sampling.chains import has_processors, in_threads, stacked
-from inference.sampling.nuts import CHAINS, KEPT, Sampled
+from inference.sampling.nuts import KEPT, Sampled
 from inference.sampling.space import Arrays, Space, as_arrays, space_of
 from inference.sampling.whitening import Slope, descend, finite
 from ldp_client.documents.errors import InputError
@@ -157,8 +158,8 @@ MOST_DIMENSIONS = 12_000
 DRAWS_AT_ONCE = 250
 
 
-def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
-    """Draws from the Gaussian at the mode, resampled, as four chains; reasons say when it is poor.
+def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int = CHAINS) -> Sampled:
+    """Draws from the Gaussian at the mode, resampled, as chains; reasons say when it is poor.
 
     Raises InputError beyond 12,000 parameters, where the Hessian would not fit into memory.
     """
@@ -175,11 +176,11 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT) -> Sampled:
         vectors = mode.at + solve_triangular(mode.factor, white.T, lower=True, trans="T").T
         potentials, sites = _evaluated(space, vectors, data)
     weights = weigh(-potentials + np.sum(white**2, axis=1) / 2)
-    rows = resample(weights, seed, CHAINS) if weights.good else np.arange(draws)
-    shape = (CHAINS, len(rows) // CHAINS)
-    chains = {name: value[rows].reshape(*shape, *value.shape[1:]) for name, value in sites.items()}
+    rows = resample(weights, seed, chains) if weights.good else np.arange(draws // chains * chains)
+    shape = (chains, len(rows) // chains)
+    found = {name: value[rows].reshape(*shape, *value.shape[1:]) for name, value in sites.items()}
     reasons = (*mode.reasons, *weights.reasons())
-    return Sampled(chains, np.zeros(shape, dtype=bool), reasons, chained=False)
+    return Sampled(found, np.zeros(shape, dtype=bool), reasons, chained=False)
 
 
 def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dict[str, Vector]]:
@@ -199,6 +200,6 @@ def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dic
     }
 
 
-def draw(model: Model, seed: int, draws: int) -> Sampled:
+def draw(model: Model, seed: int, draws: int, chains: int = CHAINS) -> Sampled:
     """Approximate from as many draws as NUTS keeps by default, or more: fewer weights could not be judged."""
-    return approximate(model, seed, CHAINS * max(draws, KEPT))
+    return approximate(model, seed, max(chains * draws, CHAINS * KEPT), chains)

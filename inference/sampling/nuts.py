@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from inference.compiling import Program
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing, is_fixed, mixing
+from inference.samplers import CHAINS
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
 
-CHAINS = 4
 # Draws of each warm-up phase: after each but the last, the chains' own draws say what shape they move in.
 WARMUP = (100, 100, 200)
 KEPT = 1000
@@ -48,8 +48,9 @@ def sample(
     warmup: tuple[int, ...] = WARMUP,
     kept: int = KEPT,
     enough: Callable[[Draws], bool] = lambda _sites: True,
+    count: int = CHAINS,
 ) -> Sampled:
-    """Four NUTS chains in float64; the same seed on the same machine gives the same draws.
+    """NUTS chains in float64, `count` of them; the same seed on the same machine gives the same draws.
 
     warmup: draws of each phase, multiples of 100 as `kept` is. While what was drawn is not `enough`, the
     chains go on for `kept` draws more, three times at most. Chains that diverge more often than the model may
@@ -58,12 +59,12 @@ def sample(
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
         chains = Chains(space, LENGTH)
-        chains.prepare(CHAINS, _blank_factor(space.dimension), data)
+        chains.prepare(count, _blank_factor(space.dimension), data)
         sites_of = Program(_sites_of(space), runs_once=True)
-        sites_of.prepare(np.zeros((CHAINS, kept, space.dimension)), data)
+        sites_of.prepare(np.zeros((count, kept, space.dimension)), data)
         start = Program(space.start, runs_once=True)(as_arrays(model.initial, float), data)
         for target in _targets(model):
-            state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target)
+            state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target, count)
             rounds: list[Sampled] = []
             for _ in range(MOST_ROUNDS):
                 state, moved = chains.run(state, shape.factor, data, kept)
@@ -93,12 +94,13 @@ def _warmed(
     seed: int,
     phases: tuple[int, ...],
     target: float,
+    many: int,
 ) -> tuple[State, Shape]:
     """Chains that have left their starts and found their step sizes, and the shape they move in."""
     slope = chains.slope_at(data)
     shape = shape_of(slope, start)
-    vectors = starts(slope, shape, np.random.default_rng(seed), CHAINS)
-    state = chains.begin(vectors, jax.random.split(jax.random.key(seed), CHAINS), shape.factor, data)
+    vectors = starts(slope, shape, np.random.default_rng(seed), many)
+    state = chains.begin(vectors, jax.random.split(jax.random.key(seed), many), shape.factor, data)
     for phase, count in enumerate(phases, 1):
         state, moved = chains.run(state, shape.factor, data, count, adapt=True, target=target)
         if phase < len(phases):
@@ -117,7 +119,9 @@ def _joined(rounds: list[Sampled]) -> Sampled:
     return Sampled(sites, np.concatenate([part.diverging for part in rounds], axis=1))
 
 
-def draw(model: Model, seed: int, draws: int, warmup: tuple[int, ...] = WARMUP) -> Sampled:
+def draw(
+    model: Model, seed: int, draws: int, warmup: tuple[int, ...] = WARMUP, chains: int = CHAINS
+) -> Sampled:
     """Draw until the chains mix, at most four times as long; warmup: as `sample` takes it."""
     measured: list[Mixing] = []
 
@@ -128,5 +132,5 @@ def draw(model: Model, seed: int, draws: int, warmup: tuple[int, ...] = WARMUP) 
         found = measured[-1] if len(moving) == len(parameters) else mixing(moving)
         return not found.reasons()
 
-    drawn = sample(model, seed, warmup, kept=draws, enough=enough)
+    drawn = sample(model, seed, warmup, kept=draws, enough=enough, count=chains)
     return replace(drawn, mixing=measured[-1], may_diverge=model.may_diverge)

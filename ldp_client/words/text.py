@@ -10,8 +10,8 @@ Runs on MicroPython. A board without these files says the keys themselves, such 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Union
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Optional, Union
 
     Sentence = Union[str, dict[str, str]]
 
@@ -111,3 +111,11 @@ def visible(text: str) -> str:
         elif shown[-1:] not in BLANKS or not shown:
             shown += one
     return shown
+
+
+def nearest(name: str, known: "Iterable[str]") -> "Optional[str]":
+    """The one of these names that somebody who wrote this one may have meant, if any is near."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, list(known), 1)
+    return found[0] if found else None

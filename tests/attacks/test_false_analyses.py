@@ -129,7 +129,7 @@ DRAWN = [
 def read(found, formula: str, folder: Path) -> None:
     """The posterior as people get it: a summary, ArviZ's groups, the document and the page."""
     save_analysis(found, folder)
-    assert set(found.summary()) == set(found.draws)
+    assert set(found.rows()) == set(found.draws)
     assert "posterior" in found.to_arviz()
     entry = json.loads((folder / "posterior.json").read_text())["questions"][found.question]
     assert set(entry["parameters"]) == set(found.draws)

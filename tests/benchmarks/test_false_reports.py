@@ -45,7 +45,7 @@ def test_the_studys_posterior_is_that_of_nuts():
     head = {"format": "ldpkit.study/1", "id": "false", "version": 1, "title": "False reports"}
     study = Study({**head, "questions": [asked]})
     summary = Summary(study.id, study.version, study.digest, {"q": QuestionSummary(case.n, counts)})
-    row = fit(study, summary)["q"].summary()["p[c0]"]
+    row = fit(study, summary)["q"].rows()["p[c0]"]
     low, high = (float(end[0]) for end in case.likely(counts[None].astype(float)))
     assert abs(row["q05"] - low) < 0.1 * (high - low)
     assert abs(row["q95"] - high) < 0.1 * (high - low)

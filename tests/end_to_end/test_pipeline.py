@@ -121,4 +121,4 @@ def test_python_from_study_to_posterior(tmp_path):
         device.answer(study, {"ever": number < 150})
         bodies.append(device.ledger.queued()[0].body)
     posterior = fit(study, summarize(study, map(Report.from_json, bodies)))["ever"]
-    assert 0.4 < posterior.summary()["p"]["q50"] <= 1.0
+    assert 0.4 < posterior.rows()["p"]["q50"] <= 1.0

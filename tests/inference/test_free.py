@@ -142,7 +142,7 @@ def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
     )
     part = reports_of(question, np.zeros(1), 3000)
     found = draw_posterior(study, study.questions[0], model_for(question, part), part.n, 0)
-    rows = found.summary()
+    rows = found.rows()
     assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
     assert rows["above[0.5]"]["q05"] <= 1e-6
     assert found.verdict.chains.state == "good", found.verdict.reasons

@@ -18,6 +18,7 @@ from inference.published import NAMES, method_named
 from inference.published.base import Run
 from inference.published.conjugate import default_prior
 from inference.published.prior_forms import INDEPENDENT
+from inference.results.intervals import USUAL
 from inference.results.page import render_page
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
@@ -218,7 +219,7 @@ def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
     assert "holders to halve it" in page
     assert "Each device" not in page
     assert "Whatever one record of the table holds" in page
-    print_verdicts({"wage": posterior})
+    print_verdicts({"wage": posterior}, USUAL)
     assert "records of 2 holders): ok" in capsys.readouterr().out
 
 

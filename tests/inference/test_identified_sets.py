@@ -143,7 +143,7 @@ def test_it_is_said_wherever_a_result_is_read(tmp_path):
     study, summary = summary_of(studies.YES_NO, np.arange(2000) % 4 == 0)
     found = fit(study, summary, draws=200, method="laplace")
     low, high = found["ever"].identified.sets["p"]
-    row = found["ever"].summary()["p"]
+    row = found["ever"].rows()["p"]
     assert 0 <= low < row["q05"] < row["q95"] < high <= 1
     save_report(study, found, tmp_path)
     said = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]["false_reports"]

@@ -47,4 +47,4 @@ def test_draws_of_very_many_shares_are_one_variable(tmp_path):
     Posterior("rare", "multinomial", 9, draws, one, found, "digest", 1).save(tmp_path)
     with xarray.open_dataset(tmp_path / "rare.nc", group="posterior", engine="h5netcdf") as saved:
         assert set(saved.data_vars) == {"p", "concentration"}
-        np.testing.assert_array_equal(saved["p"].sel(p_of="17"), draws["p[17]"])
+        np.testing.assert_array_equal(saved["p"].sel(choice="17"), draws["p[17]"])

@@ -13,7 +13,7 @@ from scipy import stats
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.table import known_channel, table_of
-from inference.results.posterior import save_posteriors
+from inference.results.saving import save_posteriors
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO, table
 
@@ -38,7 +38,7 @@ def posterior():
 def test_the_truth_lies_in_the_posterior(posterior):
     """Five sds: of sound fits one in a million does not."""
     truth = {"Intercept": -0.5, "age": 0.8, "region[west]": 1.0}
-    for name, row in posterior.summary().items():
+    for name, row in posterior.rows().items():
         assert abs(row["mean"] - truth[name]) < 5 * row["sd"]
         # 4,000 noisy answers: neither nothing was learnt, nor more than answers without noise would tell.
         assert 0.03 < row["sd"] < 0.25

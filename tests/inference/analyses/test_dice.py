@@ -215,7 +215,7 @@ def test_two_groups_of_rows_tell_an_open_share(tmp_path):
     }
     (tmp_path / "design.json").write_text(document(column))
     table, _ = load_survey(write(tmp_path / "s.csv", rows), str(tmp_path / "design.json"), "q ~ 1")
-    found = analyse_table(table, "q ~ 1").summary()
+    found = analyse_table(table, "q ~ 1").rows()
     assert abs(found["q_t"]["mean"] - 0.7) < 5 * found["q_t"]["sd"] < 0.5
     assert abs(found["Intercept"]["mean"] - np.log(0.4 / 0.6)) < 5 * found["Intercept"]["sd"] < 1.5
     rows[10]["arm"] = 2

@@ -60,7 +60,7 @@ def test_cramers_v_is_that_of_scipy():
 def test_a_crossed_table_finds_what_was_planted(people):
     found = cross_table(people, ["ever", "job"])
     truth = {"p[no, none]": 0.12, "p[no, worker]": 0.18, "p[no, teacher]": 0.3, "p[yes, teacher]": 0.04}
-    rows = found.summary()
+    rows = found.rows()
     for name, share in truth.items():
         assert abs(rows[name]["mean"] - share) < 5 * rows[name]["sd"] < 0.2
     assert sum(row["mean"] for row in rows.values()) == pytest.approx(1, abs=1e-9)

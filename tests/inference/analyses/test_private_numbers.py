@@ -126,7 +126,7 @@ def test_reports_are_in_own_units():
 def test_the_truth_lies_in_the_posterior():
     """hours ~ N(4 + 0.05 (age − 40) + 1 of men, 2), clipped at 0 and 12."""
     found = analyse_table(simulated(LAPLACE, 800, seed=3), "hours ~ age + sex", seed=1, method="laplace")
-    rows = found.summary()
+    rows = found.rows()
     for name, value in {"Intercept": 2.0, "age": 0.05, "sex[m]": 1.0, "sigma": 2.0}.items():
         assert abs(rows[name]["mean"] - value) < 5 * rows[name]["sd"]
     # Nothing learnt would be 15, the prior's; answers without noise would tell it to 0.14.

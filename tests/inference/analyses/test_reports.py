@@ -82,7 +82,7 @@ def test_the_truth_lies_in_the_posterior(answered):
     study, reports = answered
     found = analyse(study, reports, "ever ~ region + age", seed=1)
     truth = {"Intercept": -3.0, "region[north]": 1.5, "age": 0.05}
-    rows = found.summary()
+    rows = found.rows()
     for name, value in truth.items():
         assert abs(rows[name]["mean"] - value) < 5 * rows[name]["sd"]
     assert any("no report has region[east]" in note for note in found.diagnostics.notes)
@@ -135,7 +135,7 @@ def test_a_summary_without_what_went_with_what_is_refused():
 def test_a_private_predictor_of_a_private_answer(answered):
     """Odds of having done it fall from students to teachers: log(0.1/0.5) − log(0.6/0.2) = −2.7."""
     study, reports = answered
-    rows = analyse(study, reports, "ever ~ job", seed=2).summary()
+    rows = analyse(study, reports, "ever ~ job", seed=2).rows()
     assert abs(rows["job[teacher]"]["mean"] + 2.7) < 5 * rows["job[teacher]"]["sd"]
     assert rows["job[teacher]"]["q95"] < 0
 

@@ -15,10 +15,10 @@ from inference.analyses.likelihood import with_unknown
 from inference.analyses.page import sentence
 from inference.analyses.population import Population, people_of
 from inference.analyses.reports import table_of_reports
-from inference.analyses.result import Quantity
 from inference.analyses.sources import source_of
 from inference.analyses.survey import load_waves, read_frame
 from inference.analyses.waves import table_of_waves
+from inference.results.quantity import Quantity
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main

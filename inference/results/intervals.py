@@ -1,0 +1,95 @@
+"""Credible intervals of draws, by quantiles or of highest density, and how their numbers are written."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from arviz_stats.base.array import array_stats
+from numpy.typing import NDArray
+
+from ldp_client.documents.errors import InputError
+
+ETI, HDI = "eti", "hdi"
+
+
+class Interval(NamedTuple):
+    """Which interval is shown.
+
+    Attributes:
+        prob: the probability that it holds.
+        kind: "eti", equal tails: from quantile to quantile; or "hdi", the narrowest: of highest density.
+    """
+
+    prob: float = 0.9
+    kind: str = ETI
+
+    @property
+    def name(self) -> str:
+        """What it is called: "90 % interval", "95 % HDI"."""
+        return f"{self.percent} % {'HDI' if self.kind == HDI else 'interval'}"
+
+    @property
+    def percent(self) -> str:
+        """Its probability in per cent."""
+        return f"{100 * self.prob:g}"
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """What a table calls its ends: quantiles as posterior.json names them."""
+        if self.kind == HDI:
+            return f"hdi{self.percent}_low", f"hdi{self.percent}_high"
+        low, high = (f"q{100 * level:04.1f}".replace(".0", "") for level in self.levels)
+        return low.replace(".", ""), high.replace(".", "")
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The quantiles between which equal tails lie."""
+        tail = round((1 - self.prob) / 2, 12)
+        return tail, 1 - tail
+
+    def of(self, draws: NDArray[np.float64]) -> tuple[float, float]:
+        """Its ends, from draws of any shape."""
+        if self.kind == HDI and np.isfinite(draws).all():
+            low, high = array_stats.hdi(np.ravel(draws), self.prob)
+        else:
+            low, high = np.quantile(draws, self.levels)
+        return float(low), float(high)
+
+
+USUAL = Interval()
+
+
+def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interval:
+    """Check what was asked for. Raises InputError, which knows the slips that are made most."""
+    if isinstance(prob, bool) or not isinstance(prob, int | float):
+        raise InputError(f"prob must be a number between 0 and 1, such as 0.9, not {prob!r}")
+    if 1 < prob < 100:
+        raise InputError(f"prob is a probability: write {prob / 100:g} for {prob:g} %")
+    if not 0 < prob < 1:
+        raise InputError(f"prob must lie between 0 and 1, such as 0.9, not {prob!r}")
+    if kind not in (ETI, HDI):
+        raise InputError(f"kind must be {ETI!r} (equal tails) or {HDI!r} (highest density), not {kind!r}")
+    return Interval(float(prob), str(kind))
+
+
+def is_share(name: str) -> bool:
+    """Tell whether a parameter of a model, or a quantity, is a share of people, which is read in per cent."""
+    beginning = name.removeprefix("design-based ").partition("[")[0].partition(" ")[0]
+    return beginning in ("p", "share", "above")
+
+
+def written(value: float, share: bool = False) -> str:
+    """A number for people: three digits, or of a share per cent with one decimal."""
+    text = f"{100 * value:.1f}" if share else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def in_words(draws: NDArray[np.float64], share: bool = False, interval: Interval = USUAL) -> dict[str, Any]:
+    """Median and interval of draws, as a table shows them: {"median": …, "interval": …}."""
+    low, high = interval.of(draws)
+    unit = " %" if share else ""
+    return {
+        "median": f"{written(float(np.median(draws)), share)}{unit}",
+        "interval": f"{written(low, share)} to {written(high, share)}{unit}",
+    }

@@ -1,0 +1,93 @@
+"""A posterior as a short table, for a terminal or a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from inference.results.identified import set_of
+from inference.results.intervals import Interval, in_words, is_share, written
+
+if TYPE_CHECKING:
+    from inference.results.posterior import Posterior
+
+# More rows nobody reads in a terminal; `summary` has all.
+MOST_ROWS = 20
+
+
+def text_of(posterior: Posterior, interval: Interval) -> str:
+    """The verdict, then a line a parameter, with its median and interval."""
+    head, *rows = _table(posterior, interval)
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (head, *rows)
+    ]
+    more = len(posterior.draws) - len(rows)
+    lines += [f"  … and {more:,} more: summary() has all"] if more else []
+    lines += [f"  {reason}" for reason in posterior.verdict.reasons]
+    return "\n".join([f"{_title(posterior)}: {_verdict(posterior)}", *lines])
+
+
+def html_of(posterior: Posterior, interval: Interval) -> str:
+    """The same for a notebook, escaped."""
+    head, *rows = _table(posterior, interval)
+    cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    more = len(posterior.draws) - len(rows)
+    rest = [f"… and {more:,} more: summary() has all"] if more else []
+    notes = "".join(f"<br>{escape(line)}" for line in (*rest, *posterior.verdict.reasons))
+    return (
+        f"<table><caption>{escape(_title(posterior))}: <strong>{escape(_verdict(posterior))}</strong>{notes}"
+        f"</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _title(posterior: Posterior) -> str:
+    return f"{posterior.question} ({posterior.model}, {posterior.size_in_words()})"
+
+
+def _verdict(posterior: Posterior) -> str:
+    return f"{'ok' if posterior.verdict.ok else 'NOT OK'}: {posterior.verdict.headline()}"
+
+
+def _table(posterior: Posterior, interval: Interval) -> Iterator[tuple[str, ...]]:
+    """The head, then a row a parameter."""
+    found = posterior.identified
+    false = f"if {100 * found.share:g} % were false" if found is not None and found.sets else ""
+    yield ("parameter", "median", interval.name, *([false] if false else []))
+    for name in list(posterior.draws)[:MOST_ROWS]:
+        share = is_share(name)
+        said = in_words(posterior.draws[name], share, interval)
+        ends = set_of(found, name)
+        between = " to ".join(written(end, share) for end in ends) + (" %" if share else "") if ends else "–"
+        yield (name, said["median"], said["interval"], *([between] if false else []))
+
+
+def frame_of(posterior: Posterior, interval: Interval) -> pd.DataFrame:
+    """A row for each parameter. See `Posterior.summary`."""
+    low, high = interval.columns
+    rows = {}
+    for name, row in posterior.rows().items():
+        ends = interval.of(posterior.draws[name])
+        rows[name] = {
+            **{key: row[key] for key in ("mean", "sd", "q50")},
+            low: ends[0],
+            high: ends[1],
+            **{key: row[key] for key in ("sd_over_prior_sd", "r_hat", "ess_bulk", "ess_tail")},
+            "verdict": posterior.verdict.headline(),
+        }
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    # Plain values, so that the frame can be written to a file with them.
+    frame.attrs = {
+        "question": posterior.question,
+        "study": posterior.study,
+        "prob": interval.prob,
+        "kind": interval.kind,
+        "ok": posterior.verdict.ok,
+        "verdict": dict(posterior.verdict.to_document()),
+    }
+    return frame

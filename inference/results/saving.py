@@ -1,0 +1,73 @@
+"""posterior.json and the draws of each question, in a folder."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import replacing
+
+if TYPE_CHECKING:
+    from inference.results.posterior import Posterior
+
+RESULT = "posterior.json"
+
+
+def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
+    """Write posterior.json for all questions of one study, and each question's draws."""
+    first = next(iter(posteriors.values()))
+    questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
+    document = {"study": first.study, "seed": first.seed}
+    document["questions"] = {**_saved_before(folder / RESULT, document, set(questions)), **questions}
+    folder.mkdir(parents=True, exist_ok=True)
+    # Not a number has no place in JSON: a parameter without spread has no R-hat.
+    text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
+    with replacing(str(folder / RESULT)) as file:
+        file.write(text + "\n")
+    for name, posterior in posteriors.items():
+        # Through memory: HDF5 does not survive a disk that fills while it writes.
+        buffer = io.BytesIO()
+        posterior.to_arviz().to_netcdf(buffer, engine="h5netcdf")
+        (folder / f"{name}.nc").write_bytes(buffer.getvalue())
+
+
+def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[str, Any]:
+    """The questions of an earlier posterior.json. Raises InputError where they would not belong together."""
+    if path.parent.exists() and not path.parent.is_dir():
+        raise InputError(f"{path.parent} is not a folder")
+    if not path.exists():
+        _refuse_other_draws(path.parent, replaced)
+        return {}
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        questions: dict[str, Any] = {**saved["questions"]}
+        study, seed = saved["study"], saved["seed"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is no result of a fit: choose another folder") from None
+    if study != head["study"]:
+        raise InputError(f"{path.parent} holds a fit of another study ({study}): choose another folder")
+    _refuse_other_draws(path.parent, replaced - set(questions))
+    kept = {name: found for name, found in questions.items() if name not in replaced}
+    if kept and seed != head["seed"]:
+        raise InputError(
+            f"{path.parent} holds {min(kept)} under seed {seed}, not {head['seed']}: choose another folder"
+        )
+    return kept
+
+
+def _refuse_other_draws(folder: Path, names: set[str]) -> None:
+    """Raises InputError where draws would be written over a file that posterior.json does not speak of."""
+    for name in sorted(names):
+        if (folder / f"{name}.nc").exists():
+            raise InputError(f"{folder} holds {name}.nc, which is no result of a fit: choose another folder")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,0 +1,101 @@
+"""Draws as ArviZ reads them: groups of variables, with coordinates in place of brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import arviz_base
+import numpy as np
+from numpy.typing import NDArray
+from xarray import DataTree
+
+Draws = NDArray[np.float64]
+# Along which dimension the labels in brackets lie, where it has a name of its own.
+DIMENSIONS = {"p": "choice", "coefficient": "feature"}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Of a name with brackets: the variable that it is a part of, and its label along each dimension."""
+
+    variable: str
+    coordinates: Mapping[str, str]
+
+
+def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
+    """Where parameters called name[x], name[y] … stand: along `choice`, `feature` or `name_of`."""
+    found = {}
+    for whole in names:
+        name, bracket, rest = whole.partition("[")
+        if bracket:
+            # A scalar of the same name keeps it.
+            variable = f"{name}_each" if name in names else name
+            dimension = DIMENSIONS.get(name, f"{name}_of")
+            found[whole] = Axis(variable, {dimension: rest.removesuffix("]")})
+    return found
+
+
+def tree_of(
+    attributes: Mapping[str, Any],
+    groups: Mapping[str, Mapping[str, Draws]],
+    axes: Mapping[str, Axis],
+    checks: Mapping[str, Mapping[str, NDArray[Any]]],
+) -> DataTree:
+    """Build ArviZ's tree.
+
+    groups: {"posterior": {parameter: (chains, draws)}, …}, whose parameters stand where `axes` say. checks:
+    other groups, as they are.
+    """
+    found: dict[str, Mapping[str, NDArray[Any]]] = {
+        name: stacked(draws, axes) for name, draws in groups.items() if draws
+    }
+    dims, coordinates = _layout(groups["posterior"], axes)
+    named = {name: labels for name, (labels, _) in coordinates.items()}
+    return arviz_base.from_dict(
+        {**found, **checks}, attrs={"/": dict(attributes)}, dims={**dims, "reports": ["group"]}, coords=named
+    )
+
+
+def _layout(
+    draws: Mapping[str, Draws], axes: Mapping[str, Axis]
+) -> tuple[dict[str, list[str]], dict[str, tuple[list[str], dict[str, int]]]]:
+    """The dimensions of each variable; the labels along each dimension, and the place of each."""
+    dims: dict[str, list[str]] = {}
+    coordinates: dict[str, tuple[list[str], dict[str, int]]] = {}
+    for name in draws:
+        if name not in axes:
+            continue
+        axis = axes[name]
+        dims[netcdf(axis.variable)] = [netcdf(dimension) for dimension in axis.coordinates]
+        for dimension, label in axis.coordinates.items():
+            labels, places = coordinates.setdefault(netcdf(dimension), ([], {}))
+            if label not in places:
+                places[label] = len(labels)
+                labels.append(label)
+    return dims, coordinates
+
+
+def stacked(draws: Mapping[str, Draws], axes: Mapping[str, Axis]) -> dict[str, Draws]:
+    """Variables with their coordinates as axes; what has no draws is not a number."""
+    dims, coordinates = _layout(draws, axes)
+    found: dict[str, Draws] = {}
+    for name, values in draws.items():
+        if name not in axes:
+            found[netcdf(name)] = values
+            continue
+        variable = netcdf(axes[name].variable)
+        shape = tuple(len(coordinates[dimension][0]) for dimension in dims[variable])
+        if variable not in found:
+            found[variable] = np.full((*values.shape, *shape), np.nan)
+        place: tuple[Any, ...] = tuple(
+            coordinates[netcdf(dimension)][1][label] for dimension, label in axes[name].coordinates.items()
+        )
+        found[variable][(..., *place)] = values
+    return found
+
+
+def netcdf(name: str) -> str:
+    """NetCDF keeps "/" for groups; a division slash looks the same."""
+    return name.replace("/", "∕")

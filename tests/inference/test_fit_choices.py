@@ -1,0 +1,90 @@
+"""Which questions are fitted, from which seed, with how many chains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inference import analyse, fit
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO, studies.ONE_OF))
+RANDOM = NotForRealAnswers(np.random.default_rng(1).bytes)
+REPORTS = [
+    perturb_answers(STUDY, mechanisms_of(STUDY), {"ever": True, "colour": "worker"}, RANDOM)
+    for _ in range(60)
+]
+
+
+def fast(**more):
+    return fit(STUDY, REPORTS, method="laplace", false_reports=0, **more)
+
+
+def test_a_question_alone_is_fitted_as_among_all_with_so_many_chains():
+    whole, alone = fast(random_seed=3), fast(seed=3, questions=["colour"])
+    assert list(whole) == ["ever", "colour"]
+    assert list(alone) == ["colour"]
+    for name, draws in alone["colour"].draws.items():
+        np.testing.assert_array_equal(draws, whole["colour"].draws[name])
+        assert len(draws) == 4
+    assert alone["colour"].seed == 3
+    six = fast(questions="ever", chains=6)["ever"]
+    assert len(six.draws["p"]) == 6
+    assert six.verdict.chains.state == "good"
+
+
+@pytest.mark.slow
+def test_nuts_draws_so_many_chains():
+    found = fit(STUDY, REPORTS, questions=["ever"], chains=2, draws=1000)["ever"]
+    assert found.draws["p"].shape[0] == found.to_arviz()["sample_stats"]["diverging"].shape[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"questions": ["evr"]}, "no question 'evr': did you mean ever"),
+        ({"questions": "income"}, "no question 'income': it has ever, colour"),
+        ({"questions": []}, "names none"),
+        ({"priors": {"colr": {}}}, "no question 'colr': did you mean colour"),
+        ({"chains": 1}, "from 2 to 64"),
+        ({"chains": 4.0}, "from 2 to 64"),
+        ({"seed": 3, "random_seed": 4}, "one thing"),
+        ({"random_seed": -1}, "seed must be a whole number"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_read(asked, said):
+    with pytest.raises(InputError, match=said):
+        fit(STUDY, None, **asked)
+
+
+def test_an_analysis_takes_the_same_name_of_a_seed():
+    with pytest.raises(InputError, match="one thing"):
+        analyse(STUDY, REPORTS, "ever ~ 1", seed=1, random_seed=2)
+
+
+def test_the_command_line_asks_for_the_same(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    (tmp_path / "reports.ndjson").write_text("".join(one.to_json() + "\n" for one in REPORTS))
+    own = ["fit", f"{tmp_path}/study.json", f"{tmp_path}/reports.ndjson", "--out", f"{tmp_path}/out"]
+    shown = ["--prob", "0.8", "--interval", "hdi"]
+    assert main([*own, "--method", "laplace", "--question", "ever", "--chains", "3", *shown]) in (0, 4)
+    printed = capsys.readouterr().out
+    assert "80 % HDI" in printed
+    assert "90 %" not in printed
+    assert "colour" not in printed
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<th>80 % HDI</th>" in page
+    assert "if 1 % were false (90 %)" in page
+    for wrong, said in (
+        (["--prob", "80"], "write 0.8 for 80 %"),
+        (["--question", "evr"], "did you mean ever?"),
+        (["--formula", "ever ~ 1", "--chains", "3"], "--chains is for a study's own models"),
+    ):
+        assert main([*own, *wrong]) == 2
+        assert said in capsys.readouterr().err

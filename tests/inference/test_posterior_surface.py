@@ -1,0 +1,243 @@
+"""What an analyst does with a posterior: prints it, reads it, plots it, hands it to ArviZ, calculates."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from inference import Posterior
+from inference.models import model_for
+from inference.models.family import MODELS
+from inference.models.free_law import FreeLaw
+from inference.results.diagnostics import Mixing, diagnose
+from inference.results.identified import Bounds, IdentifiedSets
+from inference.results.intervals import interval_of
+from inference.results.predictive import Predictive
+from inference.results.saving import save_posteriors
+from inference.results.verdict import BAD, Part
+from inference.units import Units
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from summaries import QuestionSummary
+from tests import studies
+
+mpl.use("Agg")
+SHAPE = (4, 1000)
+
+
+def made(question="colour", names=("p[<b>red</b>]", "p[blue/green]"), seed=0, knowledge=None, **more):
+    random = np.random.default_rng(seed)
+    first = random.beta(30, 70, SHAPE)
+    draws = dict(zip(names, (first, 1 - first), strict=False)) | more.pop("others", {})
+    one = dict.fromkeys(draws, 1.0)
+    mixing = Mixing(one, dict.fromkeys(draws, 4000.0), dict.fromkeys(draws, 4000.0))
+    found = diagnose(draws, np.zeros(SHAPE, bool), found=mixing, knowledge=knowledge or Part())
+    prior = {name: random.uniform(size=1000) for name in draws}
+    return Posterior(question, "multinomial", 100, draws, one, found, "digest", 1, prior_draws=prior, **more)
+
+
+NOTHING = Part(BAD, ("the noise drowns the signal",))
+
+
+def test_it_prints_a_short_table_with_its_verdict():
+    found = made(identified=IdentifiedSets(0.01, {"p[<b>red</b>]": Bounds.of(0.19, 0.41)}))
+    lines = repr(found).splitlines()
+    assert lines[0] == "colour (multinomial, 100 reports): ok: no check speaks against these numbers"
+    assert lines[1].split() == ["parameter", "median", "90", "%", "interval", "if", "1", "%", "were", "false"]
+    low, middle, high = 100 * stats.beta.ppf([0.05, 0.5, 0.95], 30, 70)
+    numbers = [float(word) for word in lines[2].replace("to", "").split() if word[0].isdigit()]
+    assert numbers == pytest.approx([middle, low, high, 19, 41], abs=0.6)
+    assert lines[2].count("%") == 3
+    silent = repr(made(knowledge=NOTHING))
+    assert "NOT OK: nothing was learnt: this is the prior" in silent
+    assert "the noise drowns the signal" in silent
+    many = made(others={f"p[{i}]": np.zeros(SHAPE) for i in range(40)})
+    assert "… and 22 more: summary() has all" in repr(many)
+    assert len(repr(many).splitlines()) == 23
+
+
+def test_a_notebook_shows_the_same_escaped():
+    page = made(knowledge=NOTHING)._repr_html_()
+    assert "p[&lt;b&gt;red&lt;/b&gt;]" in page
+    assert "<b>" not in page
+    assert "NOT OK: nothing was learnt" in page
+
+
+def test_a_summary_is_a_data_frame_of_any_interval(tmp_path):
+    skewed = {"rate": stats.gamma.ppf((np.arange(4000) + 0.5) / 4000, 2).reshape(SHAPE)}
+    found = made("hours", names=(), others=skewed)
+    table = found.summary()
+    assert isinstance(table, pd.DataFrame)
+    assert table.loc["rate", "q05"] == pytest.approx(stats.gamma.ppf(0.05, 2), rel=0.01)
+    assert found.summary(0.95).loc["rate", "q975"] == pytest.approx(stats.gamma.ppf(0.975, 2), rel=0.01)
+    low, high = found.summary(prob=0.8, kind="hdi").loc["rate", ["hdi80_low", "hdi80_high"]]
+    assert stats.gamma.cdf(high, 2) - stats.gamma.cdf(low, 2) == pytest.approx(0.8, abs=0.01)
+    # Of highest density: as dense at one end as at the other.
+    assert stats.gamma.pdf(low, 2) == pytest.approx(stats.gamma.pdf(high, 2), rel=0.1)
+    assert set(table["verdict"]) == {"no check speaks against these numbers"}
+    bad = made(knowledge=NOTHING).summary()
+    assert not bad.attrs["ok"]
+    assert set(bad["verdict"]) == {"nothing was learnt: this is the prior"}
+    bad.to_parquet(tmp_path / "table.parquet")
+    assert list(found.rows()["rate"])[:2] == ["mean", "sd"]
+
+
+@pytest.mark.parametrize(
+    ("prob", "columns"),
+    [(0.9, ("q05", "q95")), (0.95, ("q025", "q975")), (0.5, ("q25", "q75")), (0.99, ("q005", "q995"))],
+)
+def test_ends_are_called_as_the_quantiles_they_are(prob, columns):
+    assert interval_of(prob).columns == columns
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"prob": 95}, "write 0.95 for 95 %"),
+        ({"prob": 0}, "between 0 and 1"),
+        ({"prob": True}, "must be a number"),
+        ({"prob": "0.9"}, "must be a number"),
+        ({"kind": "HPD"}, "'hdi'"),
+    ],
+)
+def test_what_is_no_interval_is_refused_in_words(asked, said):
+    for job in (made().summary, made().plot, made()["p[blue/green]"].interval):
+        with pytest.raises(InputError, match=said):
+            job(**asked)
+
+
+def test_a_plot_is_matplotlibs_axes_in_per_cent():
+    axes = made(knowledge=NOTHING).plot(0.95)
+    assert isinstance(axes, mpl.axes.Axes)
+    figure = axes.figure
+    assert len(figure.axes) == 2
+    assert "nothing was learnt" in figure.get_suptitle()
+    assert figure.axes[-1].xaxis.get_major_formatter()(0.25) == "25 %"
+    mpl.pyplot.close(figure)
+
+
+def test_arviz_gets_the_whole_tree_by_choice(tmp_path):
+    simulated = np.random.default_rng(1).random((60, 3))
+    diverging = np.zeros(SHAPE, bool)
+    found = made(predictive=Predictive(simulated, simulated / 2, simulated[0]), diverging=diverging)
+    tree = found.to_arviz()
+    assert set(tree.children) == {
+        "posterior", "prior", "sample_stats", "prior_predictive", "posterior_predictive", "observed_data",
+    }  # fmt: skip
+    assert tree["posterior"]["p"].dims == ("chain", "draw", "choice")
+    for name, draws in found.draws.items():
+        label = name.removeprefix("p[").removesuffix("]")
+        np.testing.assert_array_equal(tree["posterior"]["p"].sel(choice=label), draws)
+        np.testing.assert_array_equal(tree["prior"]["p"].sel(choice=label)[0], found.prior_draws[name])
+    np.testing.assert_array_equal(tree["posterior_predictive"]["reports"][0], simulated / 2)
+    np.testing.assert_array_equal(tree["observed_data"]["reports"], simulated[0])
+    assert tree["sample_stats"]["diverging"].shape == SHAPE
+    save_posteriors({"colour": found}, tmp_path)
+    assert json.loads((tmp_path / "posterior.json").read_text())["questions"]["colour"]["ok"]
+    # A scalar and parts that share a name keep both.
+    both = made(names=(), others={"sd": np.ones(SHAPE), "sd[age]": np.zeros(SHAPE)}).to_arviz()["posterior"]
+    assert set(both.data_vars) == {"sd", "sd_each"}
+
+
+def test_quantities_of_one_fit_are_calculated_draw_by_draw():
+    found = made()
+    red, other = found["p[<b>red</b>]"], found["p[blue/green]"]
+    np.testing.assert_allclose((other - red).draws, 1 - 2 * red.draws)
+    np.testing.assert_allclose((other / red).draws, 1 / red.draws - 1)
+    # As one is the rest of the other, the difference varies twice as much, not √2 times.
+    assert (other - red).sd == pytest.approx(2 * red.sd)
+    assert (other - red).above(0) == np.mean(red.draws < 0.5)
+    assert "points" in repr(other - red)
+    assert "%" not in repr(other / red).replace("90 % interval", "")
+    assert other.interval(0.5) == pytest.approx(np.quantile(other.draws, [0.25, 0.75]))
+    rate = found.quantity("share twice", "twice", 2 * red.draws)
+    assert (rate / red).median == 2
+
+
+def test_quantities_of_two_fits_are_independent_although_their_seed_is_one():
+    """Draws in their own order would go together, and the interval of the difference be far too narrow."""
+    first, second = made(), made()
+    assert np.array_equal(first.draws["p[blue/green]"], second.draws["p[blue/green]"])
+    one, two = first["p[blue/green]"], second["p[blue/green]"]
+    gap = one - two
+    assert gap.sd == pytest.approx(np.sqrt(2) * one.sd, rel=0.05)
+    assert np.any(gap.draws)
+    assert "the same people answered both" in repr(gap)
+    with pytest.raises(InputError, match="come partly from one fit"):
+        _ = gap - one
+
+
+def test_what_is_not_to_be_believed_says_so_in_what_follows_from_it():
+    sound, silent = made(), made("other", knowledge=NOTHING)
+    gap = sound["p[blue/green]"] - silent["p[blue/green]"]
+    assert "NOT OK: other: nothing was learnt: this is the prior" in repr(gap)
+    assert "NOT OK" not in repr(sound["p[blue/green]"])
+
+
+def test_wrong_names_and_kinds_are_said_in_words():
+    found = made()
+    with pytest.raises(InputError, match=r"did you mean p\[blue/green\]\?"):
+        found["p[blue/gren]"]
+    with pytest.raises(InputError, match="has no share_above: take what it has by name"):
+        found.share_above(3)
+    with pytest.raises(TypeError, match='such as posterior\\["p"\\]'):
+        _ = found["p[blue/green]"] - 0.5
+
+
+LAWS = {
+    "normal": lambda own: stats.norm(own["mean"], own["sd"]),
+    "exponential": lambda own: stats.expon(scale=1 / own["rate"]),
+    "lognormal": lambda own: stats.lognorm(own["log_sd"], scale=np.exp(own["log_mean"])),
+    "gamma": lambda own: stats.gamma(own["shape"], scale=own["mean"] / own["shape"]),
+    "poisson": lambda own: stats.poisson(own["rate"]),
+    "geometric": lambda own: stats.geom(own["p"], loc=-1),
+}
+
+
+def asked_for(law):
+    question = {**studies.NUMBER, "id": "hours", "bounds": ["2", "12"], "model": {"name": law}}
+    return Study(studies.document(question)).questions[0]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_share_above_a_value_is_the_laws(law):
+    question, family = asked_for(law), MODELS[law]
+    sites = {name: np.random.default_rng(1).uniform(0.2, 0.8, (2, 5)) for name in family.measures}
+    found = made(names=(), others=family.own(sites, family.units(question)))
+    found = replace(found, implied=family.implied(question, sites))
+    right = LAWS[law](found.draws)
+    np.testing.assert_allclose(found.share_above(4).draws, right.sf(4), rtol=1e-9)
+    np.testing.assert_allclose(found.mean().draws, right.mean(), rtol=1e-9)
+    assert repr(found.share_above(4.5)).startswith("share above 4.5: ")
+    for wrong in (1.9, 12, float("nan"), "4"):
+        with pytest.raises(InputError, match="answers lie between 2 and 12"):
+            found.share_above(wrong)
+
+
+def test_the_share_above_a_value_without_a_law_is_that_of_its_shares():
+    law, units = FreeLaw(1.0), Units(2.0, 10.0)
+    sites = {"shares": np.random.default_rng(2).dirichlet(np.ones(law.cells + 2), (2, 5))}
+    own, implied = law.own(sites, units, 10**6), law.implied(sites, units, 10**6)
+    for place in (3, 4.5, 7, 9.5, 11):
+        np.testing.assert_allclose(implied.above(place), own[f"above[{place:g}]"])
+    np.testing.assert_allclose(implied.mean(), own["mean"])
+
+
+@pytest.mark.parametrize("law", [*LAWS, "free"])
+def test_every_model_of_a_number_says_what_follows_from_it(law):
+    question = asked_for(law)
+    mechanism = mechanism_for(question)
+    payloads = np.asarray(
+        mechanism.perturb_many([3.0, 5.0], NotForRealAnswers(np.random.default_rng(1).bytes))
+    )
+    part = QuestionSummary.of(mechanism, payloads)
+    for model in (model_for(question, part), MODELS[law].condition_on_answers(question, [3.0, 5.0])):
+        assert model.implied is not None
