@@ -18,7 +18,7 @@ from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.number_predictors import NumberLaw
-from inference.analyses.peaks import Peak, peaks_of
+from inference.analyses.peaks import Peak, peaks_of, without_bound
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites, without_prior
@@ -163,13 +163,16 @@ def _posterior(
     known = analysis.parameters(before_reports).items()
     prior_draws = {name: values for name, values in known if name not in silent}
     before = {name: float(np.std(values)) for name, values in prior_draws.items()}
-    notes = (*table.notes, *notes_of(analysis, peaks), *far_beyond(analysis, drawn.sites))
+    notes = (*table.notes, *notes_of(analysis), *far_beyond(analysis, drawn.sites))
     diagnostics = judged(parameters, prior_draws, drawn, table.n, notes, method)
     expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed, by)
     if expected is None:
         diagnostics = diagnostics.unchecked(UNCHECKED)
     else:
         diagnostics = diagnostics.with_model(expected.reasons(), expected.notes())
+    prior_sd = {name: before.get(name, float("inf")) for name in parameters}
+    peak = peaks[1] if peaks else None
+    diagnostics = diagnostics.with_knowledge(without_bound(analysis, peak, parameters, prior_draws, prior_sd))
     diagnostics = diagnostics.with_model(impossible(analysis.privates, analysis.cells))
     diagnostics = diagnostics.with_model(unresolved(analysis, drawn.sites))
     return AnalysisPosterior(
@@ -177,7 +180,7 @@ def _posterior(
         model=analysis.outcome.name,
         n=table.n,
         draws=parameters,
-        prior_sd={name: before.get(name, float("inf")) for name in parameters},
+        prior_sd=prior_sd,
         diagnostics=diagnostics,
         study=table.digest,
         seed=seed,
@@ -191,7 +194,7 @@ def _posterior(
         spreads=analysis.law.spread_by_name(),
         quantities=quantities,
         mode=peaks[0] if peaks and peaks[0].found else None,
-        maximum_likelihood=peaks[1] if peaks and peaks[1].found else None,
+        maximum_likelihood=peak if peak and peak.found else None,
         predictive=expected,
     )
 
@@ -251,8 +254,8 @@ def _unbounded(peak: Peak) -> list[str]:
     return wide or list(peak.values)
 
 
-def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str, ...]:
-    """What a reader must know: of the form, of levels without reports, of a likelihood without a peak."""
+def notes_of(analysis: Assembled) -> tuple[str, ...]:
+    """What a reader must know: of the form, and of levels without reports."""
     found = [analysis.cells.form]
     empty = [name for part in analysis.linears for name in part.empty]
     if empty:
@@ -262,11 +265,6 @@ def notes_of(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> tuple[str,
         if unseen:
             what = f"{group.column} {listed(unseen)}"
             found.append(f"no report has {what}: what stands there is the groups' law, not theirs")
-    if peaks and not peaks[1].found:
-        found.append(
-            "the reports alone put no bound on some coefficients, as where all of a level say the same or "
-            "fewer say yes than the noise alone would: there the prior decides how far intervals reach"
-        )
     if not sets_levels(analysis):
         found.append("shares by level are left out, as there are too many cells: ask for them with --by")
     return (*found, *_notes_of_privates(analysis))

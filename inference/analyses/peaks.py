@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import jax
@@ -12,9 +12,11 @@ from jax import Array
 from numpy.typing import NDArray
 from numpyro import handlers
 from scipy.linalg import cho_solve
+from scipy.stats import norm
 
 from inference.analyses.program import Assembled
 from inference.models.base import Draws, Model
+from inference.results.diagnostics import listed
 from inference.sampling.gaussian_approximation import find_mode
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 
@@ -27,6 +29,12 @@ NUDGE = 1e-4
 FAR_OUT = 4.0
 # Two sds from a peak its log density is 2 lower; where it is hardly lower, what looks like a peak is a plain.
 STEP, LEAST_FALL = 2.0, 0.1
+
+# Of a tail of the posterior the prior decides half where it falls by so much itself, from the median to where
+# a twentieth is left; longer than the other one by so much it is no bell's.
+HALF_OF_A_TAIL, SKEW = 0.1**0.5, 1.5
+# The likelihood says nothing of a coefficient where its curvature is so many times as wide as the prior.
+OPEN = 3.0
 
 
 @dataclass(frozen=True)
@@ -119,3 +127,36 @@ def _far_out(analysis: Assembled, sites: Draws) -> bool:
     sizes = np.abs(coefficients[analysis.law.columns]) * analysis.law.spreads[:, None]
     middles = sites.get("law_middle", np.zeros((1, 1)))[0]
     return bool(max(sizes.max(initial=0.0), np.abs(middles).max()) > far)
+
+
+def without_bound(
+    analysis: Assembled, peak: Peak | None, draws: Draws, before: Draws, prior_sd: Mapping[str, float]
+) -> tuple[str, ...]:
+    """A reason where reports bound coefficients on one side at most, as where all of a level say the same.
+
+    peak: the likelihood's; draws: of parameters; before: of those with a prior; prior_sd: of all.
+    """
+    is_open = peak is not None and not peak.found
+    own = {name for row in analysis.law.names() for name in row}
+    names = [
+        name
+        for name in draws
+        if (is_open and peak is not None and not peak.sds.get(name, 0.0) < OPEN * prior_sd[name])
+        or (name in own and name in before and _one_sided(draws[name], before[name]))
+    ]
+    if not names and not is_open:
+        return ()
+    return (
+        f"the reports alone bound {listed(names) or 'some coefficients'} on one side at most, as where all "
+        "of a level say the same, or fewer say yes than the noise alone would: there the prior decides how "
+        "far intervals reach; quote the other end, or ask more people",
+    )
+
+
+def _one_sided(draws: Vector, before: Vector) -> bool:
+    """Whether a posterior is long on a side on which it falls as its prior does, which is a normal one."""
+    low, middle, high = (np.quantile(draws, [0.05, 0.5, 0.95]) - before.mean()) / before.std()
+    if high - middle < middle - low:
+        low, middle, high = -high, -middle, -low
+    falls = norm.logsf(high) - norm.logsf(middle)
+    return bool(high - middle > SKEW * (middle - low) and falls < np.log(HALF_OF_A_TAIL))

@@ -181,7 +181,8 @@ def test_separation_is_said_and_has_no_posterior_under_flat_priors():
     with pytest.raises(InputError, match="no posterior"):
         analyse_table(separated(), "ever ~ region", priors="flat")
     found = analyse_table(separated(), "ever ~ region")
-    assert any("put no bound" in note for note in found.diagnostics.notes)
+    assert found.verdict.knowledge.state == "partial"
+    assert "region[west] on one side at most" in found.verdict.knowledge.reasons[0]
     assert found.maximum_likelihood is None
 
 

@@ -1,0 +1,32 @@
+"""Have a slope quoted that only its prior holds: levels, or numbers, that separate yes from no."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.analysing import analyse_table
+from inference.analyses.table import known_channel, table_of
+
+FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
+
+
+def knowledge_of(x, yes):
+    """Of the fit of reports that are as noisy as this says, in seeded random order."""
+    random = np.random.default_rng(3)
+    reports = np.where(random.random(len(yes)) < 1 / 6, ~yes, yes).astype(int)
+    table = table_of(pd.DataFrame({"x": x}), [known_channel("ever", ["no", "yes"], reports, FORCED)])
+    return analyse_table(table, "ever ~ x", draws=300).verdict.knowledge
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["level", "neither"])
+def test_separation_is_partial_knowledge_though_draws_are_sound(kind):
+    """All of a level say yes, where the likelihood may still peak by the noise's luck."""
+    random = np.random.default_rng(4)
+    number, level = random.normal(size=1500), np.arange(1500) % 2
+    if kind == "level":
+        found = knowledge_of(level, (level == 1) | (random.random(1500) < 0.3))
+    else:
+        found = knowledge_of(number, random.random(1500) < 1 / (1 + np.exp(1 - 1.5 * number)))
+    assert found.state == ("good" if kind == "neither" else "partial")
+    assert kind == "neither" or "bound x on one side at most" in found.reasons[0]
