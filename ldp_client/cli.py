@@ -129,6 +129,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         help=say("cli.help.answers"),
     )
     perturb.add_argument("--out", required=True, metavar="REPORTS", help=say("cli.help.reports"))
+    perturb.add_argument("--again", action="store_true", help=say("cli.help.again"))
     perturb.set_defaults(run=run_perturb)
 
     text = say("cli.help.audit")
@@ -186,13 +187,13 @@ def run_study_digest(arguments: argparse.Namespace) -> int:
 
 
 def run_perturb(arguments: argparse.Namespace) -> int:
-    """ldpkit perturb STUDY.json ANSWERS --out REPORTS"""
+    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--again]"""
     from ldp_client.files.batch import perturb_file
 
     study = load_study(arguments.study)
     if study.public:
         _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))
-    count = perturb_file(study, arguments.answers, arguments.out, _tell_progress, _tell)
+    count = perturb_file(study, arguments.answers, arguments.out, _tell_progress, _tell, arguments.again)
     print(say("cli.reports_in", count=count, file=arguments.out))
     print(say("cli.perturbed_once"), file=sys.stderr)
     return 0

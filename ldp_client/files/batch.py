@@ -9,6 +9,7 @@ from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
 from ldp_client.files.disk import replacing
+from ldp_client.files.perturbed import Mark
 from ldp_client.files.tables import table_answers
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
@@ -39,21 +40,28 @@ def perturb_file(
     reports_path: str,
     progress: "Callable[[int], None]" = lambda _: None,
     note: "Callable[[str], None]" = lambda _: None,
+    again: bool = False,
 ) -> int:
     """Write one report for each person of an answer file, NDJSON; returns how many.
 
     A data holder's file is its table, of which it writes one report.
     Nothing is written when any answer is wrong. progress is told how many are done, note in one line how many
-    answers were clipped. Uses NumPy where it is installed. Raises InputError with the line, and for memoized
-    questions, which need a memory of each person; RefusedError for a study with a route.
+    answers were clipped. Uses NumPy where it is installed. again: take a file that was perturbed for this
+    study before, of which a mark beside it tells.
+
+    Raises InputError with the line, for such a file, and for memoized questions, which need a memory of each
+    person; RefusedError for a study with a route.
     """
     refuse_route(study)
     if os.path.exists(reports_path):
         raise InputError(say("files.reports_exist", file=reports_path))
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
+    mark = Mark(study, answers_path)
+    if not again:
+        mark.refuse()
     if study.unit == "holder":
-        perturb_table(study, mechanisms, answers_path, reports_path, note)
+        perturb_table(study, mechanisms, answers_path, reports_path, note, mark)
         return 1
     count, clipped = 0, ClippedCount()
     with replacing(reports_path, is_new=True, private=True) as file:
@@ -66,6 +74,7 @@ def perturb_file(
             progress(count)
         if not count:
             raise InputError(say("files.no_answers", file=os.path.basename(answers_path)))
+        mark.note(reports_path)
     if clipped.line():
         note(clipped.line())
     return count
@@ -116,6 +125,7 @@ def perturb_table(
     table_path: str,
     report_path: str,
     note: "Callable[[str], None]",
+    mark: Mark,
 ) -> None:
     """Write the report of a table, one line of NDJSON. Nothing is written when a value is wrong.
 
@@ -133,6 +143,7 @@ def perturb_table(
         raise InputError(f"{name}: {error.field}: {error.problem}") from None
     with replacing(report_path, is_new=True, private=True) as file:
         file.write(report.to_json() + "\n")
+        mark.note(report_path)
     if clipped.line():
         note(clipped.line())
 
