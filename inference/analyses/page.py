@@ -34,6 +34,8 @@ from ldp_client.describing import prior_lines
 from ldp_client.documents.errors import InputError
 
 MOST_SENTENCES = 60
+# More than there are people: an odds ratio that nothing bounds.
+MANY = 1e11
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
 
 
@@ -127,7 +129,7 @@ def _if_false(quantity: Quantity, identified: IdentifiedSets | None) -> str:
 
 def _number(value: float) -> str:
     """Three digits; of thousands, as of people, all."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < MANY else f"{value:.3g}"
 
 
 def _direction(quantity: Quantity) -> str:

@@ -315,14 +315,18 @@ def _alike(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
     return census
 
 
-def _totals(analysis: Assembled, how: str, whole: Draws, weights: Values) -> Iterator[Quantity]:
+def _totals(
+    analysis: Assembled, how: str, whole: Draws, weights: Values, level: str = ""
+) -> Iterator[Quantity]:
+    """level: of the column by which people are told apart, as "region = north"."""
+    named, how = (f"{level}, {how}", f"of those with {level}, {how}") if level else (how, how)
     answers = analysis.outcome.answers
     of = analysis.formula.outcome
     for place in [1] if len(answers) == 2 else range(len(answers)):
         words = f"expected number of people with {of} = {answers[place]} {how}"
-        yield Quantity(f"total {of} = {answers[place]}, {how}", words, whole[..., place] * weights.sum())
+        yield Quantity(f"total {of} = {answers[place]}, {named}", words, whole[..., place] * weights.sum())
     if not answers:
-        yield Quantity(f"total {of}, {how}", f"expected total of {of} {how}", whole[..., 0] * weights.sum())
+        yield Quantity(f"total {of}, {named}", f"expected total of {of} {how}", whole[..., 0] * weights.sum())
 
 
 def _by(
@@ -346,7 +350,7 @@ def _by(
         yield from shown(analysis, f"{by} = {level}, {how}", draws, f"{{}} of those with {at}, {how}")
         if population.census is not None:
             own = weights[codes == levels.index(level)]
-            yield from _totals(analysis, f"{by} = {level}, {how}", draws, own)
+            yield from _totals(analysis, how, draws, own, f"{by} = {level}")
     for one, other in pairs_of(list(averages)):
         moved = averages[other] - averages[one]
         what = f"{by}: {other} − {one}, {how}"

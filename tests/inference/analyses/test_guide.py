@@ -27,11 +27,28 @@ def blocks(language: str) -> list[str]:
     ]
 
 
+STUDY, DESIGN = (
+    next(one for one in blocks("json") if kind in one) for kind in ("ldpkit.study", "ldpkit.design")
+)
+
+
+def test_the_guides_first_study_needs_as_many_people_as_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.json").write_text(STUDY)
+    for command in ("study check", "plan"):
+        line = next(one for one in GUIDE.splitlines() if one.startswith(f"ldpkit {command} study.json"))
+        assert main(shlex.split(line)[1:]) == 0
+    said = capsys.readouterr().out
+    assert "sent with probability 0.88" in said
+    assert "at most 88.1 % sure" in said
+    assert "± 0.4 of clinic[hill]: about 890 people" in said
+
+
 @pytest.mark.slow
 def test_the_dice_survey_of_the_guide_can_be_analysed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True)
-    (tmp_path / "design.json").write_text(blocks("json")[0])
+    (tmp_path / "design.json").write_text(DESIGN)
     lines = [line for text in blocks("") for line in text.splitlines() if "fit --table survey.csv" in line]
     assert len(lines) == 2
     for line in lines[::-1]:
@@ -46,7 +63,7 @@ def test_the_dice_survey_of_the_guide_can_be_analysed(tmp_path, monkeypatch):
 def test_the_replicate_weights_of_the_guide_are_understood(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True)
-    (tmp_path / "design.json").write_text(blocks("json")[0])
+    (tmp_path / "design.json").write_text(DESIGN)
     head, *rows = (tmp_path / "survey.csv").read_text().splitlines()[:241]
     one_out = [",".join("0" if row % 6 == group else "1.2" for group in range(6)) for row in range(len(rows))]
     columns = ",".join(f"rep{number}" for number in range(1, 7))
@@ -59,7 +76,7 @@ def test_the_replicate_weights_of_the_guide_are_understood(tmp_path, monkeypatch
 
 
 def test_the_guides_design_is_the_named_one():
-    matrix = read_design(blocks("json")[0]).columns[0]
+    matrix = read_design(DESIGN).columns[0]
     (named,) = re.findall(r"write `(.*?)`:", GUIDE)
     text = f'{{"format": "ldpkit.design/1", "columns": {{{named}}}}}'
     assert read_design(text).columns[0].parts[0].channel.matrix == matrix.parts[0].channel.matrix

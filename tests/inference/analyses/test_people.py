@@ -88,6 +88,8 @@ def test_a_census_weighs_cells_as_it_counts_them(people):
     land = 1 / (1 + np.exp(-found.draws["Intercept"]))
     town = 1 / (1 + np.exp(-found.draws["Intercept"] - found.draws["place[town]"]))
     assert np.allclose(drawn(found, "share ever = yes, in the census"), 0.25 * town + 0.75 * land, atol=1e-12)
+    own = next(one for one in found.quantities if one.name == "total ever = yes, place = town, in the census")
+    assert own.words == "expected number of people with ever = yes of those with place = town, in the census"
     total = drawn(found, "total ever = yes, in the census")
     assert np.allclose(total, 250 * town + 750 * land, atol=1e-9)
     assert np.allclose(drawn(found, "share ever = yes, place = town, in the census"), town, atol=1e-12)
