@@ -14,7 +14,7 @@ from ldp_client.documents.report import ID_BYTES, Report
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.public import MOST_CHOICES, names_in_words, public_lines
-from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
+from ldp_client.words.text import ENGLISH, Words, plain, rounded_up, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 # Above it a report nearly is the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8
+# Larger ones are written with an exponent.
+MOST_WRITTEN = 1e9
 # From here on somebody can be 100 % sure.
 CERTAIN = 100.0
 # Above it, somebody among thousands may have no privacy at all.
@@ -62,7 +64,10 @@ def _factors(epsilon: float) -> "tuple[str, str]":
         return f"1e+{ceil(epsilon / log(10))}", "100 %"
     factor = exp(epsilon)
     share = min(100 * factor / (1 + factor), 100.0)
-    return rounded_up(factor, 3 if factor < 1000 else 2), f"{rounded_up(share, 3 if share < 99 else 4)} %"
+    likelier = rounded_up(factor, 3 if factor < 1000 else 2)
+    if 1000 <= factor < MOST_WRITTEN:
+        likelier = f"{float(likelier):,.0f}"
+    return likelier, f"{rounded_up(share, 3 if share < 99 else 4)} %"
 
 
 def _count(value: float) -> str:
@@ -337,7 +342,7 @@ def _known(mechanism: "Mechanism", words: Words) -> _Known:
 
 def _number(mechanism: "Any", _: Words) -> "dict[str, Any]":
     low, high = mechanism.bounds
-    return {"size": (float(high) - float(low)) * mechanism.scale / mechanism.levels}
+    return {"size": plain((float(high) - float(low)) * mechanism.scale / mechanism.levels, 4)}
 
 
 def _subset(mechanism: "Any", _: Words) -> "dict[str, Any]":

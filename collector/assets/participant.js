@@ -1,8 +1,8 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
-import { openDevice, parseStudy } from "../../ldp_client/js/index.js";
+import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
 import { answersIn, entriesOf } from "./entries.js";
-import { inWords, say } from "./words.js";
+import { inWords, say, saidOf } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
 const PROBLEMS = new Set(["study", "closed", "budget", "ledger", "answered"]);
@@ -138,6 +138,7 @@ async function start() {
     });
   }
 
+  for (const button of document.querySelectorAll(".try")) button.addEventListener("click", () => tryOut(study, button));
   on("answers", "submit", async () => {
     const found = entriesOf(find("answers"), study);
     // Perhaps meanwhile in another tab.
@@ -213,6 +214,31 @@ async function showReport(study, { version, body }) {
   if (find("body").textContent !== body) return;
   find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
   find("in-words").replaceChildren(...(its ? said(inWords(its, body)) : []));
+}
+
+/** Show what reports of an invented answer would say: the device's own noise, drawn anew. */
+function tryOut(study, button) {
+  const question = study.questions.find(({ id }) => id === button.value);
+  const [answer, words] = invented(question);
+  const { perturb } = mechanismFor(question);
+  const list = document.createElement("ol");
+  for (let count = 0; count < 10; count++) list.append(entry("li", saidOf(question, perturb(answer))));
+  button.nextElementSibling.replaceChildren(entry("p", say("script.try", { answer: words })), list);
+}
+
+/** [an answer that nobody gave, its words]: the middle of bounds, yes, or the first choice. */
+function invented({ ask, bounds, choices, features, response }) {
+  if (features) {
+    const parts = [...features, response].map((field) => [field.id, ...invented(field)]);
+    const words = parts.map(([id, , its]) => `${id} ${its}`).join("; ");
+    return [Object.fromEntries(parts), words];
+  }
+  if (bounds) {
+    const [low, high] = bounds.map(([, , nearest]) => nearest);
+    return [(low + high) / 2, String((low + high) / 2)];
+  }
+  if (ask === "yes_no" || !choices) return ["yes", say("script.yes")];
+  return Array.isArray(choices) ? [choices[0], choices[0]] : [0, "0"];
 }
 
 /** Whether the collector says that the study was closed, since this page was loaded; not where it says nothing. */

@@ -28,8 +28,10 @@ export function inWords(study, body) {
   return [...answers, ...inClear];
 }
 
-function said(question, payload) {
-  const bytes = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));
+const said = (question, payload) => saidOf(question, Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0)));
+
+/** What a payload says of a question. */
+export function saidOf(question, bytes) {
   return (READERS[mechanismFor(question).says ?? question.ask] ?? code)(question, bytes);
 }
 

@@ -27,6 +27,7 @@ from collector.context import current_collector
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage.queries import StudyState
+from collector.views.hundred import hundred_of
 from collector.views.parameters import is_study_id
 from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
@@ -111,6 +112,7 @@ def _rendered(rules: Rules, invited: bool, season: str) -> bytes:
         repeated=sum(asked.repeats for asked in study.questions),
         odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta)),
         in_words=in_words,
+        hundred_of=hundred_of,
         words=ENGLISH.sentences("script."),
         budget=BUDGET,
         address=ADDRESS,

@@ -92,6 +92,11 @@ def rounded_up(value: float, digits: int = DIGITS) -> str:
     return f"{value + step / 2:.{digits}g}"
 
 
+def plain(number: float, digits: int = 3) -> str:
+    """So many digits that count, and no exponent: 20,000, 0.0123."""
+    return f"{float(f'{number:.{digits}g}'):,.12f}".rstrip("0").rstrip(".")
+
+
 def counted(number: int, thing: str) -> str:
     """The number and the thing, in the plural unless there is one: "1 report", "0 reports"."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

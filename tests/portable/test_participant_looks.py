@@ -47,6 +47,25 @@ def test_what_the_study_says_is_text_and_not_markup(meet):
     assert person.browser.find_elements(By.CSS_SELECTOR, "h1 b, main i") == []
 
 
+def test_noise_can_be_tried_with_invented_answers(meet):
+    person = meet(EVERY_KIND)
+    tries = person.browser.find_elements(By.CSS_SELECTOR, ".try")
+    assert len(tries) == len(person.study.questions)
+    person.requests()
+    for button in tries:
+        button.find_element(By.XPATH, "../summary").click()
+        button.click()
+        told = button.find_element(By.XPATH, "following-sibling::div")
+        assert "Ten reports of the invented answer" in told.text
+        lines = [line.text for line in told.find_elements(By.TAG_NAME, "li")]
+        assert len(lines) == 10
+        assert all(lines)
+        if button.get_attribute("value") == "hours":
+            assert len(set(lines)) > 5
+    assert person.ledger() == ([], [])
+    assert person.requests() == []
+
+
 def test_it_loads_nothing_from_elsewhere_and_reports_no_fault(meet):
     person = meet(EVERY_KIND)
     person.browser.get_log("browser")
