@@ -362,7 +362,14 @@ def _record(mechanism: "Any", _: Words) -> "dict[str, Any]":
 
 
 def _sampled(mechanism: "Any", _: Words) -> "dict[str, Any]":
-    return {"products": len(mechanism.coordinates), "kind": ".levels" if any(mechanism.codes) else ""}
+    kind = ".levels" if any(mechanism.codes) else ""
+    names = [field.id for field in mechanism.features]
+    pairs = [f"{names[one]} × {names[other]}" for one, other in mechanism.interactions]
+    return {
+        "products": len(mechanism.coordinates),
+        "kind": ".interactions" if pairs else kind,
+        "interactions": ", ".join(pairs),
+    }
 
 
 def _memoized(mechanism: "Any", words: Words) -> "dict[str, Any]":

@@ -129,10 +129,14 @@ def test_the_architecture_names_every_folder_of_code():
 def test_the_guides_study_is_valid():
     (document,) = blocks(DOCS / "study.md", "json")
     assert [mechanism_for(question).name for question in Study.from_json(document).questions]
-    signs, levels, question, *_ = blocks(DOCS / "models.md", "json")
+    signs, levels, crossed, question, *_ = blocks(DOCS / "models.md", "json")
     assert mechanism_for(Study(studies.document(json.loads(signs))).questions[0]).weights.count(3) == 2
     leveled = {**json.loads(signs), **json.loads(levels)}
     assert len(mechanism_for(Study(studies.document(leveled)).questions[0]).owners) == 1 + 4 + 3 + 1 + 1
+    crossing = mechanism_for(
+        Study(studies.document({**json.loads(signs), **json.loads(crossed)})).questions[0]
+    )
+    assert len(crossing.crossed) == 4 * 1 + 3 * 1
     assert set(Study(studies.document(json.loads(question))).questions[0].model.prior) == {"mean", "sd"}
 
 

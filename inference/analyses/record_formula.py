@@ -120,17 +120,23 @@ def _refuse_other_questions(study: Study, question: Question, side: str) -> None
 
 
 def _check_features(question: Question, terms: Sequence[Term]) -> None:
-    """Raises InputError unless the terms are the features, each as it is."""
+    """Raises InputError unless the terms are the features, each as it is, and the stated interactions."""
+    ids = [field.id for field in question.features]
+    stated = [(ids[one], ids[other]) for one, other in question.interactions]
+    known = {frozenset([name]): name for name in ids}
+    known |= {frozenset(pair): ":".join(pair) for pair in stated}
+    named = set()
     for term in terms:
-        if len(term.columns) != 1 or term.text.strip("`") != term.columns[0]:
+        as_it_is = [part.strip("`") for part in term.text.split(":")] == list(term.columns)
+        if not as_it_is or frozenset(term.columns) not in known:
             raise InputError(
                 f"{term.text}: a private feature is added as it is, {term.columns[0]}, neither changed nor "
-                "multiplied"
+                "multiplied, but for the products that the study states as interactions"
             )
-    named = [term.columns[0] for term in terms]
-    missing = [field.id for field in question.features if field.id not in named]
+        named.add(frozenset(term.columns))
+    missing = [name for columns, name in known.items() if columns not in named]
     if missing:
         raise InputError(
-            f"{question.id} has the features {', '.join(field.id for field in question.features)}, which all "
-            f"belong to its regression: add {' + '.join(missing)}"
+            f"{question.id} has the features {', '.join(known.values())}, which all belong to its "
+            f"regression: add {' + '.join(missing)}"
         )

@@ -192,9 +192,11 @@ def _of_levels(
     laws = jax.vmap(lambda main: shares_of_cells(fields, main, pair))(mains)
     numpyro.deterministic("shares", jnp.concatenate(margins(jnp.tensordot(weights, laws, 1))))
     sd = None if mechanism.binary else residual_sd(question)
-    return jax.vmap(lambda at, law: moments_on_levels(fields, law, Regression(at, line.coefficients), sd))(
-        at, laws
-    )
+    return jax.vmap(
+        lambda at, law: moments_on_levels(
+            fields, law, Regression(at, line.coefficients), sd, question.interactions
+        )
+    )(at, laws)
 
 
 def _of_numbers(
@@ -230,7 +232,7 @@ def _start(question: Question, mechanism: SampledProducts, beside: Beside) -> di
     found: dict[str, object] = {"public": np.zeros(len(beside.names))}
     if has_levels(question):
         alone, pairs = (len(values) for values in scales(levels_of(mechanism)))
-        found |= {"intercept": 0.0, "coefficients": np.zeros(len(Scale(question).names))}
+        found |= {"intercept": 0.0, "coefficients": np.zeros(len(Scale(question).all_names))}
         found |= {"main": np.zeros(alone), "tilt": np.zeros((size, alone))}
         # One field has no such site.
         found |= {"pair": np.zeros(pairs)} if pairs else {}
@@ -254,7 +256,7 @@ def _parameters(
     )
     slopes = draws["public"] * Scale(question).response.unit / beside.linear.spreads
     found = {"intercept": named.pop("intercept") - slopes @ beside.linear.middles}
-    private = [f"coefficient[{name}]" for name in Scale(question).names]
+    private = [f"coefficient[{name}]" for name in Scale(question).all_names]
     found |= {name: named.pop(name) for name in private}
     found |= {f"coefficient[{name}]": slopes[..., place] for place, name in enumerate(beside.names)}
     return {**found, **named}

@@ -168,7 +168,7 @@ def _notes(asked: RecordFormula, mechanism: SampledProducts, beside: Beside) -> 
     found = []
     if beside.linear.empty:
         found.append(f"no report has {', '.join(beside.linear.empty)}: what stands there is the prior")
-    if mechanism.binary or any(mechanism.codes):
+    if mechanism.binary or has_levels(question):
         found.append(
             f"log shares of {names} are taken to depend on {asked.public} linearly, and how they hang "
             "together to be the same in all public cells"
@@ -201,9 +201,11 @@ def _as_analysis(
 
 def _spreads(question: Question, found: Posterior, beside: Beside) -> dict[str, float]:
     """{coefficient: its column's sd, of a number}."""
-    own = Scale(question).names
-    sds = {name: found.draws.get(f"sd[{name}]") for name in own}
+    scale = Scale(question)
+    sds = {name: found.draws.get(f"sd[{name}]") for name in scale.names}
     private: dict[str, float] = {name: 1.0 if sd is None else float(sd.mean()) for name, sd in sds.items()}
+    for name, (i, j) in zip(scale.product_names, scale.crossed, strict=True):
+        private[name] = private[scale.names[i]] * private[scale.names[j]]
     public = dict(zip(beside.names, beside.linear.spread_by_name().values(), strict=True))
     return {f"coefficient[{name}]": spread for name, spread in {**private, **public}.items()}
 
@@ -213,6 +215,8 @@ def _odds_ratios(asked: RecordFormula, found: Posterior) -> Iterable[Quantity]:
         if name.startswith("coefficient["):
             column = name.removeprefix("coefficient[").removesuffix("]")
             what = column.replace("=", " = ", 1) if "=" in column else f"one more of {column}"
+            # An interaction's says how one odds ratio differs along the other column.
+            ratios = "ratio of odds ratios" if ":" in column.partition("=")[0] else "odds ratio"
             ratio: Values = np.exp(draws)
-            words = f"odds ratio of {asked.outcome} = yes against no for {what}"
+            words = f"{ratios} of {asked.outcome} = yes against no for {what}"
             yield Quantity(f"odds ratio {column}", words, ratio)

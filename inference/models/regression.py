@@ -26,11 +26,20 @@ class Scale(RecordUnits):
     """From a record's own units to features and response in [−1, 1], and back."""
 
     def parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
-        """intercept, coefficient[feature] and, for a linear model, sd in own units."""
-        slopes = draws["coefficients"] * self.response.unit / self.unit
-        centre = self.response.zero + self.response.unit * draws["intercept"]
-        named = {"intercept": centre - slopes @ self.zero}
-        named |= {f"coefficient[{name}]": slopes[..., i] for i, name in enumerate(self.names)}
+        """intercept, coefficient[feature] and, for a linear model, sd in own units.
+
+        As formulas have it: of a feature that interacts, its coefficient where the others are 0.
+        """
+        own = draws["coefficients"] * self.response.unit / self.all_units
+        slopes = own[..., : len(self.zero)].copy()
+        intercept = self.response.zero + self.response.unit * draws["intercept"] - slopes @ self.zero
+        for place, (i, j) in enumerate(self.crossed, len(self.zero)):
+            slopes[..., i] -= own[..., place] * self.zero[j]
+            slopes[..., j] -= own[..., place] * self.zero[i]
+            intercept = intercept + own[..., place] * self.zero[i] * self.zero[j]
+        together = np.concatenate([slopes, own[..., len(self.zero) :]], axis=-1)
+        named = {"intercept": intercept}
+        named |= {f"coefficient[{name}]": together[..., i] for i, name in enumerate(self.all_names)}
         if "sd" in draws:
             named["sd"] = self.response.unit * draws["sd"]
         return named
@@ -67,6 +76,8 @@ def logistic_priors(question: Question) -> Priors:
     spans = {
         name: unit if name in numbers else 1.0 for name, unit in zip(units.owners, units.unit, strict=True)
     }
+    for (i, j), name in zip(units.crossed, units.product_owners, strict=True):
+        spans[name] = spans[units.owners[i]] * spans[units.owners[j]]
     slopes = {name: state("normal", loc=0.0, scale=LOG_ODDS / span) for name, span in spans.items()}
     return {**found, "coefficients": slopes}
 
@@ -84,11 +95,12 @@ def _line(question: Question, longest: float, size: float) -> Priors:
     numbers = [
         span for span, field in zip(spans, question.features, strict=False) if field.bounds and not cells
     ]
+    slopes = dict(zip([*units.owners, *units.product_owners], units.all_units.tolist(), strict=True))
     joint = numbers or (not cells and question.response is not None and question.response.bounds is not None)
     return {
         "centre": state("normal", loc=middle, scale=half),
         "coefficients": {
-            name: state("normal", loc=0.0, scale=half / unit / longest) for name, _, unit in spans
+            name: state("normal", loc=0.0, scale=half / unit / longest) for name, unit in slopes.items()
         },
         "feature_mean": {
             name: state("normal", loc=zero, scale=size * unit / 2) for name, zero, unit in numbers
@@ -101,7 +113,10 @@ def _line(question: Question, longest: float, size: float) -> Priors:
 
 
 class Regression(NamedTuple):
-    """Intercept (): the response at the middle of the features' bounds. Coefficients (d,)."""
+    """Intercept (): the response at the middle of the features' bounds. Coefficients (d,).
+
+    Of a feature that interacts, where the others are in the middle.
+    """
 
     intercept: Array
     coefficients: Array
@@ -119,12 +134,11 @@ def centre(question: Question) -> Array:
 
 
 def coefficients(question: Question) -> Array:
-    """One for each feature, (d,)."""
+    """One for each feature and product of two, (d,)."""
     units, priors = RecordUnits(question), priors_of(question)["coefficients"]
-    slopes = [priors[name] for name in units.owners]
-    return numpyro.sample(
-        "coefficients", vector_law(slopes, 0 * units.unit, units.response.unit / units.unit)
-    )
+    slopes = [priors[name] for name in (*units.owners, *units.product_owners)]
+    own = units.response.unit / units.all_units
+    return numpyro.sample("coefficients", vector_law(slopes, 0 * own, own))
 
 
 def residual_sd(question: Question) -> Array:

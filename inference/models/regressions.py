@@ -214,8 +214,8 @@ class RecordRegression(Family):
         scale = Scale(question)
         assert question.response is not None
         columns, features = _random_people(question, truth, n, random)
-        slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.names])
-        line = truth.parameters["intercept"] + features @ slopes
+        slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.all_names])
+        line = truth.parameters["intercept"] + scale.with_products(features) @ slopes
         response = self.respond(line, truth.parameters, random)
         return {**columns, question.response.id: response}
 
@@ -227,7 +227,7 @@ class RecordRegression(Family):
 def _random_people(
     question: Question, truth: Truth, n: int, random: Generator
 ) -> tuple[dict[str, NDArray[Any]], Matrix]:
-    """{feature: answers} of n people, and what the line adds up (n, columns), in own units."""
+    """{feature: answers} of n people, and what the line adds up of them (n, columns), in own units."""
     if has_levels(question):
         scale = Scale(question)
         mechanism = cast(SampledProducts, mechanism_for(question))
@@ -336,7 +336,7 @@ def _columns(field: Field, answers: Sequence[Any]) -> Matrix:
 
 
 def _design(question: Question, answers: Sequence[Mapping[str, Any]]) -> tuple[Matrix, Matrix]:
-    """Features (n, d) and response (n,) in scaled units, not clipped."""
+    """What the line adds up (n, d) and response (n,) in scaled units, not clipped."""
     scale = Scale(question)
     assert question.response is not None
     columns = [_columns(field, [answer[field.id] for answer in answers]) for field in question.features]
@@ -344,4 +344,5 @@ def _design(question: Question, answers: Sequence[Mapping[str, Any]]) -> tuple[M
     response = np.asarray([answer[question.response.id] for answer in answers], dtype=np.float64)
     if question.response.bounds is None:
         response = 2 * response - 1
-    return (features - scale.zero) / scale.unit, (response - scale.response.zero) / scale.response.unit
+    scaled = scale.with_products((features - scale.zero) / scale.unit)
+    return scaled, (response - scale.response.zero) / scale.response.unit

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from inference.models.base import Draws
 from inference.models.leveled_cells import Levels, levels_of, shares_by_field
 from inference.results.diagnostics import listed
-from inference.units import field_units
+from inference.units import RecordUnits, field_units
 from ldp_client.documents.study import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
@@ -147,15 +147,16 @@ def resting(
     """A reason for each number where other laws within its bins take the line out of its own interval."""
     found = []
     for number in _numbers(question, mechanism, sites):
-        names = ("intercept", f"coefficient[{number.name}]")
-        moved = [number.moved(named["intercept"], named[names[1]], law) for law in number.laws()]
-        middles = np.median(moved, axis=(-2, -1))
-        outside = [
-            f"{name} {middle.min():.3g} to {middle.max():.3g}"
-            for name, middle in zip(names, middles.T, strict=True)
-            if middle.min() < np.quantile(named[name], TAILS[0])
-            or middle.max() > np.quantile(named[name], TAILS[1])
-        ]
+        outside = []
+        for names in _lines(question, number.name):
+            moved = [number.moved(named[names[0]], named[names[1]], law) for law in number.laws()]
+            middles = np.median(moved, axis=(-2, -1))
+            outside += [
+                f"{name} {middle.min():.3g} to {middle.max():.3g}"
+                for name, middle in zip(names, middles.T, strict=True)
+                if middle.min() < np.quantile(named[name], TAILS[0])
+                or middle.max() > np.quantile(named[name], TAILS[1])
+            ]
         if outside:
             found.append(
                 f"where within its bins {number.name} lies no report says, and the line takes it as spread "
@@ -164,6 +165,16 @@ def resting(
                 "between them"
             )
     return tuple(found)
+
+
+def _lines(question: Question, number: str) -> Iterator[tuple[str, str]]:
+    """Names of intercept and slope along a number: where all else is 0, and what both gain with a column."""
+    yield "intercept", f"coefficient[{number}]"
+    units = RecordUnits(question)
+    for (i, j), product_name in zip(units.crossed, units.product_names, strict=True):
+        one, other = units.names[i], units.names[j]
+        if number in (one, other):
+            yield f"coefficient[{other if one == number else one}]", f"coefficient[{product_name}]"
 
 
 def note(question: Question) -> tuple[str, ...]:

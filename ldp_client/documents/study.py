@@ -35,6 +35,12 @@ class Field:
         self.choices: "tuple[str, ...]" = parsed.get("choices") or ()
 
 
+def _places(features: "tuple[Field, ...]", pairs: "Any") -> "tuple[tuple[int, int], ...]":
+    """Where the features of each pair of ids stand."""
+    names = [feature.id for feature in features]
+    return tuple([(names.index(one), names.index(other)) for one, other in pairs or ()])
+
+
 class MechanismSpec:
     """A mechanism's name and stated parameters, as the study gives them.
 
@@ -90,6 +96,7 @@ class Question:
         features: the fields of a record, with their bounds.
         norm: the largest Euclidean norm of a record's features.
         response: the field of a record that a regression explains.
+        interactions: pairs of places among the features, whose products the regression has beside them.
         mechanism: the mechanism's name and stated parameters.
         model: the model that the analyst will fit, with the priors that are stated.
         repeats: whether each version of the study may ask it again.
@@ -109,6 +116,7 @@ class Question:
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
+        self.interactions: "tuple[tuple[int, int], ...]" = _places(self.features, parsed.get("interactions"))
         self.mechanism = MechanismSpec(parsed["mechanism"])
         self.model = ModelSpec(parsed["model"])
         # Whether each version of the study may ask it again.

@@ -41,6 +41,9 @@ _CHOICE_FIELD = Record(
     {"id": Identifier(), "ask": Constant("choice"), "choices": ListOf(Text(200), 2, MOST_LEVELS)}
 )
 
+_PAIR = ListOf(Identifier(), 2, 2)
+# Of 16 features, as many as a posterior takes, each with each.
+_INTERACTIONS = ListOf(_PAIR, 1, 120)
 _LABELS = ListOf(Text(200), 2, 10000)
 _COUNT = Record({"count": Integer(2, 1 << 20)})
 
@@ -138,7 +141,7 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
 }
 # Sampled products and a record's marginal moments take no norm, all else does: study_rules.
 _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
-    "record": {"norm": Decimal(above="0.001", at_most="1000")},
+    "record": {"norm": Decimal(above="0.001", at_most="1000"), "interactions": _INTERACTIONS},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})

@@ -11,9 +11,9 @@ const later = (value) => value;
 function question(value, path) {
   check(isObject(value), path);
   oneOf("number", "choice", "yes_no", "record")(value.ask, `${path}.ask`);
-  const { fields, models, mechanism } = kindOf(value, path);
+  const { fields, models, mechanism, more } = kindOf(value, path);
   const shape = { id: identifier, ask: later, ...fields, mechanism };
-  const optional = { text: text(1000) };
+  const optional = { text: text(1000), ...more };
   // A number without a model has no law.
   (fields.bounds ? optional : shape).model = record({ name: oneOf(...models) }, { prior: later });
   return record(shape, optional)(value, path);

@@ -2,10 +2,11 @@
 
 u = (1, features…, response), each entry in −1…1 by its own bounds; a yes/no is −1 or 1. A number that is cut
 into bins has an entry for each cut, 1 from there on; a choice one for each character of its place in binary
-(Cormode, Kulkarni & Srivastava 2018). Of two entries of one field no product is sent then. Which product is
-sent is drawn whatever the answers are. Its value is rounded to −1 or 1 without bias, and that sign is the
-report's, by randomized response. So of the reports on a product with mean m over all people a share of
-½(1 + gain · m) is positive, exactly, whatever law the entries have.
+(Cormode, Kulkarni & Srivastava 2018). Of two entries of one field no product is sent then. An interaction
+that the study states, of two features whose entries are −1 or 1, has the products of theirs as entries, which
+meet the response alone. Which product is sent is drawn whatever the answers are. Its value is rounded to −1
+or 1 without bias, and that sign is the report's, by randomized response. So of the reports on a product with
+mean m over all people a share of ½(1 + gain · m) is positive, exactly, whatever law the entries have.
 """
 
 import struct
@@ -39,9 +40,11 @@ SPARE_BITS = 64 - (2 * UNIT_BITS + 1)
 class SampledProducts(RecordMechanism):
     """Which of the products, and its sign: the true one with probability threshold / 2**32.
 
-    codes: of each feature with levels the entries (−1 and 1) of each level. owners: each entry's field, from
-    0 for the constant. coordinates: the pairs (i, j), i ≤ j, of entries whose products are sent: not those
-    that are always 1, or known from others.
+    codes: of each feature with levels the entries (−1 and 1) of each level. interactions: as the study states
+    them, by the features' places. crossed: of each entry of these the two entries that it is the product of.
+    owners: each entry's field, from 0 for the constant to the response, and from there on the interactions.
+    coordinates: the pairs (i, j), i ≤ j, of entries whose products are sent: not those that are always 1, or
+    known from others.
     weights: how often each is drawn, out of their sum, `total`. ends: the weights, added up.
     gain: a product's mean is so many times the difference of the shares of positive and negative reports.
     A payload is 2 × the product's place + 1 if the sign is positive, big-endian.
@@ -51,12 +54,19 @@ class SampledProducts(RecordMechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
+        self.interactions = question.interactions
         self.codes = [_codes(field) for field in self.features]
         self._levels = any(self.codes)
         self.owners = [0]
         for place, codes in enumerate(self.codes, 1):
             self.owners.extend([place] * (len(codes[0]) if codes else 1))
-        self.owners.append(len(self.codes) + 1)
+        self.crossed: "list[tuple[int, int]]" = []
+        response = len(self.codes) + 1
+        for owner, (one, other) in enumerate(self.interactions, response + 1):
+            both = [(i, j) for i in self._entries(one) for j in self._entries(other)]
+            self.crossed.extend(both)
+            self.owners.extend([owner] * len(both))
+        self.owners.append(response)
         self.coordinates = self._pairs()
         self.weights = self._weights(question.mechanism.weights)
         self.total, self.ends = 0, []
@@ -76,16 +86,25 @@ class SampledProducts(RecordMechanism):
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]), Rational(0))
         self.payload_size = bytes_below(2 * len(self.coordinates))
 
+    def _entries(self, feature: int) -> "list[int]":
+        """Where the entries of this feature stand."""
+        return [place for place, owner in enumerate(self.owners) if owner == feature + 1]
+
     def _pairs(self) -> "list[tuple[int, int]]":
-        """All but squares of the constant, of a yes/no and of levels, and products within a field."""
+        """All but squares of the constant, of a yes/no and of levels, and products within a field.
+
+        Of interactions those with the response alone: what their means are the features' products tell.
+        """
         known = [True] + [field.bounds is None or bool(field.cuts) for field in self.features] + [self.binary]
-        owners, size = self.owners, len(self.owners)
-        pairs = [(i, j) for i in range(size) for j in range(i, size)]
+        owners, last = self.owners, len(self.owners) - 1
+        fields = last - len(self.crossed)
+        pairs = [(i, j) for i in range(last + 1) for j in range(i, last + 1)]
+        pairs = [(i, j) for i, j in pairs if j < fields or j == last]
         return [(i, j) for i, j in pairs if owners[i] != owners[j] or (i == j and not known[owners[i]])]
 
     def _weights(self, stated: "dict[str, int]") -> "list[int]":
         """How often each product is drawn: entries of one field share what another field has alone."""
-        size = [self.owners.count(owner) for owner in range(self.owners[-1] + 1)]
+        size = [self.owners.count(owner) for owner in range(max(self.owners) + 1)]
         parts = PARTS if max(size) > 1 else 1
         weights = []
         for i, j in self.coordinates:
@@ -106,14 +125,16 @@ class SampledProducts(RecordMechanism):
         vector = [UNIT]
         if not self._levels:
             vector.extend(features)
-            vector.append(response)
-            return vector
-        for codes, value in zip(self.codes, features):
-            if codes:
-                # From one table for all answers, whatever they are.
-                vector.extend([UNIT * sign for sign in codes[value]])
-            else:
-                vector.append(value)
+        else:
+            for codes, value in zip(self.codes, features):
+                if codes:
+                    # From one table for all answers, whatever they are.
+                    vector.extend([UNIT * sign for sign in codes[value]])
+                else:
+                    vector.append(value)
+        if self.crossed:
+            # Both are −1 or 1: nothing is lost.
+            vector.extend([vector[i] * vector[j] // UNIT for i, j in self.crossed])
         vector.append(response)
         return vector
 

@@ -146,8 +146,8 @@ def test_a_word_that_would_favour_some_products_is_drawn_again():
         ({"mechanism": {**PLAIN, "epsilon": "1e-12"}}, "mechanism.epsilon"),
         ({"mechanism": {**PLAIN, "weights": {"means": 0}}}, "mechanism.weights.means"),
         ({"mechanism": {**PLAIN, "delta": "1e-6"}}, "mechanism.delta"),
-        # Products of three would be another mechanism: they are not sent, so a study cannot ask for them.
-        ({"interactions": [["age", "married"]]}, "interactions"),
+        # A number without cuts has no cells, over which the products of three are exact.
+        ({"interactions": [["age", "married"]]}, "features[0].cuts"),
         ({"mechanism": {**PLAIN, "weights": {"interactions": 2}}}, "mechanism.weights.interactions"),
         ({"response": {"id": "rate", "ask": "yes_no"}}, "model.name"),
         ({**LOGISTIC, "features": [{"id": f"f{i}", "ask": "yes_no"} for i in range(17)]}, "features"),

@@ -37,6 +37,9 @@ MISSING_TEXT = (
     "named. The strings NaN, Infinity and -Infinity stand for numbers."
 )
 LEVELS_TEXT = "Of sampled products whose features have levels; as of a mechanism, nothing in an older form."
+INTERACTIONS_TEXT = (
+    "Of sampled products whose study states interactions; as of a mechanism, nothing in an older form."
+)
 REPORT_TEXT = (
     "The noise of the questions is read in the order of the study, then 16 bytes for the report's id. "
 ) + IN_WORDS
@@ -65,6 +68,9 @@ def build() -> dict[str, dict[str, Any]]:
     """{file name: its document}."""
     files = {name: _mechanism_file(questions, draws) for name, questions, draws in _mechanisms()}
     files["levels"] = _mechanism_file(records.leveled_studies(), records.leveled_draws(), LEVELS_TEXT)
+    files["interactions"] = _mechanism_file(
+        records.interaction_studies(), records.interaction_draws(), INTERACTIONS_TEXT
+    )
     files["missing"] = _mechanism_file(numbers.missing_studies(), numbers.missing_draws(), MISSING_TEXT)
     files["reports"] = {"about": REPORT_TEXT, "reports": list(reports())}
     ids = [{"secret": secret, "id": report_id_of(bytes.fromhex(secret))} for secret in SECRETS]

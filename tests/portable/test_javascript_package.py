@@ -25,6 +25,7 @@ MOST_BYTES_OF_PRIORS = 1_900
 MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
 MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
+MOST_BYTES_OF_INTERACTIONS = 1_000
 MOST_BYTES_IN_ALL = 28_100
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
@@ -39,7 +40,7 @@ def bundle_size(modules):
     command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
     left_out = [
         f"--external:*/{name}.js"
-        for name in [*MECHANISMS, "priors", "public", "paper", "levels"]
+        for name in [*MECHANISMS, "priors", "public", "paper", "levels", "interactions"]
         if name not in modules
     ]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
@@ -54,9 +55,12 @@ def test_what_a_study_of_one_mechanism_loads_is_small(mechanism):
     assert 500 < bundle_size([mechanism, "paper"]) - size <= MOST_BYTES_OF_PAPER
 
 
-def test_features_with_levels_are_loaded_where_a_study_has_some():
+def test_features_with_levels_and_interactions_are_loaded_where_a_study_has_some():
     without = bundle_size(["sampled_products"])
-    assert 1_000 < bundle_size(["sampled_products", "levels"]) - without <= MOST_BYTES_OF_LEVELS
+    with_levels = bundle_size(["sampled_products", "levels"])
+    assert 1_000 < with_levels - without <= MOST_BYTES_OF_LEVELS
+    with_interactions = bundle_size(["sampled_products", "levels", "interactions"])
+    assert 500 < with_interactions - with_levels <= MOST_BYTES_OF_INTERACTIONS
 
 
 def test_all_of_it_is_small():

@@ -9,7 +9,17 @@ from tests.portable import make_vectors
 from tests.portable.platforms import platforms
 from tests.portable.run_vectors import MECHANISMS
 
-FILES = {*MECHANISMS, "levels", "missing", "paper", "public", "reports", "report_ids", "studies"}
+FILES = {
+    *MECHANISMS,
+    "interactions",
+    "levels",
+    "missing",
+    "paper",
+    "public",
+    "reports",
+    "report_ids",
+    "studies",
+}
 # Shares are sealed with what browsers do not offer: the port refuses `route` by name, as
 # test_javascript_package.py states.
 NOT_IN_JAVASCRIPT = {"summed_gaussian"}

@@ -142,20 +142,44 @@ def leveled_studies() -> dict[str, Any]:
 
 
 def leveled_draws() -> Iterator[dict[str, Any]]:
-    for study, question in leveled_studies().items():
-        for age, job, married in ((-1e9, 0, "no"), (25.3, 1, True), (39.9, -1, "yes"), (64, 0, False)):
-            values = {"age": age, "married": married}
-            record = {
-                field["id"]: field["choices"][job] if "choices" in field else values[field["id"]]
-                for field in question["features"]
-            }
-            rate = 2.7 if study == "linear" else married
-            for seed in range(30 if study == "linear" else 8):
-                yield draw(study, {**record, "rate": rate}, f"levels {seed}")
+    yield from _draws_of_levels(leveled_studies(), "levels")
     for wrong in ({"age": "30"}, {"job": 1}, {"job": "Full"}, {"job": None}):
         yield draw(
             "linear", {"age": 30, "job": "full", "married": True, "rate": 3, **wrong}, "levels refused"
         )
+
+
+def interaction_studies() -> dict[str, Any]:
+    linear = leveled_studies()["linear"]
+    yes_no = [{"id": name, "ask": "yes_no"} for name in ("married", "works")]
+    both = [["married", "works"]]
+    return {
+        "linear": {**linear, "interactions": [["married", "job"], ["age", "married"]]},
+        "numbers": {
+            **linear,
+            "features": [LEVELS[0], {**LEVELS[0], "id": "time"}],
+            "interactions": [["time", "age"]],
+        },
+        "linear-yes-no": {**linear, "features": yes_no, "interactions": both},
+        "logistic": {**linear, **LOGISTIC, "features": yes_no, "interactions": both},
+    }
+
+
+def interaction_draws() -> Iterator[dict[str, Any]]:
+    yield from _draws_of_levels(interaction_studies(), "interactions")
+
+
+def _draws_of_levels(questions: dict[str, Any], seeds: str) -> Iterator[dict[str, Any]]:
+    for study, question in questions.items():
+        for age, job, married in ((-1e9, 0, "no"), (25.3, 1, True), (39.9, -1, "yes"), (64, 0, False)):
+            values = {"age": age, "time": 80 - age, "married": married, "works": "yes"}
+            record = {
+                field["id"]: field["choices"][job] if "choices" in field else values[field["id"]]
+                for field in question["features"]
+            }
+            rate = 2.7 if "bounds" in question["response"] else married
+            for seed in range(30 if study == "linear" else 8):
+                yield draw(study, {**record, "rate": rate}, f"{seeds} {seed}")
 
 
 def summed_studies() -> dict[str, Any]:

@@ -31,19 +31,19 @@ function build(question) {
   const off_diagonal = isqrt(2n * diagonal * diagonal);
 
   /** v in units of 2**-20, its features clipped to the norm. */
-  function quantise(answer) {
+  const quantise = (answer) => {
     const [scaled, responded] = fieldsOf(question, answer, 2 ** UNIT_BITS, Number(weight));
     return [weight, ...clipNorm(scaled, radius), BigInt(responded)];
-  }
+  };
 
-  function randomise(quantised, random) {
+  const randomise = (quantised, random) => {
     const noise = normal(pairs.length, random);
     const sums = pairs.map(([i, j], index) => {
       const exact = quantised[i] * quantised[j] * (i === j ? diagonal : off_diagonal);
       return Number((exact + HALF) >> MULTIPLIER_BITS) + noise[index];
     });
     return packSigned(sums);
-  }
+  };
 
   const integers = { radius, weight, distance, diagonal, off_diagonal };
   return { integers, payloadSize: 4 * pairs.length, quantise, randomise, says: "products" };

@@ -19,12 +19,12 @@ export async function loadMechanisms(document) {
 export function kindOf({ ask, mechanism }, path) {
   check(isObject(mechanism), `${path}.mechanism`);
   const { name } = mechanism;
-  check(hasOwn(LOADERS, name), `${path}.mechanism.name`);
-  const { kinds, parameters } = loaded[name];
+  const where = `${path}.mechanism.name`;
+  check(hasOwn(LOADERS, name), where);
+  const { kinds, parameters, optional } = loaded[name];
   const kind = kinds.find((one) => one.ask === ask);
-  check(kind, `${path}.mechanism.name`);
-  // A kind may have a shape of its own, with parameters that may be left out.
-  return { mechanism: record({ name: identifier, epsilon, ...parameters }), ...kind };
+  check(kind, where);
+  return { mechanism: record({ name: identifier, epsilon, ...parameters }, optional), ...kind };
 }
 
 /** The rules that join several fields of a question. Throws LdpkitError "study". */

@@ -56,14 +56,14 @@ function recallAnswer(question, { permanent, instantaneous, ...mechanism }, stud
   if (version <= spend?.version || (spend?.epsilon?.[0] && !rows[0])) problem = "was answered before";
   if (kept && kept.fingerprint !== fingerprint) problem = "was answered with other noise";
   if (rows.some(({ answer }) => !answer.length)) problem = "was withdrawn";
-  function randomise(quantised, random) {
+  const randomise = (quantised, random) => {
     if (!kept) {
       kept = { study: id, question: question.id, fingerprint, answer: permanent(quantised, random) };
       memory.permanent.push(kept);
     }
     kept.words = words;
     return instantaneous(kept.answer, random);
-  }
+  };
   return { problem, isFresh: !kept, mechanism: { ...mechanism, randomise } };
 }
 

@@ -3,26 +3,28 @@
 import { bytesBelow, packBelow } from "../integers.js";
 import { UNIT_BITS } from "../quantise.js";
 import { randomUint32, take, uniformBelow, viewOf } from "../randomness.js";
-import { check, epsilon, listOf, oneOf, record as object, whole } from "../shapes.js";
+import { check, listOf, record as object, whole } from "../shapes.js";
 import { thresholdFor } from "./choice.js";
 import { checkRecord, fieldsOf, record } from "./record.js";
 
 const UNIT = 2 ** UNIT_BITS;
 // A product of two entries is a whole number of 2**-40: it is rounded by 41 of 64 random bits, exactly.
 const SPARE_BITS = 23n;
-const KINDS = ["means", "squares", "features", "response"];
+const weight = whole(1, 1000);
+const WEIGHTS = { means: weight, squares: weight, features: weight, response: weight };
+const KINDS = Object.keys(WEIGHTS);
 
 const { response: field } = record.fields;
-const weights = object({}, Object.fromEntries(KINDS.map((kind) => [kind, whole(1, 1000)])));
 
 const sampled = {
   ...record,
   fields: { features: listOf((one, path) => (isLeveled(one) ? one : field(one, path)), 1, 128, "id"), response: field },
-  mechanism: object({ name: oneOf("sampled_products"), epsilon }, { weights }),
+  // Read later, with the features.
+  more: { interactions: Object },
 };
 
 /** Which of the products of (1, features…, response), and its sign: the true one with probability T / 2**32. */
-export const mechanism = { kinds: [sampled], check: checkSampled, build };
+export const mechanism = { kinds: [sampled], optional: { weights: object({}, WEIGHTS) }, check: checkSampled, build };
 
 /** Whether levels.js reads the feature, whatever else it has; all others are read here. */
 const isLeveled = (one) => one?.ask === "choice" || one?.cuts;
@@ -32,13 +34,16 @@ const plain = (one, other) => one !== other || !!one.bounds;
 
 async function checkSampled(question) {
   const { features, response, path } = question;
-  if (features.some(isLeveled)) (await import("../levels.js")).read(question);
+  if (features.some(isLeveled) || "interactions" in question) await (await import("../levels.js")).read(question);
   check(!features[16] || [response, ...features].some((one) => one.bounds), `${path}.features`);
   checkRecord(question);
 }
 
 function build(question) {
-  const { features, response, mechanism: stated, share = plain, entries = [{}, ...features, response] } = question;
+  const {
+    features, response, mechanism: stated, share = plain, cross = (vector) => vector,
+    entries = [{}, ...features, response],
+  } = question;
   const threshold = thresholdFor(question, 1, 1);
   // Of each product its entries, and the weights up to it, added up.
   const pairs = [];
@@ -53,9 +58,7 @@ function build(question) {
   const payloadSize = bytesBelow(2 * pairs.length);
 
   /** (1, features…, response) in units of 2**-20. */
-  function quantise(answer) {
-    return [UNIT, ...fieldsOf(question, answer, UNIT, UNIT).flat().map(Number)];
-  }
+  const quantise = (answer) => cross([UNIT, ...fieldsOf(question, answer, UNIT, UNIT).flat().map(Number)]);
 
   /** Draws the product and rounds it, then the sign that is told. */
   function randomise(quantised, random) {
