@@ -94,7 +94,9 @@ def rounded_up(value: float, digits: int = DIGITS) -> str:
 
 def plain(number: float, digits: int = 3) -> str:
     """So many digits that count, and no exponent: 20,000, 0.0123."""
-    return f"{float(f'{number:.{digits}g}'):,.12f}".rstrip("0").rstrip(".")
+    # Not one inside the other, which MicroPython cannot read.
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.12f}".rstrip("0").rstrip(".")
 
 
 def counted(number: int, thing: str) -> str:
