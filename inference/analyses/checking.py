@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -14,6 +15,7 @@ from inference.analyses.cells import cuts_of
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Looks, Private, Values
+from inference.analyses.varying import level_text
 from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import Diagnostics, diagnose
@@ -74,34 +76,51 @@ def checked(
     found = [_compared(one, prior, posterior, random, by) for one in _pairs(analysis)]
     if not found:
         return None
-    before, after, observed = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
-    return Predictive(before, after, observed)
+    whole = [np.concatenate(parts, axis=-1) for parts in zip(*(one[:3] for one in found), strict=True)]
+    before, after, observed = whole
+    names = [name for one in found for name in one.people]
+    return Predictive(
+        before, after, observed, people={place: name for place, name in enumerate(names) if name}
+    )
+
+
+class _Comparison(NamedTuple):
+    """Of a pair's kinds in groups of people the shares before and after the reports, and observed.
+
+    before, after: (draws, groups × kinds). people: of each entry, at a group's first whose it is, else "".
+    """
+
+    before: Values
+    after: Values
+    observed: Values
+    people: list[str]
 
 
 def _compared(
     pair: _Pair, prior: Sites | None, posterior: Sites, random: np.random.Generator, by: str | None
-) -> tuple[Values, Values, Values]:
-    """Shares of a pair's kinds: (draws, groups × kinds) before and after the reports, and observed."""
+) -> _Comparison:
     most = max(1, MOST_GROUPS // pair.kinds)
-    groups = list(_groups(pair.frame, by))[:most]
+    named = list(_groups(pair.frame, by))[:most]
+    groups = [mask for _, mask in named]
     observed = pair.observed(groups)
     after = pair.simulated(_some(posterior, 2), groups, random)
     expects = prior is not None
     before = pair.simulated(_some(prior or {}, 1), groups, random) if expects else random.random(after.shape)
     # Of kinds of which each report is one, the last's share follows from the others'.
     kept = [place for place in range(len(observed)) if not pair.exclusive or (place + 1) % pair.kinds]
-    return before[:, kept], after[:, kept], observed[kept]
+    people = ["" if place % pair.kinds else named[place // pair.kinds][0] for place in kept]
+    return _Comparison(before[:, kept], after[:, kept], observed[kept], people)
 
 
-def _groups(frame: pd.DataFrame, by: str | None) -> Iterator[Mask]:
-    """Which cells are in each group: all, and those of each level of `by`, and of a column with few."""
-    yield np.ones(len(frame), bool)
+def _groups(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[str, Mask]]:
+    """Names of groups, and their cells: all, and those of each level of `by`, and of a column with few."""
+    yield "all", np.ones(len(frame), bool)
     columns = sorted(frame.columns, key=lambda column: column != by)
     for column in columns:
         values = frame[column]
         if 2 <= values.nunique() <= (MOST_GROUPS if column == by else MOST_LEVELS):
             for level in values.unique():
-                yield (values == level).to_numpy()
+                yield f"{column} = {level_text(level)}", (values == level).to_numpy()
 
 
 def _some(sites: Sites, axes: int) -> dict[str, Values]:

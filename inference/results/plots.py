@@ -171,7 +171,7 @@ def law_plot(law: AnswerLaw) -> Figure:
 
 def predictive_plot(found: Predictive) -> Figure:
     """Simulated and observed entries of the summary, for each report: prior above, posterior below."""
-    figure = Figure(figsize=(INCHES_WIDE, 3.2), layout="constrained")
+    figure = Figure(figsize=(INCHES_WIDE, 4.0 if found.people else 3.2), layout="constrained")
     panels = [("before the reports", found.prior, PRIOR), ("after the fit", found.posterior, PRIVATE)]
     for axis, (label, simulated, colour) in zip(figure.subplots(2, 1, sharex=True), panels, strict=True):
         place = np.arange(len(found.observed))
@@ -186,7 +186,11 @@ def predictive_plot(found: Predictive) -> Figure:
         axis.set_title(f"expected {label} (90 %, bars) and observed (dots)", fontsize=7)
         axis.tick_params(labelsize=6, which="both")
         axis.spines[["right", "top"]].set_visible(False)
-    axis.set_xlabel("groups of reports, in the summary's order", fontsize=7)
+    if found.people:
+        names = [textwrap.shorten(name, LABEL_WIDTH, placeholder="…") for name in found.people.values()]
+        axis.set_xticks(list(found.people), names, rotation=90, parse_math=False)
+    of_groups = "shares of each kind of report, by group of people"
+    axis.set_xlabel(of_groups if found.people else "groups of reports, in the summary's order", fontsize=7)
     return figure
 
 

@@ -9,7 +9,8 @@ clearest first, and groups of cells, in which impossible reports show under any 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -165,6 +166,7 @@ class Predictive:
 
     fit_p: the p-value of a test of the whole histogram, where there is one; it decides then. tells_laws:
     whether these reports would show a law of another shape. mean: of the answers, by the law and without one.
+    people: {the first entry of some people: who they are}, of entries by groups of people.
     """
 
     prior: Shares
@@ -173,6 +175,7 @@ class Predictive:
     fit_p: float | None = None
     tells_laws: bool = True
     mean: Moment | None = None
+    people: Mapping[int, str] = field(default_factory=dict)
 
     def inside(self, simulated: Shares) -> float:
         """The share of groups whose observed entry lies in the range of the simulated ones, or near it."""

@@ -12,6 +12,8 @@ from scipy import stats
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
+from inference.analyses.checking import checked
+from inference.analyses.prior_sites import prior_sites
 from inference.analyses.table import known_channel, table_of
 from inference.results.saving import save_posteriors
 from ldp_client.documents.errors import InputError
@@ -196,6 +198,20 @@ def test_a_level_without_reports_is_the_prior_and_said():
     assert found.draws["region[c]"].std() == pytest.approx(2.5, rel=0.1)
     with pytest.raises(InputError, match="no report has"):
         analyse_table(whole, "ever ~ region", priors="flat")
+
+
+def test_what_is_compared_is_named_by_its_people():
+    whole = simulated(400)
+    analysis = assemble(whole, "ever ~ age + region")
+    before = prior_sites(analysis, 1)
+    found = checked(analysis, before, {name: values[None] for name, values in before.items()}, 1)
+    assert list(found.people.values()) == ["all", "region = east", "region = west"]
+    said_no = whole.private["ever"].codes == 0
+    for place, name in found.people.items():
+        own = (
+            np.ones(400, bool) if name == "all" else whole.public["region"] == name.removeprefix("region = ")
+        )
+        assert found.observed[place] == pytest.approx(np.mean(said_no[own]))
 
 
 def with_few(few: int, n: int = 5000) -> pd.DataFrame:
