@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
+    from ldpkit import ask as ask
+    from ldpkit.ask import study
     from schemas import LdpkitError, Question, Report, Study
     from summaries import Summary, summarize
 
@@ -41,6 +43,7 @@ __all__ = [
     "mechanisms_of",
     "perturb_many",
     "plan",
+    "study",
     "summarize",
 ]
 
@@ -63,6 +66,7 @@ _HOMES = {
     "mechanisms_of": ("ldp_client", "mechanisms_of", ""),
     "perturb_many": ("ldp_client.bulk", "perturb_many", "tables"),
     "plan": ("inference.design.plan", "plan", "inference"),
+    "study": ("ldpkit.ask", "study", ""),
     "summarize": ("summaries", "summarize", "inference"),
 }
 
@@ -78,6 +82,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         found: Any = version("ldpkit")
+    elif name == "ask":
+        found = import_module("ldpkit.ask")
     elif name in _HOMES:
         found = _load(*_HOMES[name])
     else:
@@ -99,4 +105,4 @@ def _load(module: str, name: str, extra: str) -> Any:
 
 def __dir__() -> list[str]:
     """List the public names, also those that are loaded on first use."""
-    return sorted(__all__)
+    return sorted([*__all__, "ask"])

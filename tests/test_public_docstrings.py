@@ -17,7 +17,16 @@ from typing import Any
 
 import pytest
 
-PACKAGES = ("schemas", "ldp_client", "summaries", "collector", "inference", "inference.likelihoods", "ldpkit")
+PACKAGES = (
+    "schemas",
+    "ldp_client",
+    "summaries",
+    "collector",
+    "inference",
+    "inference.likelihoods",
+    "ldpkit",
+    "ldpkit.ask",
+)
 # A class states what it is made of; its magic methods do what Python says of them.
 RUFF = ["--isolated", "--select=D", "--ignore=D105,D107", "--config", 'lint.pydocstyle.convention="google"']
 

@@ -1,0 +1,386 @@
+"""Questions and studies in Python: the same documents as in JSON, without its quotes and nesting.
+
+    from ldpkit import ask, study
+
+    study("affairs", "Affairs", [ask.yes_no("ever", epsilon=1, text="Have you ever had an affair?")])
+
+Each question is checked when it is made, and is the plain dictionary that a study document has of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from math import exp, isfinite
+from typing import Any
+
+from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.study_shape import FORMAT
+from schemas import Study
+
+__all__ = ["choice", "feature", "linear", "logistic", "number", "public", "study", "yes_no"]
+
+Number = int | float | str | Decimal
+Mechanism = str | Mapping[str, Any]
+# What stands in a document is called so by who builds it.
+_CALLED = {"mechanism.name": "mechanism", "model.name": "model", "bounds[0]": "low", "bounds[1]": "high"}
+
+
+def yes_no(
+    id: str,
+    *,
+    epsilon: Number,
+    text: str = "",
+    mechanism: Mechanism = "randomized_response",
+    prior: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Ask for yes or no.
+
+    Args:
+        id: of the question: a–z, 0–9 and . _ -.
+        epsilon: how much a report may tell, in nats.
+        text: what people read.
+        mechanism: its name, or its part of the document where it takes more than epsilon.
+        prior: {"p": distribution}, as a study states it, in place of the usual one.
+
+    Returns:
+        The question, for `study`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument.
+    """
+    own = {"mechanism": _mechanism(mechanism, epsilon), "model": _model("bernoulli", prior)}
+    return _question("yes_no", id, "yes_no", text, own)
+
+
+def choice(
+    id: str,
+    choices: Sequence[str] | int,
+    *,
+    epsilon: Number,
+    text: str = "",
+    mechanism: Mechanism | None = None,
+    prior: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Ask for one of several choices.
+
+    Args:
+        id: as for `yes_no`, and so are epsilon, text and prior.
+        choices: their labels, or how many there are where they are numbers from 0.
+        epsilon: see id.
+        text: see id.
+        mechanism: as for `yes_no`; left out it is "randomized_response" up to about 3e^ε + 2 choices, and
+            "subset_selection" for more, which are then the most accurate.
+        prior: see id.
+
+    Returns:
+        The question, for `study`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument.
+    """
+    if isinstance(choices, str):
+        raise InputError(f"ask.choice({id!r}): choices must be a list of labels, not the text {choices!r}")
+    labels: Any = {"count": choices} if isinstance(choices, int) else list(choices)
+    count = choices if isinstance(choices, int) else len(labels)
+    stated = _mechanism(mechanism or "randomized_response", epsilon)
+    if mechanism is None and count > 3 * exp(min(_rough(epsilon), 64)) + 2:
+        stated["name"] = "subset_selection"
+    own = {"choices": labels, "mechanism": stated, "model": _model("multinomial", prior)}
+    return _question("choice", id, "choice", text, own)
+
+
+def number(
+    id: str,
+    low: Number,
+    high: Number,
+    *,
+    epsilon: Number,
+    text: str = "",
+    model: str = "",
+    mechanism: Mechanism = "laplace",
+    delta: Number | None = None,
+    prior: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Ask for a number between two bounds, beyond which devices take the bound.
+
+    Args:
+        id: as for `yes_no`, and so are epsilon, text and prior.
+        low: the lower bound; write decimals as text, such as "0.1", where they must be exact.
+        high: the upper bound.
+        epsilon: see id.
+        text: see id.
+        model: a law, such as "normal" or "exponential"; left out it is fitted without any.
+        mechanism: as for `yes_no`: "laplace", or "gaussian" with a delta.
+        delta: an added probability that epsilon fails, where the mechanism has one.
+        prior: see id.
+
+    Returns:
+        The question, for `study`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument.
+    """
+    own: dict[str, Any] = {"bounds": [_decimal(low), _decimal(high)]}
+    own["mechanism"] = _mechanism(mechanism, epsilon, delta)
+    if model or prior:
+        own["model"] = _model(model or "free", prior)
+    return _question("number", id, "number", text, own)
+
+
+def linear(
+    id: str,
+    features: Sequence[Mapping[str, Any]],
+    response: Mapping[str, Any],
+    *,
+    epsilon: Number,
+    text: str = "",
+    mechanism: Mechanism = "sampled_products",
+    delta: Number | None = None,
+    norm: Number | None = None,
+    prior: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Ask for a record, of which a linear regression explains one field by the others.
+
+    Args:
+        id: as for `yes_no`, and so are epsilon, text and prior.
+        features: what explains, each made by `feature`.
+        response: what is explained: a `feature` with bounds.
+        epsilon: see id.
+        text: see id.
+        mechanism: as for `yes_no`: "sampled_products", or others with a delta and a norm.
+        delta: as for `number`.
+        norm: of the features' vector, beyond which devices shrink it; sampled products take none.
+        prior: see id.
+
+    Returns:
+        The question, for `study`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument.
+    """
+    own = _record(features, response, _mechanism(mechanism, epsilon, delta), norm)
+    return _question("linear", id, "record", text, {**own, "model": _model("linear_regression", prior)})
+
+
+def logistic(
+    id: str,
+    features: Sequence[Mapping[str, Any]],
+    response: Mapping[str, Any],
+    *,
+    epsilon: Number,
+    text: str = "",
+    mechanism: Mechanism = "sampled_products",
+    delta: Number | None = None,
+    norm: Number | None = None,
+    prior: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Ask for a record, of which a logistic regression explains a yes or no by the other fields.
+
+    Args:
+        id: as for `linear`, and so are all others.
+        features: see id.
+        response: a `feature` without bounds.
+        epsilon: see id.
+        text: see id.
+        mechanism: see id.
+        delta: see id.
+        norm: see id.
+        prior: see id.
+
+    Returns:
+        The question, for `study`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument.
+    """
+    own = _record(features, response, _mechanism(mechanism, epsilon, delta), norm)
+    return _question("logistic", id, "record", text, {**own, "model": _model("logistic_regression", prior)})
+
+
+def feature(
+    id: str,
+    low: Number | None = None,
+    high: Number | None = None,
+    *,
+    choices: Sequence[str] | None = None,
+    cuts: Sequence[Number] = (),
+) -> dict[str, Any]:
+    """Name a field of a record: a number with bounds, one of a few choices, or else yes or no.
+
+    Args:
+        id: its name within the record.
+        low: a number's lower bound.
+        high: a number's upper bound.
+        choices: labels.
+        cuts: where a number's bins meet, where it enters by bins.
+
+    Returns:
+        The field, for `linear` and `logistic`.
+
+    Raises:
+        InputError: it has one bound alone, or bounds and choices.
+    """
+    if (low is None) != (high is None) or (low is not None and choices is not None):
+        raise InputError(
+            f"ask.feature({id!r}): a number has low and high; a choice has choices, and no bounds"
+        )
+    if low is not None and high is not None:
+        bounds = {"id": id, "bounds": [_decimal(low), _decimal(high)]}
+        return {**bounds, "cuts": [_decimal(cut) for cut in cuts]} if cuts else bounds
+    if choices is not None:
+        return {"id": id, "ask": "choice", "choices": list(choices)}
+    return {"id": id, "ask": "yes_no"}
+
+
+def public(
+    id: str,
+    choices: Sequence[str] | None = None,
+    *,
+    low: Number | None = None,
+    high: Number | None = None,
+    step: Number = 1,
+    text: str = "",
+    by_invitation: bool = False,
+) -> dict[str, Any]:
+    """Name a field that is sent in clear beside the answers, such as a region or an age.
+
+    Args:
+        id: its name.
+        choices: labels.
+        low: in place of choices, a number's lower bound.
+        high: its upper bound.
+        step: from one number to the next.
+        text: what people read.
+        by_invitation: whether invitations carry it, and nobody is asked.
+
+    Returns:
+        The field, for `study(…, public=[…])`.
+
+    Raises:
+        InputError: it has neither choices nor both bounds.
+    """
+    if (choices is None) == (low is None or high is None):
+        raise InputError(f"ask.public({id!r}): give choices, or low and high")
+    found: dict[str, Any] = {"id": id}
+    if low is not None and high is not None:
+        found |= {"bounds": [_decimal(low), _decimal(high)], "step": _decimal(step)}
+    else:
+        found["choices"] = list(choices or ())
+    return found | ({"text": text} if text else {}) | ({"source": "invitation"} if by_invitation else {})
+
+
+def study(
+    id: str,
+    title: str,
+    questions: Iterable[Mapping[str, Any]] | Mapping[str, Any],
+    *,
+    version: int = 1,
+    purpose: str = "",
+    opens: str | date | None = None,
+    closes: str | date | None = None,
+    ask_one: bool = False,
+    public: Iterable[Mapping[str, Any]] = (),
+    **fields: Any,
+) -> Study:
+    """Build a study of questions.
+
+    Args:
+        id: its name: a–z, 0–9 and . _ -.
+        title: what people are shown.
+        questions: made by this module's functions, or as a document has them.
+        version: from 1; a published one never changes.
+        purpose: why it is asked, for people.
+        opens: its first day.
+        closes: its last day.
+        ask_one: whether each device answers one question alone, drawn by itself.
+        public: fields that are sent in clear, made by `public`.
+        **fields: others of the document, such as route, as it has them.
+
+    Returns:
+        The study, the same as from its JSON: `study.to_json()`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument, or the question.
+    """
+    if not isinstance(title, str):
+        raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
+    asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
+    found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
+    stated: dict[str, Any] = {
+        "purpose": purpose,
+        "opens": _day(opens),
+        "closes": _day(closes),
+        "public": list(public),
+    }
+    stated |= {"ask_one": ask_one, **fields}
+    try:
+        return Study({**found, **{name: value for name, value in stated.items() if value}})
+    except StudyError as error:
+        where = error.field
+        for place, one in enumerate(asked):
+            name = one.get("id") if isinstance(one, Mapping) else one
+            where = where.replace(f"questions[{place}]", f"question {name!r}")
+        raise InputError(f"study({id!r}): {where}: {error.problem}") from None
+
+
+def _question(builder: str, id: str, ask: str, text: str, own: dict[str, Any]) -> dict[str, Any]:
+    """A question that is valid alone. Raises InputError."""
+    found = {"id": id, "ask": ask, **({"text": text} if text else {}), **own}
+    unnamed = {"format": FORMAT, "id": "one", "version": 1, "title": "One", "questions": [found]}
+    try:
+        Study(unnamed)
+    except StudyError as error:
+        where = error.field.removeprefix("questions[0]").removeprefix(".")
+        where = _CALLED.get(where, where.removeprefix("mechanism.").removeprefix("model."))
+        raise InputError(f"ask.{builder}({id!r}): {where}: {error.problem}") from None
+    return found
+
+
+def _mechanism(stated: Mechanism, epsilon: Number, delta: Number | None = None) -> dict[str, Any]:
+    own = {"name": stated} if isinstance(stated, str) else _stated(stated)
+    added = {"epsilon": _decimal(epsilon)} | ({} if delta is None else {"delta": _decimal(delta)})
+    return {"name": own.pop("name", ""), **added, **own}
+
+
+def _model(name: str, prior: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"name": name, **({"prior": _stated(prior)} if prior else {})}
+
+
+def _record(
+    features: Sequence[Mapping[str, Any]],
+    response: Mapping[str, Any],
+    mechanism: dict[str, Any],
+    norm: Number | None,
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"features": [dict(one) for one in features], "response": dict(response)}
+    return found | ({} if norm is None else {"norm": _decimal(norm)}) | {"mechanism": mechanism}
+
+
+def _decimal(value: Any) -> Any:
+    """Text of a number, as documents have it; what is none is left for the document's rules to refuse."""
+    if isinstance(value, float) and isfinite(value):
+        # The shortest text that is this float: 0.1, and no exponent that a document would not take.
+        return format(Decimal(float.__repr__(value)), "f").removesuffix(".0")
+    return value if isinstance(value, bool) else str(value)
+
+
+def _stated(value: Any) -> Any:
+    """A part of a document, its numbers as text."""
+    if isinstance(value, Mapping):
+        return {name: _stated(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_stated(one) for one in value]
+    return _decimal(value) if isinstance(value, float | Decimal) else value
+
+
+def _rough(value: Number) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _day(value: str | date | None) -> str | None:
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,127 @@
+"""Studies built in Python are the documents that JSON has, and slips are said in the builder's words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+import ldpkit
+from ldp_client.documents.errors import InputError
+from ldpkit import ask
+from schemas import Study
+from tests import studies
+
+AGE, YEARS = (ask.feature(one["id"], *one["bounds"]) for one in studies.FEATURES)
+
+
+def test_a_built_study_is_the_document():
+    built = ldpkit.study(
+        "survey",
+        "A survey",
+        [
+            ask.yes_no("ever", epsilon=1),
+            ask.choice("colour", studies.ONE_OF["choices"], epsilon="1"),
+            ask.number("age", 15, Decimal("45"), epsilon=1.0, model="normal"),
+        ],
+        version=2,
+        purpose="To know",
+        closes=date(2026, 12, 31),
+        public=[
+            ask.public("region", ["north", "south"]),
+            ask.public("born", low=1940, high=2010, by_invitation=True),
+        ],
+    )
+    questions = (studies.YES_NO, studies.ONE_OF, studies.AGE)
+    same = studies.document(*questions, version=2, purpose="To know", closes="2026-12-31")
+    same["public"] = [
+        {"id": "region", "choices": ["north", "south"]},
+        {"id": "born", "bounds": ["1940", "2010"], "step": "1", "source": "invitation"},
+    ]
+    assert built.to_json() == Study(same).to_json()
+    assert built.digest == Study(same).digest
+
+
+def test_every_kind_of_record_is_the_document():
+    response = studies.LINEAR["response"]
+    built = ask.linear(
+        "rating",
+        [AGE, YEARS],
+        ask.feature(response["id"], *response["bounds"]),
+        epsilon=1,
+        mechanism="gaussian_statistics",
+        delta="1e-6",
+        norm=studies.LINEAR["norm"],
+    )
+    assert built == {**studies.LINEAR, "mechanism": studies.GAUSSIAN}
+    levels = [
+        ask.feature("smokes"),
+        ask.feature("job", choices=["a", "b"]),
+        ask.feature("age", 18, 90, cuts=[40, 65]),
+    ]
+    chance = ask.logistic("ill", levels, ask.feature("ill"), epsilon=2)
+    assert chance["features"][1] == {"id": "job", "ask": "choice", "choices": ["a", "b"]}
+    assert chance["features"][2] == {"id": "age", "bounds": ["18", "90"], "cuts": ["40", "65"]}
+    assert ldpkit.study("s", "S", chance).questions[0].mechanism.name == "sampled_products"
+
+
+def test_numbers_are_written_as_they_were_meant():
+    prior = {"mean": {"distribution": "normal", "loc": 0.5, "scale": 1.5}}
+    found = ask.number("x", 0.1, 1e-7 + 2, epsilon=0.30, prior=prior, model="normal")
+    assert found["bounds"] == ["0.1", "2.0000001"]
+    assert found["mechanism"]["epsilon"] == "0.3"
+    assert found["model"]["prior"]["mean"] == {"distribution": "normal", "loc": "0.5", "scale": "1.5"}
+    assert ask.number("x", 0, 1, epsilon=1e-6)["mechanism"]["epsilon"] == "0.000001"
+    assert "model" not in ask.number("x", 0, 1, epsilon=1)
+
+
+def test_a_choice_takes_the_mechanism_that_is_best_for_so_many():
+    # 3e + 2 is 10.15.
+    assert ask.choice("c", 10, epsilon=1)["mechanism"]["name"] == "randomized_response"
+    assert ask.choice("c", 11, epsilon=1)["mechanism"]["name"] == "subset_selection"
+    assert ask.choice("c", 11, epsilon=1, mechanism="olh")["mechanism"]["name"] == "olh"
+    kept = {"name": "memoized", "of": "sue", "instantaneous_epsilon": 0.5}
+    assert ask.choice("c", 3, epsilon=1, mechanism=kept)["mechanism"]["instantaneous_epsilon"] == "0.5"
+
+
+SLIPS = {
+    r"ask.yes_no\('ever'\): epsilon: 100 is out of range: must be above 0 and at most 64": (
+        lambda: ask.yes_no("ever", epsilon=100)
+    ),
+    r"ask.yes_no\('Ever'\): id: ": lambda: ask.yes_no("Ever", epsilon=1),
+    r"ask.yes_no\('ever'\): epsilon: 'nan'": lambda: ask.yes_no("ever", epsilon=float("nan")),
+    r"ask.choice\('job'\): choices must be a list of labels": lambda: ask.choice("job", "a, b", epsilon=1),
+    r"ask.choice\('job'\): choices: ": lambda: ask.choice("job", ["a"], epsilon=1),
+    r"ask.choice\('job'\): mechanism: .*'laplace'": (
+        lambda: ask.choice("job", ["a", "b"], epsilon=1, mechanism="laplace")
+    ),
+    r"ask.number\('age'\): .*bounds": lambda: ask.number("age", 90, 18, epsilon=1),
+    r"ask.number\('age'\): model: .*'gauss'": lambda: ask.number("age", 18, 90, epsilon=1, model="gauss"),
+    r"ask.number\('age'\): delta": lambda: ask.number("age", 18, 90, epsilon=1, mechanism="gaussian"),
+    r"ask.linear\('r'\): norm": (
+        lambda: ask.linear("r", [AGE], YEARS, epsilon=1, mechanism="gaussian_statistics", delta=1e-6)
+    ),
+    r"ask.feature\('age'\): a number has low and high": lambda: ask.feature("age", 18),
+    r"ask.public\('age'\): give choices, or low and high": lambda: ask.public("age"),
+    r"study\('s', …\): the second argument is the title": (
+        lambda: ldpkit.study("s", [ask.yes_no("a", epsilon=1)], "S")
+    ),
+    r"study\('s'\): questions: .*": lambda: ldpkit.study("s", "S", []),
+    r"study\('s'\): question 'a'": lambda: ldpkit.study("s", "S", [{"id": "a", "ask": "maybe"}]),
+    r"study\('s'\): closes: ": lambda: ldpkit.study("s", "S", ask.yes_no("a", epsilon=1), closes="tomorrow"),
+}
+
+
+@pytest.mark.parametrize("said", SLIPS)
+def test_slips_are_said_in_the_builders_words(said):
+    with pytest.raises(InputError, match=said) as refused:
+        SLIPS[said]()
+    assert "questions[0]" not in str(refused.value)
+
+
+def test_asking_needs_no_other_package(pytestconfig):
+    code = "import sys, ldpkit; ldpkit.ask.yes_no('a', epsilon=1); assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=pytestconfig.rootpath, check=True)
