@@ -17,6 +17,7 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Looks, Private, Table, Values
 from inference.models.base import Draws as Sites
+from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
 
@@ -58,7 +59,20 @@ def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
         return both[1] - both[0]
 
     by_wave = f" ({ARM} * {table.waves}, where waves differ in it)" if table.waves else ""
-    return arms_of_all(table, analysis.privates, expected, IN_FORMULA + by_wave)
+    quantities, reasons, notes = arms_of_all(table, analysis.privates, expected, IN_FORMULA + by_wave)
+    return quantities, reasons, (*notes, *_not_held(analysis))
+
+
+def _not_held(analysis: Assembled) -> tuple[str, ...]:
+    """What of a public outcome's private predictors the arms could differ in, and nobody looked at."""
+    if analysis.response is not None:
+        return ()
+    outcome, names = analysis.formula.outcome, listed([one.name for one in analysis.predictors])
+    return (
+        f"devices and paper were not held against each other in how {outcome} goes with {names}, though a "
+        f"column entered for other rows shows in nothing else: fit `{outcome} ~ {ARM} * …` too, and look at "
+        "what differs by it",
+    )
 
 
 def arms_of_all(

@@ -85,9 +85,11 @@ def test_a_predictor_entered_the_wrong_way_round_disagrees(formula, turned):
     """Of the outcome alone, private or public, nothing is seen."""
     analysis = assemble(turned, formula)
     sites = {name: values[None] for name, values in prior_sites(analysis, 1, 100).items()}
-    _, (reason,), _ = arms_apart(analysis, turned, sites)
+    _, (reason,), notes = arms_apart(analysis, turned, sites)
     assert "disagree on ever" in reason
     assert "name arm in the formula" in reason
+    unseen = "not held against each other in how died goes with ever"
+    assert any(unseen in note for note in notes) is formula.startswith("died")
 
 
 def test_a_crossed_question_entered_the_wrong_way_round_disagrees(turned):
