@@ -8,11 +8,11 @@ from copy import deepcopy
 
 from ldp_client import answering
 from ldp_client.audit.answers import Stream
+from ldp_client.audit.devices import answers_to, versions_of
 from ldp_client.audit.findings import Check
 from ldp_client.audit.reports import of_one_person
 from ldp_client.core.randomness import read
 from ldp_client.documents.report import SECRET_BYTES, report_id_of
-from ldp_client.documents.study import Study
 from ldp_client.files import batch
 from ldp_client.mechanisms.memoized import Remembering
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.documents.report import Report
+    from ldp_client.documents.study import Study
 
     Mechanisms = dict[str, Any]
     Told = list[dict[str, Any]]
@@ -120,7 +121,7 @@ def port_task(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "dict[s
 
     Reports of people, and reports of devices that answer each version of a study in turn.
     """
-    versions = _versions(study)
+    versions = versions_of(study, 1 if study.ask_one else 2)
     people, devices = [], []
     for seed in range(min(STREAMS, len(told))):
         stream = Stream(seed)
@@ -129,7 +130,7 @@ def port_task(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "dict[s
         ready = of_one_person(mechanisms)
         rounds = []
         for later, version in enumerate(versions):
-            answers = _answers_to(version, told[(seed + later) % len(told)])
+            answers = answers_to(version, told[(seed + later) % len(told)])
             own = STREAMS * (later + 1) + seed
             stream = Stream(own)
             rounds.append(_case(answers, own, stream, _as_device(version, ready, answers, stream)))
@@ -153,22 +154,6 @@ def port_checks(given: "dict[str, Any]", found: "dict[str, list[str]]") -> "Iter
         wrong = abs(len(cases) - len(found[key]))
         wrong += sum([case["expected"] != text for case, text in zip(cases, found[key])])
         yield Check(names[key], not wrong, f"{wrong} of {len(cases)} reports differ")
-
-
-def _versions(study: "Study") -> "list[Study]":
-    """The study on any day, and a higher version that asks its memoized questions again."""
-    document = {key: value for key, value in study.document.items() if key not in ("opens", "closes")}
-    versions = [Study(document)]
-    again = [one for one in document["questions"] if one["mechanism"]["name"] == "memoized"]
-    if again and not study.ask_one:
-        later = {key: value for key, value in document.items() if key != "paper"}
-        versions.append(Study({**later, "version": study.version + 1, "questions": again}))
-    return versions
-
-
-def _answers_to(version: "Study", answers: "dict[str, Any]") -> "dict[str, Any]":
-    asked = [question.id for question in version.questions] + [field.id for field in version.public]
-    return {name: answers[name] for name in asked}
 
 
 def _as_device(study: "Study", ready: "Mechanisms", answers: "dict[str, Any]", stream: Stream) -> "Report":

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ldp_client import answering
+from ldp_client.audit.devices import device_checks
 from ldp_client.audit.findings import Check
 from ldp_client.audit.javascript import PORT, port_reports
 from ldp_client.audit.payloads import payload_checks
@@ -64,6 +65,7 @@ def path_checks(
 
     yield from held("one by one", _singly(study, mechanisms, told))
     yield from _named("one by one", rounds_checks(study, mechanisms, told))
+    yield from _named("by a device", device_checks(study, mechanisms, told))
     if any([hasattr(mechanism, "permanent") for mechanism in mechanisms.values()]):
         yield Check("in bulk", True, "memoized questions are answered one by one", made=False)
     else:

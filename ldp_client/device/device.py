@@ -4,6 +4,7 @@ from datetime import date
 from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import urandom
 from ldp_client.device.in_clear import refuse_asked_behind_noise, with_public
 from ldp_client.device.known_studies import (
     ANYBODY,
@@ -112,6 +113,8 @@ class Device:
         self.ledger = Ledger(folder_of(folder))
         # Digests of studies of which the collector said so.
         self._closed: "set[str]" = set()
+        # An audit gives bytes that it knows.
+        self._random = urandom
 
     def fetch(self, study_id: str) -> "Study":
         """Fetch the study as the collector has it now, and accept it by this device's policy.
@@ -309,7 +312,7 @@ class Device:
             from ldp_client.device.sending import queued_shares
 
             return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)
-        report = perturb_answers(terms.study, mechanisms, answers)
+        report = perturb_answers(terms.study, mechanisms, answers, self._random)
         queued = Queued.of(terms.study, report, self.collector, report.to_json(), due, invitation)
         return queued, set(report.payloads)
 

@@ -4,13 +4,17 @@ import shutil
 
 import pytest
 
+from ldp_client.answering import perturb_answers
+from ldp_client.audit import devices
 from ldp_client.audit.auditing import sample_checks
+from ldp_client.audit.devices import device_checks
 from ldp_client.audit.javascript import PORT
 from ldp_client.audit.reports import possible_answers
 from ldp_client.audit.same_bytes import bulk_part_checks
 from ldp_client.audit.whole import path_checks
 from ldp_client.bulk import perturbing
 from ldp_client.core.randomness import urandom
+from ldp_client.device import memory
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 from schemas import Study
@@ -116,6 +120,48 @@ def test_later_rounds(monkeypatch, fault):
     assert failed(MEMOIZED) == {
         "one by one: later rounds repeat the permanent answer, with fresh noise on it"
     }
+
+
+QUEUED = "by a device: what is queued is what was drawn, round after round"
+ONE_OF_THREE = Study(
+    studies.document(studies.MEMOIZED, {**studies.MEMOIZED, "id": "other"}, studies.YES_NO, ask_one=True)
+)
+
+
+def forgetful(connection, terms, publisher):  # noqa: ARG001
+    """What the ledger keeps of permanent answers is not looked at."""
+    return {name: Remembering(terms.mechanisms[name], None) for name in terms.memoized}
+
+
+def last_answer_kept(connection, study, publisher, remembering):
+    """A later round would repeat another answer than it gave."""
+    kept = [mechanism for mechanism in remembering.values() if mechanism.answer is not None]
+    for mechanism in kept:
+        mechanism.answer = bytes([mechanism.answer[0] ^ 1]) + mechanism.answer[1:]
+    return memory.remember(connection, study, publisher, remembering)
+
+
+def own_noise(study, mechanisms, answers, random):  # noqa: ARG001
+    return perturb_answers(study, mechanisms, answers)
+
+
+@pytest.mark.parametrize("study", [MEMOIZED, ONE_OF_THREE], ids=["all", "one"])
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("recall", forgetful), ("remember", last_answer_kept), ("perturb_answers", own_noise)],
+)
+def test_a_devices_rounds(monkeypatch, study, name, fault):
+    told = [{"habit": place % 2 == 0, "other": place % 3 == 0, "ever": place % 5 < 2} for place in range(40)]
+    told = [{name: one[name] for name in [asked.id for asked in study.questions]} for one in told]
+
+    def failing():
+        checks = device_checks(study, mechanisms_of(study), told)
+        return {f"by a device: {check.name}" for check in checks if not check.passed}
+
+    monkeypatch.setattr(devices, "DEVICES", 2)
+    assert failing() == set()
+    monkeypatch.setattr(f"ldp_client.device.device.{name}", fault)
+    assert QUEUED in failing()
 
 
 DEVICE = "in JavaScript: same reports by a device, round after round"
