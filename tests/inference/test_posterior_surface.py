@@ -18,6 +18,7 @@ from inference.models.free_law import FreeLaw
 from inference.results.diagnostics import Mixing, diagnose
 from inference.results.identified import Bounds, IdentifiedSets
 from inference.results.intervals import interval_of
+from inference.results.page import render_page
 from inference.results.predictive import Predictive
 from inference.results.saving import save_posteriors
 from inference.results.verdict import BAD, Part
@@ -33,7 +34,14 @@ mpl.use("Agg")
 SHAPE = (4, 1000)
 
 
-def made(question="colour", names=("p[<b>red</b>]", "p[blue/green]"), seed=0, knowledge=None, **more):
+def made(
+    question="colour",
+    names=("p[<b>red</b>]", "p[blue/green]"),
+    seed=0,
+    knowledge=None,
+    study="digest",
+    **more,
+):
     random = np.random.default_rng(seed)
     first = random.beta(30, 70, SHAPE)
     draws = dict(zip(names, (first, 1 - first), strict=False)) | more.pop("others", {})
@@ -41,7 +49,7 @@ def made(question="colour", names=("p[<b>red</b>]", "p[blue/green]"), seed=0, kn
     mixing = Mixing(one, dict.fromkeys(draws, 4000.0), dict.fromkeys(draws, 4000.0))
     found = diagnose(draws, np.zeros(SHAPE, bool), found=mixing, knowledge=knowledge or Part())
     prior = {name: random.uniform(size=1000) for name in draws}
-    return Posterior(question, "multinomial", 100, draws, one, found, "digest", 1, prior_draws=prior, **more)
+    return Posterior(question, "multinomial", 100, draws, one, found, study, 1, prior_draws=prior, **more)
 
 
 NOTHING = Part(BAD, ("the noise drowns the signal",))
@@ -69,6 +77,15 @@ def test_a_notebook_shows_the_same_escaped():
     assert "p[&lt;b&gt;red&lt;/b&gt;]" in page
     assert "<b>" not in page
     assert "NOT OK: nothing was learnt" in page
+
+
+@pytest.mark.parametrize("part", [Part(), NOTHING, Part("partial", ("of some nothing",))])
+def test_nothing_is_green_on_the_page_of_a_result_that_learnt_nothing(part):
+    """Sound chains and a model that fits say nothing of what was learnt."""
+    study = Study(studies.document({**studies.ONE_OF, "choices": ["a", "b"]}))
+    page = render_page(study, {"colour": made(names=("p[a]", "p[b]"), knowledge=part, study=study.digest)})
+    assert page.count('<strong class="ok">good') == (0 if part.reasons else 3)
+    assert ("Do not use these numbers as they stand" in page) == bool(part.reasons)
 
 
 def test_a_summary_is_a_data_frame_of_any_interval(tmp_path):
@@ -197,6 +214,8 @@ LAWS = {
     "exponential": lambda own: stats.expon(scale=1 / own["rate"]),
     "lognormal": lambda own: stats.lognorm(own["log_sd"], scale=np.exp(own["log_mean"])),
     "gamma": lambda own: stats.gamma(own["shape"], scale=own["mean"] / own["shape"]),
+    "weibull": lambda own: stats.weibull_min(own["shape"], scale=own["scale"]),
+    "beta": lambda own: stats.beta(own["a"], own["b"], loc=2, scale=10),
     "poisson": lambda own: stats.poisson(own["rate"]),
     "geometric": lambda own: stats.geom(own["p"], loc=-1),
 }
