@@ -11,6 +11,9 @@ from jax import Array
 
 # Stands for log 0, of which no gradient can be taken.
 TINY = 1e-300
+# Cells × answers of the outcome: of fewer, every pattern is held against every cell in one matrix product,
+# which is ten times as fast as giving each pattern its own cell's laws, whose gradient adds them up again.
+FEW_LAWS = 32
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,9 @@ class Reported:
         log_shares: (cells, combinations) of the predictors' answers, None without predictors. log_law:
         (cells, combinations, answers) of the outcome. outcome: (patterns, answers), P(its report | answer).
         """
+        cells, _, answers = log_law.shape
+        if log_shares is not None and not self.same and cells * answers <= FEW_LAWS:
+            return self._of_few_cells(log_shares, log_law, outcome)
         law = self._placed(jnp.exp(log_law))
         # As a sum of products it is fused with the law; a batch of small matrix products would not be.
         inside = jnp.sum(law * outcome[:, None, :], axis=-1)
@@ -44,6 +50,13 @@ class Reported:
             return jnp.log(jnp.maximum(inside[:, 0], TINY))
         shares = self._placed(jnp.exp(log_shares)) * self.predictors
         return jnp.log(jnp.maximum(jnp.sum(shares * inside, axis=1), TINY))
+
+    def _of_few_cells(self, log_shares: Array, log_law: Array, outcome: Array) -> Array:
+        """The same, by a product of the channel's vectors with the laws of all cells."""
+        both = jnp.exp(log_shares[:, :, None] + log_law)
+        of_cells = jnp.einsum("pk,cka->pca", self.predictors, both)
+        own = jnp.take_along_axis(of_cells, self.cell[:, None, None], axis=1)[:, 0]
+        return jnp.log(jnp.maximum(jnp.sum(own * outcome, axis=1), TINY))
 
     def of_public(self, log_shares: Array | None, log_density: Array) -> Array:
         """Where it is public. log_density: (patterns, combinations), of its value."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpyro import handlers
 
-from inference.analyses import program, row_likelihood
+from inference.analyses import likelihood, program, row_likelihood
 from inference.analyses.assembling import assemble
 from tests.inference.analyses.simulated import ANSWERS, CHANNELS, table
 
@@ -125,6 +125,13 @@ def log_likelihood(found, data):
 
 @pytest.mark.parametrize(("formula", "family", "terms", "public"), SHAPES, ids=[one[0] for one in SHAPES])
 def test_the_likelihood_is_that_of_enumeration(formula, family, terms, public):
+    is_enumerated(formula, family, terms, public)
+
+
+@pytest.mark.parametrize("most", [0, 1_000_000], ids=["own cell", "all cells"])
+@pytest.mark.parametrize(("formula", "family", "terms", "public"), SHAPES[7:])
+def test_so_it_is_by_cells_and_by_products_with_all_cells(formula, family, terms, public, most, monkeypatch):
+    monkeypatch.setattr(likelihood, "FEW_LAWS", most)
     is_enumerated(formula, family, terms, public)
 
 
