@@ -10,7 +10,7 @@ from importlib.metadata import entry_points, version
 
 from ldp_client.commands.device import add_device
 from ldp_client.commands.paper import add_paper, paper_lines
-from ldp_client.commands.parsers import add_command
+from ldp_client.commands.parsers import Parser, add_command, near_option
 from ldp_client.commands.signing import add_signing
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError
 from ldp_client.files.disk import load_study
@@ -52,7 +52,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
     parsed, beyond = parser.parse_known_args(arguments)
     if beyond:
         # An answer with a space is not repeated.
-        options = [word.split("=")[0] for word in beyond if word.startswith("--")]
+        options = [near_option(parsed, word.split("=")[0]) for word in beyond if word.startswith("--")]
         parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))
     # So that a terminated command cleans up after itself.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
@@ -84,7 +84,7 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every package's subcommands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="ldpkit",
         description=say("cli.help"),
         epilog=say("cli.help.examples" if _HAS_EXTRAS else "cli.help.older_python"),

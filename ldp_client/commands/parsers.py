@@ -2,13 +2,44 @@
 
 import argparse
 
+from ldp_client.words.text import nearest, say, visible
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 # Of commands that judge what they found: it was written, and is not to be trusted.
 EXIT_NOT_TRUSTED = 4
+
+
+class Parser(argparse.ArgumentParser):
+    """One that names the command, or the choice, that somebody may have meant."""
+
+    def parse_known_args(self, args: "Any" = None, namespace: "Any" = None) -> "Any":
+        """As argparse does; the result also has the parser of the innermost command, as `parser`."""
+        found, beyond = super().parse_known_args(args, namespace)
+        if not hasattr(found, "parser"):
+            found.parser = self
+        return found, beyond
+
+    def _check_value(self, action: argparse.Action, value: "Any") -> None:
+        if action.choices is not None and value not in action.choices:
+            near = nearest(str(value), [str(one) for one in action.choices])
+            if near:
+                raise argparse.ArgumentError(
+                    action, say("cli.no_choice", word=visible(str(value)), near=near)
+                )
+        super()._check_value(action, value)
+
+
+def near_option(parsed: argparse.Namespace, word: str) -> str:
+    """An option that its command does not have, with the one that may have been meant."""
+    known = [option[2:] for option in parsed.parser._option_string_actions if option.startswith("--")]
+    near = nearest(word[2:], known, 0.7)
+    return say("cli.near", word=word, near=f"--{near}") if near else word
 
 
 def add_command(subparsers: "Subparsers", name: str, text: str, example: str = "") -> argparse.ArgumentParser:

@@ -120,9 +120,9 @@ def visible(text: str) -> str:
     return shown
 
 
-def nearest(name: str, known: "Iterable[str]") -> "Optional[str]":
-    """The one of these names that somebody who wrote this one may have meant, if any is near."""
+def nearest(name: str, known: "Iterable[str]", alike: float = 0.6) -> "Optional[str]":
+    """The one of these names that somebody who wrote this one may have meant, if any is so much alike."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name, list(known), 1)
+    found = get_close_matches(name, list(known), 1, alike)
     return found[0] if found else None

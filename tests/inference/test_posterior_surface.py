@@ -179,19 +179,6 @@ def test_quantities_of_one_fit_are_calculated_draw_by_draw():
     assert (rate / red).median == 2
 
 
-def test_quantities_of_two_fits_are_independent_although_their_seed_is_one():
-    """Draws in their own order would go together, and the interval of the difference be far too narrow."""
-    first, second = made(), made()
-    assert np.array_equal(first.draws["p[blue/green]"], second.draws["p[blue/green]"])
-    one, two = first["p[blue/green]"], second["p[blue/green]"]
-    gap = one - two
-    assert gap.sd == pytest.approx(np.sqrt(2) * one.sd, rel=0.05)
-    assert np.any(gap.draws)
-    assert "the same people answered both" in repr(gap)
-    with pytest.raises(InputError, match="come partly from one fit"):
-        _ = gap - one
-
-
 def test_what_is_not_to_be_believed_says_so_in_what_follows_from_it():
     sound, silent = made(), made("other", knowledge=NOTHING)
     gap = sound["p[blue/green]"] - silent["p[blue/green]"]

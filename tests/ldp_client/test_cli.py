@@ -265,6 +265,23 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     assert "green" not in told
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["anser"], "there is no anser: did you mean answer?"),
+        (["study", "chek", "study.json"], "there is no chek: did you mean check?"),
+        (["perturb", "s.json", "a.csv", "--out=r", "--agian"], "--agian (did you mean --again?)"),
+        (["study", "check", "s.json", "--poeple", "3"], "not understood: --poeple (did you mean --people?)"),
+        (["xyz"], "invalid choice"),
+    ],
+)
+def test_a_slip_in_a_command_or_an_option_is_answered_with_the_right_one(words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("end", ["sleep?version=1", "sleep/", "a/b", ""])
 def test_an_address_with_more_than_a_studys_id_is_no_studys_address(capsys, end):
     assert cli.main(["answer", f"http://127.0.0.1:1/v1/studies/{end}", "--yes"]) == 2
