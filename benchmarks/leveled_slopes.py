@@ -4,7 +4,8 @@ python -m benchmarks.leveled_slopes [--studies 200] [--people 20000 200000] [--e
     [--truths prior]
 
 Fixed populations, not draws of a prior: a yes/no of a tenth of the people, three levels, a skewed number in
-eight bins, and all three, of which the number depends on the others. Each study asks people of its own: what
+eight bins, all three, of which the number depends on the others, and three levels whose slopes are others for
+the tenth. Each study asks people of its own: what
 they send is drawn from its exact law, by the devices' own entries and quadrature over the number. Printed for
 each slope: the truth, mean and sd of the posterior means, the mean posterior sd, and the share of intervals
 that hold the truth. With `--truths prior` each study has a population of its own, drawn from the model's
@@ -42,6 +43,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "load": {"bounds": ["-1", "1"], "cuts": ["-0.875", "-0.75", "-0.625", "-0.5", "-0.25", "0", "0.25"]},
 }
 SLOPES = {"smokes": 1.5, "job=part": 1.0, "job=full": -0.5, "load": 2.0}
+PRODUCTS = {"job:smokes=part": -1.0, "job:smokes=full": 1.0}
 JOBS = (0.3, 0.2, 0.5)
 DRAWS = 400
 # Of the quadrature within each bin.
@@ -51,6 +53,7 @@ POPULATIONS = {
     "three levels": ["job"],
     "skewed, in bins": ["load"],
     "mixed": ["smokes", "job", "load"],
+    "interaction": ["smokes", "job", "job:smokes"],
 }
 
 
@@ -58,12 +61,15 @@ def question_of(names: list[str], epsilon: str) -> Question:
     asked = {
         "id": "risk",
         "ask": "record",
-        "features": [{"id": name, **FIELDS[name]} for name in names],
+        "features": [{"id": name, **FIELDS[name]} for name in names if name in FIELDS],
         "response": {"id": "ill", "ask": "yes_no"},
         "mechanism": {"name": "sampled_products", "epsilon": epsilon},
         "model": {"name": "logistic_regression"},
     }
-    return Study({**HEAD, "questions": [asked]}).questions[0]
+    crossed = [name.split(":") for name in names if ":" in name]
+    return Study(
+        {**HEAD, "questions": [{**asked, **({"interactions": crossed} if crossed else {})}]}
+    ).questions[0]
 
 
 def people_of(names: list[str]) -> tuple[dict[str, NDArray[Any]], Values]:
@@ -88,13 +94,15 @@ def people_of(names: list[str]) -> tuple[dict[str, NDArray[Any]], Values]:
             line += (0, SLOPES["job=part"], SLOPES["job=full"])[job]
         if "load" in names:
             line += SLOPES["load"] * load
+        if "job:smokes" in names:
+            line += smokes * (0, *PRODUCTS.values())[job]
         share = JOBS[job] * (smoking if smokes else 1 - smoking) * expit(line if ill else -line)
         kind = (FIELDS["job"]["choices"][job], smokes, load, ill, share * law / law.sum())
         for column, value in zip(columns, kind, strict=True):
             column.append(np.broadcast_to(value, load.shape))
     jobs, smoke, loads, ills, shares = map(np.concatenate, columns)
     answers = {"smokes": smoke, "job": jobs, "load": loads}
-    return {**{name: answers[name] for name in names}, "ill": ills}, shares
+    return {**{name: answers[name] for name in names if name in answers}, "ill": ills}, shares
 
 
 def fixed_studies(
@@ -103,7 +111,7 @@ def fixed_studies(
     """The same truth for each, and the moments of devices' entries over these people."""
     answers, shares = people_of(names)
     entries = np.asarray(quantise_many(mechanism_for(question), answers)) / UNIT
-    return [SLOPES] * studies, [{"second": (entries.T * shares) @ entries}] * studies
+    return [SLOPES | PRODUCTS] * studies, [{"second": (entries.T * shares) @ entries}] * studies
 
 
 def prior_studies(question: Question, studies: int, seed: int) -> tuple[list[Mapping[str, float]], Any]:
@@ -131,7 +139,7 @@ def lines_of(name: str, n: int, given: argparse.Namespace) -> list[str]:
     ]
     found = posterior_draws(models, given.seed, DRAWS, 1)
     lines = []
-    for slope in SLOPES:
+    for slope in SLOPES | PRODUCTS:
         draws = found.get(f"coefficient[{slope}]")
         if draws is None:
             continue
@@ -139,7 +147,7 @@ def lines_of(name: str, n: int, given: argparse.Namespace) -> list[str]:
         low, high = np.quantile(draws, [0.05, 0.95], axis=1)
         means, covered = draws.mean(axis=1), np.mean((low <= truth) & (truth <= high))
         lines.append(
-            f"{name:16} {n:8,} {slope:9} {truth.mean():6.2f} {means.mean():7.3f} {means.std():6.3f} "
+            f"{name:16} {n:8,} {slope:15} {truth.mean():6.2f} {means.mean():7.3f} {means.std():6.3f} "
             f"{draws.std(axis=1).mean():6.3f} {covered:7.1%}"
         )
     return lines
@@ -154,7 +162,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--truths", choices=["fixed", "prior"], default="fixed")
     given = parser.parse_args()
-    print("population         people slope      truth    mean     sd  its sd  covered")
+    print("population         people slope            truth    mean     sd  its sd  covered")
     for n in given.people:
         for name in given.only:
             for line in lines_of(name, n, given):

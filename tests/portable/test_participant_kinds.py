@@ -48,8 +48,13 @@ NEWER = {
         {"salary/age": "30", "salary/married": "yes", "salary/rate": "4"},
         "one product, drawn by chance",
     ),
-    "levels": (
-        {**studies.PRODUCTS, "features": LEVELS, "text": "About your work"},
+    "levels and interactions": (
+        {
+            **studies.PRODUCTS,
+            "features": LEVELS,
+            "interactions": [["job", "age"]],
+            "text": "About your work",
+        },
         {"salary/age": "30", "salary/job": "full time", "salary/rate": "4"},
         "one product, drawn by chance",
     ),
