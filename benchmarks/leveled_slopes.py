@@ -58,6 +58,12 @@ POPULATIONS = {
 
 
 def question_of(names: list[str], epsilon: str) -> Question:
+    """The regression of these features and interactions."""
+    return Study({**HEAD, "questions": [asked_of(names, epsilon)]}).questions[0]
+
+
+def asked_of(names: list[str], epsilon: str) -> dict[str, Any]:
+    """The same as a study document has it."""
     asked = {
         "id": "risk",
         "ask": "record",
@@ -67,13 +73,11 @@ def question_of(names: list[str], epsilon: str) -> Question:
         "model": {"name": "logistic_regression"},
     }
     crossed = [name.split(":") for name in names if ":" in name]
-    return Study(
-        {**HEAD, "questions": [{**asked, **({"interactions": crossed} if crossed else {})}]}
-    ).questions[0]
+    return {**asked, "interactions": crossed} if crossed else asked
 
 
-def people_of(names: list[str]) -> tuple[dict[str, NDArray[Any]], Values]:
-    """Answers of all kinds of people, and the share of each.
+def people_of(names: list[str], added: float = 0.0) -> tuple[dict[str, NDArray[Any]], Values]:
+    """Answers of all kinds of people, and the share of each; added: to everybody's log-odds.
 
     The number is skewed, and larger among those who smoke or do not work.
     """
@@ -87,7 +91,7 @@ def people_of(names: list[str]) -> tuple[dict[str, NDArray[Any]], Values]:
     for job, smokes, ill in product(range(3), (False, True), (False, True)):
         smoking = 1 - 0.9 * (0.8 if job == 0 else 1.0)
         law = dense * stats.beta(1 + (0 if alone else smokes + 0.5 * (job == 0)), 4, -1, 2).pdf(load)
-        line = np.full(len(load), -0.3)
+        line = np.full(len(load), -0.3 + added)
         if "smokes" in names:
             line += SLOPES["smokes"] * smokes
         if "job" in names:
@@ -143,14 +147,20 @@ def lines_of(name: str, n: int, given: argparse.Namespace) -> list[str]:
         draws = found.get(f"coefficient[{slope}]")
         if draws is None:
             continue
-        truth = np.asarray([one[slope] for one in truths])
-        low, high = np.quantile(draws, [0.05, 0.95], axis=1)
-        means, covered = draws.mean(axis=1), np.mean((low <= truth) & (truth <= high))
         lines.append(
-            f"{name:16} {n:8,} {slope:15} {truth.mean():6.2f} {means.mean():7.3f} {means.std():6.3f} "
-            f"{draws.std(axis=1).mean():6.3f} {covered:7.1%}"
+            f"{name:16} {n:8,} {slope:15} {row_of(np.asarray([one[slope] for one in truths]), draws)}"
         )
     return lines
+
+
+def row_of(truth: Values, draws: Values) -> str:
+    """Of truths (studies,) and draws (studies, draws) what is printed of a slope."""
+    low, high = np.quantile(draws, [0.05, 0.95], axis=1)
+    means, covered = draws.mean(axis=1), np.mean((low <= truth) & (truth <= high))
+    return (
+        f"{truth.mean():6.2f} {means.mean():7.3f} {means.std():6.3f} "
+        f"{draws.std(axis=1).mean():6.3f} {covered:7.1%}"
+    )
 
 
 def main() -> None:
