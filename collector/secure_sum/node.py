@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 from os import urandom
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -44,6 +45,9 @@ from schemas import Study
 MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
 # Of a drawing, which operators alone send: some two million reports.
 MOST_DRAWING_BYTES = 1 << 26
+GONE = "shares of its set were deleted before they were summed"
+# Runs a function in the one writer's transaction, that all uploads wait for: what takes long stays outside.
+Act = Callable[[Callable[[Session], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -138,21 +142,24 @@ class Node:
             confirmed = summing.confirmed_ids(session, number)
             return summing.share_ids(session, number) if confirmed is None else confirmed
 
-    def commit(self, session: Session, study_id: str) -> Statement:
+    def commit(self, study_id: str, act: Act) -> Statement:
         """Commit to what the node holds, and to a nonce: for good. Raises ProblemError."""
-        number = _closed_study(session, study_id)
-        part = summing.find_part(session, number)
-        if part is not None:
-            return Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
-        if summing.confirmed_ids(session, number) is not None:
-            raise ProblemError(
-                SET_CONFLICT, "this node confirmed a set that was not drawn: by an old release"
+        with self.database.read() as session:
+            number = _closed_study(session, study_id)
+            part = summing.find_part(session, number)
+            confirmed = summing.confirmed_ids(session, number)
+            held = summing.share_ids(session, number) if part is None else []
+        if part is None:
+            if confirmed is not None:
+                raise ProblemError(
+                    SET_CONFLICT, "this node confirmed a set that was not drawn: by an old release"
+                )
+            nonce = urandom(NONCE_BYTES)
+            said = canonical_json(
+                self._statement("draw", study_id, held, sha256(nonce).hexdigest()).to_document()
             )
-        nonce = urandom(NONCE_BYTES)
-        held = summing.share_ids(session, number)
-        said = self._statement("draw", study_id, held, sha256(nonce).hexdigest())
-        summing.insert_part(session, number, nonce, canonical_json(said.to_document()))
-        return said
+            part = act(lambda session: _commit_once(session, study_id, number, nonce, said))
+        return Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
 
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
         """The nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
@@ -166,26 +173,33 @@ class Node:
         summing.note_shown(session, number, shown_for)
         return part.nonce
 
-    def confirm(self, session: Session, study_id: str, drawing: Drawing) -> Statement:
+    def confirm(self, study_id: str, drawing: Drawing, act: Act) -> Statement:
         """Bind the node to the set that was drawn, for good.
 
         Raises ProblemError for another than before and where shares are gone, StatementError for a set that
         does not follow from what all nodes committed to.
         """
-        number = _closed_study(session, study_id)
-        part = summing.find_part(session, number, keep=True)
+        with self.database.read() as session:
+            number = _closed_study(session, study_id)
+            part = summing.find_part(session, number)
+            confirmed = summing.confirmed_ids(session, number)
         if part is None or part.shown_for != digest_of(drawing.commitments):
             raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
+        text = drawing.to_json().encode()
+        if confirmed is not None and part.drawing == text:
+            return self._statement("set", study_id, confirmed)
         ids = drawing.chosen(self.opener(study_id).study)
-        confirmed = summing.confirmed_ids(session, number)
-        if confirmed is not None and confirmed != ids:
-            raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
         if confirmed is None:
-            if not set(ids) <= set(summing.share_ids(session, number)):
-                raise ProblemError(SHARES_GONE, "shares of its set were deleted before they were summed")
-            summing.insert_set(session, number, ids)
-            summing.store_drawing(session, number, drawing.to_json().encode())
+            # A share that is deleted from here on is missed when the node adds up.
+            self._require_shares(number, ids)
+        act(lambda session: _bind_once(session, number, ids, text))
         return self._statement("set", study_id, ids)
+
+    def _require_shares(self, number: int, ids: Sequence[bytes]) -> None:
+        with self.database.read() as session:
+            held = summing.share_ids(session, number)
+        if not set(ids) <= set(held):
+            raise ProblemError(SHARES_GONE, GONE)
 
     def drawing(self, study_id: str) -> bytes | None:
         """The drawing of the set that the node is bound to, if any. Raises ProblemError."""
@@ -219,13 +233,34 @@ class Node:
             with self.database.read() as session:
                 held = queries.held_reports(session, number, chunk)
             if len(held) < len(chunk):
-                raise ProblemError(SHARES_GONE, "shares of its set were deleted before they were summed")
+                raise ProblemError(SHARES_GONE, GONE)
             yield from ((report_id, held[report_id][2]) for report_id in chunk)
 
     def _statement(self, kind: str, study_id: str, ids: Sequence[bytes], total: str = "0" * 64) -> Statement:
         opener = self.opener(study_id)
         said = Statement(kind, study_id, opener.study.digest, opener.node, len(ids), set_digest(ids), total)
         return said.signed(self.keys.signing)
+
+
+def _commit_once(session: Session, study_id: str, number: int, nonce: bytes, said: str) -> summing.Part:
+    """What the node committed to before, or else this."""
+    queries.locked_study(session, study_id)
+    part = summing.find_part(session, number)
+    if part is None:
+        summing.insert_part(session, number, nonce, said)
+        part = summing.Part(nonce, said, None, None)
+    return part
+
+
+def _bind_once(session: Session, number: int, ids: list[bytes], drawing: bytes) -> None:
+    """Raises ProblemError where the node is bound to another set."""
+    summing.find_part(session, number, keep=True)
+    confirmed = summing.confirmed_ids(session, number)
+    if confirmed is None:
+        summing.insert_set(session, number, ids)
+        summing.store_drawing(session, number, drawing)
+    elif confirmed != ids:
+        raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
 
 
 def at_once(opener: Opener) -> int:

@@ -90,8 +90,7 @@ def list_ids(study_id: str) -> Response:
 def commit(study_id: str) -> Response:
     """What the node holds and the hash of its nonce, signed; the same at every call."""
     collector = current_collector()
-    node = collector.node_part()
-    return jsonify(collector.writer.act(lambda session: node.commit(session, study_id)).to_document())
+    return jsonify(collector.node_part().commit(study_id, collector.writer.act).to_document())
 
 
 @shares.post("/nonce")
@@ -121,7 +120,7 @@ def confirm(study_id: str) -> Response:
     collector = current_collector()
     node = collector.node_part()
     drawn = Drawing.from_document(operators_json(node.drawing_limit))
-    return jsonify(collector.writer.act(lambda session: node.confirm(session, study_id, drawn)).to_document())
+    return jsonify(node.confirm(study_id, drawn, collector.writer.act).to_document())
 
 
 @shares.post("/sum")

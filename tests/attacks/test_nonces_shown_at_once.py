@@ -27,8 +27,7 @@ def test_a_nonce_is_shown_for_one_set_of_commitments_whatever_comes_at_once(post
         node.publish(session, study)
     with database.write() as session:
         publishing.close(session, study.id)
-    with database.write() as session:
-        own = node.commit(session, study.id)
+    own = node.commit(study.id, database.act)
 
     def commitments(digit):
         said = Statement("draw", study.id, study.digest, 1, 0, own.set, digit * 64)
