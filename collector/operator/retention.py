@@ -32,7 +32,7 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
         require_sums(session, study_id, number)
         versions = queries.published_versions(session, study_id)
     most = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
-    total, after = 0, b""
+    total, after, any_deleted = 0, b"", before is None
     while True:
         with database.write() as session:
             # Keeps uploads out: one that found a report here must not miss it before it ends.
@@ -41,9 +41,11 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
             deleted = queries.delete_reports(session, number, before, after, most, withdrawn=is_closed)
             take_back_reports(session, book.find, study_id, number, deleted)
             if not deleted:
-                if total:
+                # What was fitted to reports that were withdrawn since, too.
+                if any_deleted:
                     forget_fitted(session, number)
                 return total
+        any_deleted = True
         total += sum(not report.withdrawn for report in deleted)
         after = max(report.id for report in deleted)
 

@@ -29,9 +29,9 @@ class NodeClient:
         self._base = f"{url}/v1/studies/{study_id}"
         self._token = token
 
-    def document(self) -> bytes:
-        """The study's canonical bytes, as published there."""
-        return self._call("")
+    def document(self, version: int) -> bytes:
+        """The canonical bytes of a version of the study, as published there; also of a deleted study's."""
+        return self._call(f"?version={version}")
 
     def share_count(self) -> Any:
         """How many shares there are: {"shares": …}; with a wrong key, the refusal that closing would get."""

@@ -61,7 +61,7 @@ def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClie
 
 
 def _check_document(client: NodeClient, study: Study) -> None:
-    if client.document() != study.canonical():
+    if client.document(study.version) != study.canonical():
         raise InputError(
             f"node {client.url} has published another document as {study.id}: close with that one; "
             "nothing was closed"

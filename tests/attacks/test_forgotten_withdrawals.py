@@ -1,4 +1,4 @@
-"""Have a withdrawn report come back once reports of its day expire: a copy, or an upload on its way."""
+"""Have a withdrawn report come back once reports of its day expire, or what was fitted to it stay."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from collector.operator.fitting import Fitted, keep_fitted, last_fitted
 from collector.operator.retention import count_reports, delete_reports, delete_study
 from tests.collector.answered import problem
 from tests.collector.conftest import build_report, build_study
@@ -47,3 +48,19 @@ def test_nothing_is_left_of_a_closed_study(expiring, delete):
     with expiring.collector.database.read() as session:
         assert session.connection().exec_driver_sql("SELECT count(*) FROM reports").scalar() == 0
     assert [problem(expiring.put(report)) for report in reports] == [(410, "study-closed")] * 2
+
+
+@pytest.mark.parametrize("expires", [False, True])
+def test_what_was_fitted_to_withdrawn_reports_goes_with_their_study(expiring, expires):
+    database, report = expiring.collector.database, build_report(STUDY)
+    expiring.put(report)
+    with database.write() as session:
+        keep_fitted(session, 1, 1, Fitted(0, {}))
+    expiring.withdraw(report.id, secret=report.secret)
+    if expires:
+        expiring.close("habits")
+        assert delete_reports(database, "habits", expiring.day + timedelta(1)) == 0
+    else:
+        assert delete_study(database, "habits") == 0
+    with database.read() as session:
+        assert last_fitted(session, 1, 1) is None

@@ -198,7 +198,7 @@ def test_no_key_of_an_operator_goes_through_a_proxy_to_this_machine(monkeypatch)
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, proxy.url)
         assert fetch_summary(server.url, "survey", "key") == SUMMARY.decode()
-        NodeClient(server.url, "survey", "key").document()
+        NodeClient(server.url, "survey", "key").document(1)
         assert (proxy.requests, len(server.requests)) == ([], 2)
 
 
@@ -215,7 +215,7 @@ def test_what_a_server_tells_an_operator_is_cut_and_clean():
 OPERATORS = {
     "export": lambda url: list(fetch_reports(url, "survey", "key")),
     "summary": lambda url: fetch_summary(url, "survey", "key"),
-    "node": lambda url: NodeClient(url, "survey", "key").document(),
+    "node": lambda url: NodeClient(url, "survey", "key").document(1),
 }
 
 
