@@ -157,12 +157,13 @@ def exit_code(posteriors: Mapping[str, Posterior]) -> int:
 def if_false(posterior: Posterior, name: str) -> str:
     """What a parameter may be if some reports were false, behind its interval."""
     from inference.results.identified import set_of
-    from inference.results.intervals import is_share
 
     ends = set_of(posterior.identified, name)
     if posterior.identified is None or ends is None:
         return ""
-    return f"; if {100 * posterior.identified.share:g} % were false {_between(ends, is_share(name))}"
+    return (
+        f"; if {100 * posterior.identified.share:g} % were false {_between(ends, posterior.is_share(name))}"
+    )
 
 
 def _between(ends: tuple[float, float], share: bool) -> str:
@@ -172,8 +173,6 @@ def _between(ends: tuple[float, float], share: bool) -> str:
 
 def print_verdicts(posteriors: Mapping[str, Posterior], interval: Interval) -> None:
     """Of each question its verdict, the worst part first, then a line a parameter, then notes."""
-    from inference.results.intervals import is_share
-
     for name, posterior in posteriors.items():
         verdict = posterior.verdict
         leads = "ok" if verdict.ok else "NOT OK"
@@ -184,7 +183,7 @@ def print_verdicts(posteriors: Mapping[str, Posterior], interval: Interval) -> N
             print(f"  {line}")
         width = max(map(len, posterior.draws))
         for row_name in posterior.draws:
-            one, share = posterior[row_name], is_share(row_name)
+            one, share = posterior[row_name], posterior.is_share(row_name)
             middle = f"{100 * one.median:8.4g} %" if share else f"{one.median:10.4g}"
             numbers = f"{middle}   {interval.name} {_between(interval.of(one.draws), share)}"
             print(f"  {visible(row_name):{width}} {numbers}{if_false(posterior, row_name)}")

@@ -56,6 +56,10 @@ class AnalysisPosterior(Posterior):
             raise InputError(f"there is no {name!r} of {self.question}: did you mean {near!r}?")
         return super().__getitem__(name)
 
+    def is_share(self, name: str) -> bool:
+        """Coefficients are none, whatever their columns are called."""
+        return not self.spreads and super().is_share(name)
+
     def _attributes(self) -> dict[str, Any]:
         return {**super()._attributes(), "formula": self.formula}
 

@@ -73,10 +73,9 @@ def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interva
     return Interval(float(prob), str(kind))
 
 
-def is_share(name: str) -> bool:
-    """Tell whether a parameter of a model, or a quantity, is a share of people, which is read in per cent."""
-    beginning = name.removeprefix("design-based ").partition("[")[0].partition(" ")[0]
-    return beginning in ("p", "share", "above")
+def named_share(name: str) -> bool:
+    """Tell whether a quantity's name says that it is a share of people, which is read in per cent."""
+    return name.removeprefix("design-based ").startswith("share")
 
 
 def written(value: float, share: bool = False) -> str:

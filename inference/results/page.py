@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from inference.results.identified import set_of
-from inference.results.intervals import USUAL, Interval, in_words, is_share, written
+from inference.results.intervals import USUAL, Interval, in_words, written
 from inference.results.plots import Draws, Pictures, chains_in_words, pictures_of
 from inference.results.posterior import Posterior
 from inference.samplers import SAMPLERS
@@ -110,7 +110,7 @@ def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL)
     for name, found in posterior.rows().items():
         row = {
             "name": name,
-            **in_words(posterior.draws[name], is_share(name), interval),
+            **in_words(posterior.draws[name], posterior.is_share(name), interval),
             "devices": f"{_round_up(devices[name]):,}" if isfinite(devices[name]) else "–",
             "prior_sd": written(posterior.prior_sd[name]),
             "r_hat": f"{found['r_hat']:.3f}",
@@ -121,7 +121,7 @@ def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL)
         if raw is not None:
             row |= {"raw_median": "–", "raw_interval": "–"}
         if raw is not None and name in raw:
-            said = in_words(raw[name], is_share(name), interval)
+            said = in_words(raw[name], posterior.is_share(name), interval)
             row |= {f"raw_{what}": text for what, text in said.items()}
         rows.append(row)
     return rows
@@ -137,7 +137,7 @@ def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
 
 def _set(posterior: Posterior, name: str) -> str:
     ends = set_of(posterior.identified, name)
-    share = is_share(name)
+    share = posterior.is_share(name)
     return "–" if ends is None else f"{written(ends[0], share)} to {written(ends[1], share)}{' %' * share}"
 
 

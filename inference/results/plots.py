@@ -22,7 +22,7 @@ from scipy import stats
 
 from inference.results.answer_law import AnswerLaw
 from inference.results.identified import IdentifiedSets
-from inference.results.intervals import USUAL, Interval, is_share
+from inference.results.intervals import USUAL, Interval
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 
@@ -74,7 +74,7 @@ def _draw_intervals(figure: Figure, posterior: Posterior, raw: Draws | None, int
         _interval(axis, posterior.draws[name], height, PRIVATE, "from noisy reports", interval)
         if raw is not None and name in raw:
             _interval(axis, raw[name], 0.3, RAW, "from the raw answers", interval)
-        if is_share(name):
+        if posterior.is_share(name):
             axis.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
         axis.set_ylim(0, 1)
         axis.set_yticks([])

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
+# What each model calls shares of people.
+SHARES = {"bernoulli": "p", "multinomial": "p", "joint table": "p", "free": "above"}
+
+
 @dataclass(frozen=True, repr=False)
 class Posterior:
     """The posterior of one question.
@@ -85,7 +89,19 @@ class Posterior:
             near = nearest(str(name), self.draws)
             hint = f"did you mean {near}?" if near else f"it has {listed(list(self.draws))}"
             raise InputError(f"{self.question} has no parameter {name!r}: {hint}")
-        return self.quantity(name, f"{name} of {self.question}", self.draws[name])
+        found = self.quantity(name, f"{name} of {self.question}", self.draws[name])
+        return replace(found, share=self.is_share(name))
+
+    def is_share(self, name: str) -> bool:
+        """Tell whether a parameter is a share of people, which is read in per cent.
+
+        Args:
+            name: the parameter's.
+
+        Returns:
+            Whether it is one under this model: other models, and columns, may have the same names.
+        """
+        return name.partition("[")[0] == SHARES.get(self.model)
 
     def quantity(self, name: str, words: str, draws: NDArray[np.float64]) -> Quantity:
         """Make a quantity of numbers calculated from the draws.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from inference.results.identified import set_of
-from inference.results.intervals import Interval, in_words, is_share, written
+from inference.results.intervals import Interval, in_words, written
 
 if TYPE_CHECKING:
     from inference.results.posterior import Posterior
@@ -60,7 +60,7 @@ def _table(posterior: Posterior, interval: Interval) -> Iterator[tuple[str, ...]
     false = f"if {100 * found.share:g} % were false" if found is not None and found.sets else ""
     yield ("parameter", "median", interval.name, *([false] if false else []))
     for name in list(posterior.draws)[:MOST_ROWS]:
-        share = is_share(name)
+        share = posterior.is_share(name)
         said = in_words(posterior.draws[name], share, interval)
         ends = set_of(found, name)
         between = " to ".join(written(end, share) for end in ends) + (" %" if share else "") if ends else "–"

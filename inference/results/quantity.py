@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.intervals import USUAL, in_words, interval_of, is_share
+from inference.results.intervals import USUAL, in_words, interval_of, named_share
 from ldp_client.documents.errors import InputError
 
 Draws = NDArray[np.float64]
@@ -160,7 +160,7 @@ class Quantity:
     @property
     def is_share(self) -> bool:
         """Whether it is read in per cent: a share of people, or a difference of two."""
-        return is_share(self.name) if self.share is None else self.share
+        return named_share(self.name) if self.share is None else self.share
 
     def to_document(self) -> dict[str, Any]:
         """Return its entry in posterior.json."""

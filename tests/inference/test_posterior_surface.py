@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import matplotlib as mpl
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from inference import Posterior
+from inference.analyses.result import AnalysisPosterior
 from inference.models import model_for
 from inference.models.family import MODELS
 from inference.models.free_law import FreeLaw
@@ -70,6 +71,17 @@ def test_it_prints_a_short_table_with_its_verdict():
     many = made(others={f"p[{i}]": np.zeros(SHAPE) for i in range(40)})
     assert "… and 22 more: summary() has all" in repr(many)
     assert len(repr(many).splitlines()) == 23
+
+
+def test_only_shares_of_people_are_shown_in_per_cent():
+    """A geometric law has a p, and a column of a formula may have any name."""
+    draws = {"p": np.full(SHAPE, 0.25)}
+    assert "25.0 %" in repr(replace(made(names=(), others=draws), model="bernoulli"))
+    assert "25.0" not in repr(replace(made(names=(), others=draws), model="geometric"))
+    of_formula = {one.name: getattr(made(names=(), others=draws), one.name) for one in fields(Posterior)}
+    asked = AnalysisPosterior(**{**of_formula, "model": "bernoulli", "spreads": {"p": 1.0}})
+    assert "25.0" not in repr(asked)
+    assert not asked["p"].is_share
 
 
 def test_a_notebook_shows_the_same_escaped():
