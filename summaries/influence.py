@@ -52,8 +52,8 @@ def moment_influence(mechanism: GaussianStatistics) -> float:
 def product_influence(mechanism: SampledProducts, false_share: float) -> float:
     """The most by which a share of false reports moves an average product, in scaled units.
 
-    All false reports may be on the product that is drawn least, with one sign: they then say 1 / gain of it,
-    where the truth is −1 at least.
+    All false reports may be on the block that is drawn least, with one sign: they then say 1 / gain of its
+    products, where the truth is −1 at least.
     """
     drawn = min(mechanism.weights) / mechanism.total
     return false_share / (false_share + (1 - false_share) * drawn) * (1 / float(mechanism.gain) + 1)

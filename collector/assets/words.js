@@ -3,7 +3,7 @@
 import { mechanismFor } from "../../ldp_client/js/index.js";
 
 // By what a sampler says that its payloads are, else by the kind of question; what neither has is a code.
-const READERS = { number, one: choice, some: choices, products, product, record: entries };
+const READERS = { number, one: choice, some: choices, products, product, signs, record: entries };
 
 /** The sentence of this key, in the form for the fact `count` where it has two, with its facts. */
 export function say(key, facts = {}) {
@@ -42,7 +42,7 @@ function number(question, bytes) {
 }
 
 function choice({ ask, choices }, bytes) {
-  const index = bytes.reduce((total, byte) => 256 * total + byte, 0);
+  const index = whole(bytes);
   if (ask === "yes_no") return yesOrNo(index);
   return Array.isArray(choices) ? choices[index] : String(index);
 }
@@ -58,11 +58,29 @@ function products(_, bytes) {
 }
 
 function product(question, bytes) {
-  const told = bytes.reduce((total, byte) => 256 * total + byte, 0);
-  const names = (question.entries ?? [{}, ...question.features, question.response]).map(({ id }) => id);
-  const entries = mechanismFor(question).pairs[told >> 1].slice(0, 2).filter((entry) => entry > 0);
-  const fields = entries.map((entry) => names[entry]).join(" × ");
-  return say("script.product", { sign: told & 1 ? "+" : "−", fields });
+  const told = whole(bytes);
+  return say("script.product", factor(question, mechanismFor(question).pairs[told >> 1], told & 1));
+}
+
+/** The pattern of the signs of a block of products, the first one's in the highest bit. */
+function signs(question, bytes) {
+  const { blocks } = mechanismFor(question);
+  const told = whole(bytes);
+  const { length } = blocks[0].pairs;
+  const noisy = blocks[told >> length].pairs.map((pair, slot) => {
+    return say("script.sign", factor(question, pair, (told >> (length - 1 - slot)) & 1));
+  });
+  return say("script.signs", { signs: noisy.join(", ") });
+}
+
+function factor({ entries, features, response }, pair, positive) {
+  const names = (entries ?? [{}, ...features, response]).map(({ id }) => id);
+  const fields = pair.slice(0, 2).filter((entry) => entry > 0).map((entry) => names[entry]);
+  return { sign: positive ? "+" : "−", fields: fields.join(" × ") };
+}
+
+function whole(bytes) {
+  return bytes.reduce((total, byte) => 256 * total + byte, 0);
 }
 
 function code(_, bytes) {

@@ -95,6 +95,11 @@ def _check_names(study: Study, question: Question) -> None:
             f"{question.id} is a record under {question.mechanism.name}: public fields stand beside records "
             f"under {MECHANISM} alone; `ldpkit fit` without a formula fits its own model"
         )
+    if question.mechanism.products > 1:
+        raise InputError(
+            f"{question.id} has {question.mechanism.products} products a report: public fields stand beside "
+            "records of one product a report alone; `ldpkit fit` without a formula fits its own model"
+        )
     if question.route is not None:
         raise InputError(f"{question.id} is a secure sum, of which no part is known by public cell")
     public = {field.id for field in study.public}

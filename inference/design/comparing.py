@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from contextlib import suppress
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -16,6 +17,9 @@ from inference.models import model_for
 from inference.models.base import Truth
 from inference.units import has_levels
 from ldp_client import mechanism_for
+from ldp_client.documents.catalogue import MOST_PRODUCTS
+from ldp_client.documents.errors import StudyError
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question, Study
 
 # Of mechanisms that need one, where the study's own states none.
@@ -83,7 +87,10 @@ def offers(
 
 
 def _others(study: Study, question_id: str) -> list[tuple[str, Question]]:
-    """The question under each mechanism, by what that is called: with its own norm, or 1, and √d."""
+    """The question under each mechanism, by what that is called: with its own norm, or 1, and √d.
+
+    Of sampled products with one a report, with as many as the study has, and with as many as tell most.
+    """
     document = deepcopy(study.document)
     (asked,) = (one for one in document["questions"] if one["id"] == question_id)
     document["questions"] = [asked]
@@ -91,6 +98,9 @@ def _others(study: Study, question_id: str) -> list[tuple[str, Question]]:
     asked["mechanism"] = {key: own[key] for key in ("epsilon", "weights") if key in own}
     asked["mechanism"]["name"] = COMPARED[0]
     found = [(COMPARED[0], Study(document).questions[0])]
+    for each in sorted({own.get("products", 1), most_telling(found[0][1])} - {1}):
+        asked["mechanism"]["products"] = each
+        found.append((f"{COMPARED[0]}, {each} products a report", Study(document).questions[0]))
     if has_levels(found[0][1]):
         # Nothing else takes levels.
         return found
@@ -108,6 +118,18 @@ def _others(study: Study, question_id: str) -> list[tuple[str, Question]]:
         asked["norm"] = each
         found.append((f"{COMPARED[1]}, norm {each}", Study(document).questions[0]))
     return found
+
+
+def most_telling(question: Question) -> int:
+    """How many products a report should have: a moment's sd goes as 1 / (gain √products)."""
+    asked, found = copy(question), {}
+    asked.mechanism = copy(question.mechanism)
+    for products in range(1, MOST_PRODUCTS + 1):
+        asked.mechanism.products = products
+        # Beyond them there are no more.
+        with suppress(StudyError):
+            found[products] = float(SampledProducts(asked).gain) * sqrt(products)
+    return max(found, key=lambda products: found[products])
 
 
 def offer_lines(question: str, found: Sequence[Offer]) -> list[str]:

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any, cast
 
+import jax
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from inference.likelihoods import SignPatterns
+from inference.likelihoods.regression.products import sign_table
 from inference.models import family_of
 from inference.models.base import Truth
-from inference.models.product_cells import cell_probabilities
+from inference.models.product_cells import cell_probabilities, moments_of
+from inference.models.sampled_products import signs_of
 from inference.units import RecordUnits, field_units, fields_of, number_units
 from ldp_client import Mechanism
 from ldp_client.bulk import randomise_many
@@ -33,6 +37,11 @@ from summaries.reductions import REDUCTIONS
 Vector = NDArray[np.float64]
 # Working memory: this many people at once.
 CHUNK = 1 << 17
+# People by whom signs' correlations are found.
+PATTERNS = 1 << 15
+# No pattern is rarer: numbers far beyond their bounds would make it less than none.
+LEAST = 1e-6
+RAKED = 60
 
 
 def simulate(
@@ -53,7 +62,7 @@ def simulate(
         count = min(CHUNK, n - start)
         answers = family_of(question).simulate(question, truth, count, random)
         if isinstance(mechanism, SampledProducts) and not clip:
-            values += random.multinomial(count, cell_probabilities(mechanism, truth.sites))
+            values += random.multinomial(count, _unclipped(question, mechanism, truth, random))
         elif clip or mechanism.name != "gaussian_statistics":
             values += reduction.reduce(
                 mechanism,
@@ -62,6 +71,46 @@ def simulate(
         else:
             values += noisy_total(exact_total(question, mechanism, answers, clip), count, random)
     return QuestionSummary(n, values)
+
+
+def _unclipped(question: Question, mechanism: SampledProducts, truth: Truth, random: Generator) -> Vector:
+    """Probabilities of patterns, whose signs have the truth's own moments, as if nothing were clipped.
+
+    How the signs of one report go together is that of PATTERNS simulated people.
+    """
+    if mechanism.signs == 1:
+        return cell_probabilities(mechanism, truth.sites)
+    answers = family_of(question).simulate(question, truth, PATTERNS, random)
+    first, other = np.asarray(mechanism.coordinates).T[:, np.asarray(mechanism.blocks)]
+    entries = _entries(question, mechanism, answers)
+    products = entries[:, first] * entries[:, other]
+    signs = sign_table(mechanism.signs)
+    patterns = np.stack([np.prod((1 + products * row) / 2, axis=-1).mean(axis=0) for row in signs], axis=-1)
+    gain = float(mechanism.gain)
+    told = (1 - gain) / mechanism.patterns + gain * np.maximum(patterns, LEAST)
+    with jax.enable_x64(True):
+        law = cast(SignPatterns, signs_of(mechanism, np.asarray(moments_of(truth.sites)), 1))
+        positive = np.clip((1 + np.asarray(law.signs()[0], np.float64)) / 2, LEAST, 1 - LEAST)
+    told = _raked(told, signs > 0, positive)
+    return np.asarray((np.asarray(mechanism.weights) / mechanism.total)[:, None] * told).ravel()
+
+
+def _raked(shares: Vector, positive: NDArray[np.bool_], margins: Vector) -> Vector:
+    """Shares of patterns (B, 2^k), changed so that the first sign is positive as often as (B, k) says, …"""
+    for _ in range(RAKED):
+        for slot, mask in enumerate(positive.T):
+            for wanted, some in ((margins[:, slot], mask), (1 - margins[:, slot], ~mask)):
+                shares[:, some] *= (wanted / shares[:, some].sum(axis=1))[:, None]
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _entries(question: Question, mechanism: SampledProducts, answers: Mapping[str, NDArray[Any]]) -> Vector:
+    """u of each record, its numbers not clipped."""
+    entries = np.asarray(quantise_many(mechanism, answers), np.float64) / UNIT
+    for place, field in enumerate(fields_of(question), 1):
+        if field.bounds is not None and not field.cuts:
+            entries[:, mechanism.owners.index(place)] = _signed(answers[field.id], *field_units(field))
+    return entries
 
 
 def _summed(

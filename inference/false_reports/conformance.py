@@ -161,13 +161,14 @@ def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
 
 
 def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Finding]:
-    """Which product is sent no answer decides, and each sign is sent with probability 1 − p at least."""
-    signs = part.values.reshape(-1, 2)
+    """Which block is sent no answer decides, and no pattern of signs is rarer than the noise makes it."""
+    signs = part.values.reshape(-1, mechanism.patterns)
     drawn = signs.sum(axis=1)
     law = np.asarray(mechanism.weights, np.float64) / mechanism.total
     words = "some product was sent more, or less, often than it is drawn"
     yield Finding(_two_sided(drawn, part.n, law), words)
-    few = stats.binom.cdf(signs, drawn[:, None], 1 - float(mechanism.p)).min()
+    least = (1 - float(mechanism.p)) / (mechanism.patterns - 1)
+    few = stats.binom.cdf(signs, drawn[:, None], least).min()
     words = f"some product has fewer reports of one sign than `{mechanism.name}` gives it"
     yield Finding(min(1.0, signs.size * float(few)), words)
 

@@ -13,7 +13,7 @@ from inference.likelihoods.numbers.continuous import ClippedContinuous
 from inference.likelihoods.numbers.discrete import ClippedDiscrete
 from inference.likelihoods.numbers.noise import GaussianNoise, LaplaceNoise
 from inference.likelihoods.numbers.perturbed import BinnedPerturbed, Perturbed, clipped
-from inference.likelihoods.regression.products import ProductSigns
+from inference.likelihoods.regression.products import ProductSigns, SignPatterns
 from inference.likelihoods.regression.records import PerturbedLinearRecords, PerturbedLogisticRecords
 from inference.likelihoods.regression.summed import SummedLinearStatistics, SummedLogisticStatistics
 
@@ -33,6 +33,7 @@ __all__ = [
     "PerturbedLogisticRecords",
     "ProductSigns",
     "RandomizedResponseCounts",
+    "SignPatterns",
     "SubsetCounts",
     "SummedLinearStatistics",
     "SummedLogisticStatistics",

@@ -27,7 +27,7 @@ from inference.models.leveled_cells import (
     shares_of_cells,
 )
 from inference.models.regression import Regression, Scale, regression, residual_sd
-from inference.models.sampled_products import positive_signs, signs_of
+from inference.models.sampled_products import few_reports, positive_signs, replicated, signs_of
 from inference.models.within_bins import note, over_all_laws, resting
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
@@ -63,11 +63,16 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
     if not mechanism.binary:
         initial["sd"] = 0.5
     data = {"n": summary.n, "counts": summary.values}
-    return of_bins(
-        question,
-        mechanism,
-        Model(program, data, initial, partial(level_parameters, question, mechanism), shown=positive_signs),
+    model = Model(
+        program,
+        data,
+        initial,
+        partial(level_parameters, question, mechanism),
+        few_reports(mechanism, summary),
+        replicates=replicated(mechanism, summary, lambda sites: sites["second"]),
+        shown=positive_signs,
     )
+    return of_bins(question, mechanism, model)
 
 
 def of_bins(question: Question, mechanism: SampledProducts, model: Model) -> Model:

@@ -31,8 +31,11 @@ from inference.models.leveled_regressions import regression_on_levels
 from inference.models.regression import Scale, regression
 from inference.models.sampled_products import (
     features,
+    few_reports,
+    from_sites,
     parameters,
     positive_signs,
+    replicated,
     second_moments,
     signs_of,
     start,
@@ -73,6 +76,8 @@ def logistic_from_products(question: Question, mechanism: Mechanism, summary: Qu
         {"n": summary.n, "counts": summary.values},
         {**initial, "pair": np.zeros(d * (d - 1) // 2)},
         partial(parameters_of_moments, question),
+        few_reports(products, summary),
+        replicates=replicated(products, summary, moments_of),
         shown=positive_signs,
     )
 
@@ -141,7 +146,9 @@ def _of_normal_features(question: Question, mechanism: SampledProducts, summary:
         {"n": summary.n, "counts": summary.values},
         start(question),
         partial(parameters, question),
+        few_reports(mechanism, summary),
         remarks=partial(beyond_bounds, question),
+        replicates=replicated(mechanism, summary, moments_of),
         shown=positive_signs,
     )
 
@@ -156,18 +163,13 @@ def normal_moments(intercept: Any, coefficients: Any, mean: Any, covariance: Any
 def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> Values:
     """Of each sign of each product, (2 T,), from one draw of the sites of any regression on them."""
     with jax.enable_x64(True):
-        law: ProductSigns = signs_of(mechanism, np.asarray(_second(sites)), 1)
+        law = cast(ProductSigns, signs_of(mechanism, np.asarray(moments_of(sites)), 1))
         cells = np.asarray(law.cell_probs, np.float64)
     return np.asarray(cells / cells.sum())
 
 
-def _second(sites: Mapping[str, Any]) -> Any:
+def moments_of(sites: Mapping[str, Any]) -> Any:
+    """M, from one draw of the sites of any regression on signs."""
     if "second" in sites:
         return sites["second"]
-    # There is no such site for one feature.
-    factor = sites["feature_sd"][:, None] * sites.get("feature_correlation", np.eye(1))
-    line = np.asarray(sites["intercept"]), sites["coefficients"]
-    law = sites["feature_mean"], factor @ factor.T
-    return (
-        second_moments(*line, *law, np.asarray(sites["sd"])) if "sd" in sites else normal_moments(*line, *law)
-    )
+    return from_sites(sites, second_moments if "sd" in sites else normal_moments)

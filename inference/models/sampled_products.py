@@ -8,20 +8,24 @@ correlations, line.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, cast
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from inference.likelihoods import ProductSigns
-from inference.models.base import Draws, Model
+from inference.likelihoods import ProductSigns, SignPatterns
+from inference.likelihoods.regression.products import correlations, sign_table
+from inference.models.base import Draws, Model, Replicates
 from inference.models.clipping import Moments, clipping_notes, possible_clipping
 from inference.models.family import priors_of
 from inference.models.regression import Scale, regression, residual_sd
@@ -33,6 +37,8 @@ from schemas import Question
 from summaries import QuestionSummary
 
 Values = NDArray[np.float64]
+# Of signs that are wholly alike, 90 % intervals hold the truth in 88 % of studies from here on.
+FEWEST_REPORTS = 100
 
 
 def linear_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -52,10 +58,12 @@ def linear_from_products(question: Question, mechanism: Mechanism, summary: Ques
         {"n": summary.n, "counts": summary.values},
         {**start(question), "sd": 0.5},
         partial(parameters, question),
-        clipping_notes(question, moments_seen(products, summary)),
+        clipping_notes(question, moments_seen(products, summary)) + few_reports(products, summary),
+        replicates=replicated(products, summary, partial(from_sites, moments=second_moments)),
         shown=positive_signs,
     )
-    return model if model.notes else replace(model, remarks=partial(possible_clipping, question))
+    clipped = len(model.notes) > len(few_reports(products, summary))
+    return model if clipped else replace(model, remarks=partial(possible_clipping, question))
 
 
 def second_moments(
@@ -79,11 +87,13 @@ def positive_signs(counts: Values) -> Values:
     return counts[..., 1::2]
 
 
-def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns:
-    """The law of n reports' signs, given M."""
+def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns | SignPatterns:
+    """The law of n reports' signs, given M; of several products a report what is taken for it."""
     first, other = np.asarray(mechanism.coordinates).T
-    shares = np.asarray(mechanism.weights) / mechanism.total
-    return ProductSigns(second[first, other], shares, float(mechanism.gain), n)
+    means, gain = second[first, other], float(mechanism.gain)
+    if mechanism.signs > 1:
+        return SignPatterns(means[np.asarray(mechanism.blocks)], gain)
+    return ProductSigns(means, np.asarray(mechanism.weights) / mechanism.total, gain, n)
 
 
 def features(question: Question) -> tuple[Array, Array]:
@@ -141,9 +151,62 @@ def parameters(question: Question, draws: Draws) -> dict[str, Values]:
     return named
 
 
+def from_sites(sites: Mapping[str, Any], moments: Callable[..., Any]) -> Any:
+    """M by `second_moments` or another law of numbers, from one draw of the sites of a regression on them."""
+    # There is no such site for one feature.
+    factor = sites["feature_sd"][:, None] * sites.get("feature_correlation", np.eye(1))
+    law = sites["feature_mean"], factor @ factor.T
+    line = np.asarray(sites["intercept"]), sites["coefficients"]
+    return moments(*line, *law, *([np.asarray(sites["sd"])] if "sd" in sites else []))
+
+
+def replicated(
+    mechanism: SampledProducts, summary: QuestionSummary, second_of: Callable[[Draws], Any]
+) -> Replicates | None:
+    """Positive signs by block and product, as predictive checks draw them; None of one product a report.
+
+    second_of: M from one draw of the sites.
+    """
+    if mechanism.signs == 1:
+        return None
+    patterns = summary.values.reshape(len(mechanism.blocks), mechanism.patterns)
+    reports, root = patterns.sum(axis=1)[:, None], np.linalg.cholesky(correlations(patterns))
+
+    def draw(sites: Draws, random: Generator) -> Values:
+        with jax.enable_x64(True):
+            law = cast(SignPatterns, signs_of(mechanism, np.asarray(second_of(sites)), summary.n))
+            told, variance = (np.asarray(one) for one in law.signs())
+        noise = np.einsum("bij,bj->bi", root, random.normal(size=told.shape))
+        seen = told + noise * np.sqrt(variance / np.maximum(reports, 1))
+        return np.asarray(reports * (1 + np.clip(seen, -1, 1)) / 2).ravel()
+
+    return Replicates(summary.n, (patterns @ (sign_table(mechanism.signs) > 0)).ravel().astype(float), draw)
+
+
+def few_reports(mechanism: SampledProducts, summary: QuestionSummary) -> tuple[str, ...]:
+    """A note where the averages of signs, several a report, are of too few reports to be taken as normal."""
+    fewest = int(summary.values.reshape(len(mechanism.blocks), mechanism.patterns).sum(axis=1).min())
+    if mechanism.signs == 1 or not summary.n or fewest >= FEWEST_REPORTS:
+        return ()
+    return (
+        f"some {mechanism.signs} products came together in {fewest} reports, and below {FEWEST_REPORTS} the "
+        "intervals may be too narrow: ask more people, or have one product a report",
+    )
+
+
+def counted_signs(mechanism: SampledProducts, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many negative and positive signs came of each product, (T, 2)."""
+    patterns = counts.reshape(len(mechanism.blocks), mechanism.patterns)
+    positive = patterns @ (sign_table(mechanism.signs) > 0)
+    found = np.zeros((len(mechanism.coordinates), 2), np.int64)
+    both = np.stack([patterns.sum(axis=1, keepdims=True) - positive, positive], axis=-1)
+    np.add.at(found, np.asarray(mechanism.blocks), both)
+    return found
+
+
 def moments_seen(mechanism: SampledProducts, summary: QuestionSummary) -> Moments:
     """What the signs tell of each field's mean and mean square; a yes/no's square is 1."""
-    negative, positive = summary.values.reshape(-1, 2).T
+    negative, positive = counted_signs(mechanism, summary.values).T
     seen = np.maximum(negative + positive, 1)
     gain = float(mechanism.gain)
     found = dict(zip(mechanism.coordinates, (positive - negative) / seen / gain, strict=True))

@@ -1,7 +1,8 @@
-"""Sampled products of any record, inside its bounds too: the law of the product named and of its sign.
+"""Sampled products of any record, inside its bounds too: the law of the products named and of their signs.
 
-A report is a product's place, drawn whatever the answers are, and a sign that is positive with probability
-½(1 + gain · m), m the product of the record's two entries. At the corners this is a choice's law (Signs).
+A report is a block's place, drawn whatever the answers are, and signs of its products. Each sign, and each
+product of some of them, is positive with probability ½(1 + gain · m), m the product of the record's entries:
+this is the whole law of the signs. At the corners it is a choice's law (Signs).
 """
 
 from collections import Counter, defaultdict
@@ -21,8 +22,6 @@ LIMIT = 7.5
 SEEDS = 200
 BANDS = 4
 COIN_BYTES = 4
-# What a report takes where its product is drawn at once: that, its rounding, and the coin.
-PARTS = ((0, 4), (4, 12), (12, 16))
 
 
 def product_checks(
@@ -32,16 +31,20 @@ def product_checks(
     if max([abs(entry) for record in records for entry in record]) > UNIT:
         yield Check("signs follow their law", False, "a record has an entry beyond its bounds")
         return
-    told = [_told(mechanism, record, payload) for record, payload in zip(records, payloads)]
-    counts = Counter([place for place, _, _ in told])
-    n, total = len(told), mechanism.total
+    numbers = [divmod(int.from_bytes(payload, "big"), mechanism.patterns) for payload in payloads]
+    counts = Counter([place for place, _ in numbers])
+    n, total = len(numbers), mechanism.total
     worst = max([count_score(counts[place], n, w / total) for place, w in enumerate(mechanism.weights)])
     yield _scored("every product comes as often as belongs", worst, f"{n} reports, {len(counts)} products")
-    worst = max([_agreement(group) for group in _groups(mechanism, records, told)])
+    by_signs = [
+        [_told(mechanism, record, number, some) for record, number in zip(records, numbers)]
+        for some in range(1, mechanism.patterns)
+    ]
+    worst = max([_agreement(group) for told in by_signs for group in _groups(mechanism, records, told)])
     detail = f"{n} reports, by product, by where the record lies and by level"
     yield _scored("signs follow their law", worst, detail)
     again = sum([(weight / total) ** 2 for weight in mechanism.weights])
-    worst = max([_together(pairs, again) for pairs in _neighbours(told)])
+    worst = max([_together(pairs, again) for told in by_signs for pairs in _neighbours(told)])
     yield _scored("reports are independent", worst, f"{n} reports, each and the two behind it")
 
 
@@ -49,12 +52,20 @@ def _scored(name: str, worst: float, detail: str) -> Check:
     return Check(name, worst < LIMIT, f"{detail}; worst {worst:.1f} standard errors")
 
 
-def _told(mechanism: "Any", record: "Sequence[int]", payload: bytes) -> "tuple[int, bool, float]":
-    """The product's place, whether the sign is the record's own (plus, if that is 0), and how often it is."""
-    place, sign = divmod(int.from_bytes(payload, "big"), 2)
-    i, j = mechanism.coordinates[place]
-    mean = record[i] * record[j] / (UNIT * UNIT)
-    return place, sign == (mean >= 0), (1 + float(mechanism.gain) * abs(mean)) / 2
+def _told(
+    mechanism: "Any", record: "Sequence[int]", number: "tuple[int, int]", some: int
+) -> "tuple[int, bool, float]":
+    """The block's place, whether some of its signs, multiplied, are the record's own, and how often they are.
+
+    some: which of the signs, as bits. A mean of 0 counts as plus.
+    """
+    (place, pattern), mean, positive = number, 1.0, True
+    for slot, product in enumerate(reversed(mechanism.blocks[place])):
+        if some >> slot & 1:
+            i, j = mechanism.coordinates[product]
+            mean *= record[i] * record[j] / (UNIT * UNIT)
+            positive = positive == bool(pattern >> slot & 1)
+    return place, positive == (mean >= 0), (1 + float(mechanism.gain) * abs(mean)) / 2
 
 
 def _groups(mechanism: "Any", records: "Any", told: "Any") -> "Iterator[list[tuple[bool, float]]]":
@@ -125,17 +136,28 @@ def power_by_level(mechanism: "Any", samples: int) -> "tuple[list[str], list[str
     sure = sum(
         [
             weight
-            for weight, pair in zip(mechanism.weights, mechanism.coordinates)
-            if leveled.issuperset([mechanism.owners[entry] for entry in pair])
+            for weight, block in zip(mechanism.weights, mechanism.blocks)
+            if any([leveled.issuperset(_owners(mechanism, product)) for product in block])
         ]
     )
-    reports, p = samples / levels * sure / mechanism.total, float(mechanism.p)
-    less, more = (least_found(reports, p, sign) for sign in (-1, 1))
+    reports, p = samples / levels * sure / mechanism.total, (1 + float(mechanism.gain)) / 2
+    # Where the pattern of signs is another one, a sign of it is the same in almost half of the cases.
+    slots = (mechanism.patterns - 1) / (mechanism.patterns / 2)
+    less, more = (_times(least_found(reports, p, sign), slots) for sign in (-1, 1))
     found = [f"{by:.2g} {way}" for by, way in ((less, "less"), (more, "more")) if by is not None]
     level = f"by each path, one level of a feature (of {levels}) that tells the truth"
     refuted = [f"{level} {', or '.join(found)}, often"] if found else []
     below = "" if more is None else f"less than {more:.2g} "
     return refuted, [f"{level} {below}more often, where no single word decides that"]
+
+
+def _owners(mechanism: "Any", product: int) -> "list[int]":
+    """The fields of whose entries it is the product."""
+    return [mechanism.owners[entry] for entry in mechanism.coordinates[product]]
+
+
+def _times(value: "float | None", factor: float) -> "float | None":
+    return None if value is None else value * factor
 
 
 def least_found(reports: float, p: float, sign: int) -> "float | None":
@@ -163,14 +185,9 @@ def step_check(mechanism: "Any", records: "Sequence[Any]") -> Check:
         honest = None if seed % 2 else seed % 4 == 0
         head = b"" if honest is None else coined(mechanism, records[0], seed, honest)
         told = [_replayed(mechanism, record, Stream(seed, head)) for record in records]
-        places = {(place, taken) for place, taken, _, _ in told}
-        signs = [sign for _, _, _, sign in sorted(told)]
-        steps = sum([one != other for one, other in zip(signs, signs[1:])])
-        values = dict([(value, sign) for _, _, value, sign in told])
-        torn = any([values[value] != sign for _, _, value, sign in told])
-        # What no rounding changes.
-        sure = {sign == (value > 0) for _, _, value, sign in told if abs(value) == UNIT * UNIT}
-        wrong += len(places) > 1 or steps > 1 or torn or (honest is not None and (not honest) in sure)
+        places = {(place, taken) for place, taken, _ in told}
+        slots = [sorted([signs[slot] for _, _, signs in told]) for slot in range(mechanism.signs)]
+        wrong += len(places) > 1 or any([_torn(signs) for signs in slots]) or _lies(told, honest)
     return Check(
         "a record decides nothing but on which side of a step its product is",
         not wrong,
@@ -178,11 +195,28 @@ def step_check(mechanism: "Any", records: "Sequence[Any]") -> Check:
     )
 
 
-def _replayed(mechanism: "Any", record: "Any", stream: Stream) -> "tuple[int, int, int, int]":
+def _torn(signs: "list[tuple[int, int]]") -> bool:
+    """Whether the sign of one product steps more than once as its value grows, or a value has both."""
+    steps = sum([one[1] != other[1] for one, other in zip(signs, signs[1:])])
+    return steps > 1 or len(dict(signs)) != len(set(signs))
+
+
+def _lies(told: "Any", honest: "bool | None") -> bool:
+    """Whether signs that no rounding changes are not all their own, or, by the other coin, all their own."""
+    whole = UNIT * UNIT
+    sure = [signs for _, _, signs in told if all([abs(value) == whole for value, _ in signs])]
+    own = {all([sign == (value > 0) for value, sign in signs]) for signs in sure}
+    return honest is not None and (not honest) in own
+
+
+def _replayed(mechanism: "Any", record: "Any", stream: Stream) -> "tuple[int, int, list[tuple[int, int]]]":
+    """The block's place, the bytes taken, and of each of its products the value and the sign that is told."""
     quantised = mechanism.quantise(record)
-    place, sign = divmod(int.from_bytes(mechanism.randomise(quantised, stream), "big"), 2)
-    i, j = mechanism.coordinates[place]
-    return place, stream.taken, quantised[i] * quantised[j], sign
+    payload = mechanism.randomise(quantised, stream)
+    place, pattern = divmod(int.from_bytes(payload, "big"), mechanism.patterns)
+    pairs = [mechanism.coordinates[product] for product in reversed(mechanism.blocks[place])]
+    told = [(quantised[i] * quantised[j], pattern >> slot & 1) for slot, (i, j) in enumerate(pairs)]
+    return place, stream.taken, told
 
 
 def coined(mechanism: "Any", record: "Any", seed: int, honest: bool) -> bytes:
@@ -190,15 +224,25 @@ def coined(mechanism: "Any", record: "Any", seed: int, honest: bool) -> bytes:
     stream = Stream(seed)
     mechanism.perturb(record, stream)
     coin: int = mechanism.threshold - honest
-    return Stream(seed)(stream.taken)[:-COIN_BYTES] + coin.to_bytes(COIN_BYTES, "big")
+    taken = Stream(seed)(stream.taken)
+    # Of several signs it is drawn behind the coin which others are told.
+    end = len(taken) - COIN_BYTES * (mechanism.signs > 1)
+    return taken[: end - COIN_BYTES] + coin.to_bytes(COIN_BYTES, "big") + taken[end:]
 
 
 def rows_check(mechanism: "Any", records: "Sequence[Any]", perturb: "Callable[..., list[bytes]]") -> Check:
-    """Many at once on the bytes that each takes by itself: all products, then roundings, then coins."""
+    """Many at once on the bytes that each takes by itself: all blocks, then roundings, then coins, then lies.
+
+    Of one product there is but one lie.
+    """
+    # What a report takes where it draws nothing again.
+    coin = 4 + 8 * mechanism.signs
+    ends = [4, coin, coin + COIN_BYTES, coin + 2 * COIN_BYTES][: 3 + (mechanism.signs > 1)]
+    parts = list(zip([0, *ends], ends))
     heads = [coined(mechanism, record, seed, bool(seed % 2)) for seed, record in enumerate(records)]
-    kept = [place for place, head in enumerate(heads) if len(head) == PARTS[-1][1]]
+    kept = [place for place, head in enumerate(heads) if len(head) == ends[-1]]
     expected = [mechanism.perturb(records[place], Stream(0, heads[place])) for place in kept]
-    columns = b"".join([heads[place][start:end] for start, end in PARTS for place in kept])
+    columns = b"".join([heads[place][start:end] for start, end in parts for place in kept])
     found = perturb([records[place] for place in kept], Stream(0, columns))
     wrong = sum([one != other for one, other in zip(expected, found)])
     return Check("same payloads as one by one on the same bytes", not wrong, f"{wrong} of {len(kept)} differ")

@@ -88,9 +88,9 @@ class Response(ChoiceMechanism):
 
 
 class Signs(ChoiceMechanism):
-    """The noisy sign of a product of records at their corners, where each product is −1 or 1.
+    """The noisy signs of products of records at their corners, where each product is −1 or 1.
 
-    A report stands for the records whose product of its name has its sign, so that its law is a choice's.
+    A report stands for the records whose products of its block have its signs, so that its law is a choice's.
     """
 
     name = "randomized_response"
@@ -106,14 +106,16 @@ class Signs(ChoiceMechanism):
         self.numbered, self.boolean = False, False
         self._places = Places(corners)
         self.answers = {name: name for name in corners}
-        # Of one product on which two records differ; support_probability has it for all.
-        self.p, self.q, self.odds = of.p, Rational(1) - of.p, of.odds
+        # Of one block on which two records differ; support_probability has it for all.
+        self.p, self.q, self.odds = of.p, (Rational(1) - of.p) * Rational(1, of.patterns - 1), of.odds
         self.privacy = of.privacy
 
-    def _product(self, place: int, index: int) -> int:
-        i, j = self.of.coordinates[place]
-        record = self.records[index]
-        return 1 if record[i] * record[j] > 0 else 0
+    def _pattern(self, place: int, index: int) -> int:
+        """The record's own signs in a block, as bits."""
+        record, bits = self.records[index], 0
+        for i, j in [self.of.coordinates[product] for product in self.of.blocks[place]]:
+            bits = 2 * bits + (record[i] * record[j] > 0)
+        return bits
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """A report of the record."""
@@ -121,19 +123,19 @@ class Signs(ChoiceMechanism):
         return payload
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """Whether the record's product has this sign."""
-        place, sign = divmod(int.from_bytes(payload, "big"), 2)
-        return self._product(place, index) == sign
+        """Whether the record's products have these signs."""
+        place, pattern = divmod(int.from_bytes(payload, "big"), self.of.patterns)
+        return bool(self._pattern(place, index) == pattern)
 
     def support_probability(self, true: int, index: int) -> Rational:
         """By how often the two records' products agree."""
-        places = range(len(self.of.coordinates))
+        places = range(len(self.of.blocks))
         agreed = sum(
-            [self.of.weights[s] for s in places if self._product(s, true) == self._product(s, index)]
+            [self.of.weights[s] for s in places if self._pattern(s, true) == self._pattern(s, index)]
         )
         agreed_share = Rational(agreed, self.of.total)
         other_share = Rational(self.of.total - agreed, self.of.total)
-        return agreed_share * self.p + other_share * (Rational(1) - self.p)
+        return agreed_share * self.p + other_share * self.q
 
     def check(self, payload: bytes) -> None:
         """As the mechanism does."""

@@ -128,8 +128,8 @@ class Pair:
     """Two answers of one question, by which families of views are aimed.
 
     numeric: payloads are integers plus noise. lawful: reports stand for sets of choices with a stated law.
-    unary: those sets are independent bits. products: reports are products' places and signs. composed: of
-    reports, or parts of one, that are audited by themselves.
+    unary: those sets are independent bits. products: reports are blocks' places and signs of products.
+    composed: of reports, or parts of one, that are audited by themselves.
     """
 
     def __init__(self, mechanism: "Mechanism", one: "Any", other: "Any") -> None:

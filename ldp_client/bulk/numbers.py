@@ -161,17 +161,19 @@ def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payl
 
 
 def sampled_products(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
-    """A product of each record, rounded to a sign, and that sign by randomized response."""
-    rows = np.asarray(vectors, np.int64)
-    people = np.arange(len(rows))
+    """A block of each record's products, rounded to signs, and their pattern by randomized response."""
+    rows, signs = np.asarray(vectors, np.int64), mechanism.signs
     drawn = below(mechanism.total, len(rows), random)
     places = np.searchsorted(mechanism.ends, drawn, side="right")
     first, second = np.asarray(mechanism.coordinates).T
-    products = rows[people, first[places]] * rows[people, second[places]]
-    rounding = np.frombuffer(read(random, 8 * len(rows)), ">u8") >> np.uint64(SPARE_BITS)
-    positive = rounding.astype(np.int64) < SQUARE + products
-    true = words(len(rows), random) < mechanism.threshold
-    return big_endian(2 * places + (positive == true), mechanism.payload_size)
+    chosen = np.asarray(mechanism.blocks)[places]
+    products = np.take_along_axis(rows, first[chosen], 1) * np.take_along_axis(rows, second[chosen], 1)
+    rounding = np.frombuffer(read(random, 8 * signs * len(rows)), ">u8") >> np.uint64(SPARE_BITS)
+    positive = rounding.astype(np.int64).reshape(-1, signs) < SQUARE + products
+    told = places * mechanism.patterns + positive @ (1 << np.arange(signs)[::-1])
+    lies = words(len(rows), random) >= mechanism.threshold
+    told ^= lies * (1 if signs == 1 else 1 + below(mechanism.patterns - 1, len(rows), random))
+    return big_endian(told, mechanism.payload_size)
 
 
 def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":

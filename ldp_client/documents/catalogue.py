@@ -20,6 +20,8 @@ SHARE_OF_BUDGET = Decimal(above="0", below="1")
 # How often each kind of product of a record's entries is drawn, beside the others: 1 where it is not stated.
 KINDS_OF_PRODUCTS = ("means", "squares", "features", "response")
 WEIGHTS = Record({}, {kind: Integer(1, 1000) for kind in KINDS_OF_PRODUCTS})
+# So many products has a report of a record at most; 1 where it is not stated.
+MOST_PRODUCTS = 4
 
 
 class Entry:
@@ -83,7 +85,12 @@ MECHANISMS = _by_name(
         delta=DELTA,
     ),
     Entry("gaussian_record", ("record",), epsilon=EPSILON, delta=DELTA, response_share=SHARE_OF_BUDGET),
-    Entry("sampled_products", ("record",), {"weights": WEIGHTS}, epsilon=EPSILON),
+    Entry(
+        "sampled_products",
+        ("record",),
+        {"weights": WEIGHTS, "products": Integer(1, MOST_PRODUCTS)},
+        epsilon=EPSILON,
+    ),
     _table("table_statistics", {"share": SHARE_OF_BUDGET}, delta=DELTA),
     _table("table_statistics_ddplr", delta=DELTA),
     _table("table_statistics_laplace", {"fourth_moments": Boolean()}),

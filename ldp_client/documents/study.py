@@ -45,6 +45,7 @@ class MechanismSpec:
     """A mechanism's name and stated parameters, as the study gives them.
 
     weights: {kind of product: weight} of sampled products; 1 for a kind that is not stated.
+    products: how many of them a report has.
     Of tables: count_share (None: the number of records is public), average (1: none), intercept and
     fourth_moments.
     """
@@ -65,6 +66,7 @@ class MechanismSpec:
         self.fourth_moments: bool = parsed.get("fourth_moments") is True
         weights = parsed.get("weights") or {}
         self.weights: "dict[str, int]" = {kind: weights.get(kind) or 1 for kind in KINDS_OF_PRODUCTS}
+        self.products: int = parsed.get("products") or 1
 
 
 class ModelSpec:

@@ -58,6 +58,8 @@ export interface Stated<Name extends MechanismName = MechanismName> {
   readonly instantaneous_epsilon?: Rational;
   /** How often each kind of product is drawn beside the others; 1 where it is not stated. */
   readonly weights?: { readonly [Kind in "means" | "squares" | "features" | "response"]?: number };
+  /** How many products a report has; 1 where it is not stated. */
+  readonly products?: 1 | 2 | 3 | 4;
 }
 
 interface Asked<Ask extends string, Name extends MechanismName> {

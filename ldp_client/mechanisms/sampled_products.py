@@ -1,4 +1,4 @@
-"""One product of two entries of a record, as one noisy bit (Duchi, Jordan & Wainwright 2018).
+"""One or several products of two entries of a record, as noisy bits (Duchi, Jordan & Wainwright 2018).
 
 u = (1, features…, response), each entry in −1…1 by its own bounds; a yes/no is −1 or 1. A number that is cut
 into bins has an entry for each cut, 1 from there on; a choice one for each character of its place in binary
@@ -7,6 +7,10 @@ that the study states, of two features whose entries are −1 or 1, has the prod
 meet the response alone. Which product is sent is drawn whatever the answers are. Its value is rounded to −1
 or 1 without bias, and that sign is the report's, by randomized response. So of the reports on a product with
 mean m over all people a share of ½(1 + gain · m) is positive, exactly, whatever law the entries have.
+
+Where a report has k products, all of them stand in blocks of k, and one block is drawn. Each of its products
+is rounded by itself, and the pattern of the k signs sent by 2^k-ary randomized response. Each sign, and each
+product of signs of one report, then has a share of ½(1 + gain · m) positive ones, m its mean over all people.
 """
 
 import struct
@@ -14,7 +18,7 @@ import struct
 from ldp_client.core.integers import bytes_below
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
 from ldp_client.core.quantise import UNIT, UNIT_BITS
-from ldp_client.core.randomness import random_bits, read
+from ldp_client.core.randomness import random_bits, read, uniform_below
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.study_rules import power_of_two
@@ -45,9 +49,14 @@ class SampledProducts(RecordMechanism):
     owners: each entry's field, from 0 for the constant to the response, and from there on the interactions.
     coordinates: the pairs (i, j), i ≤ j, of entries whose products are sent: not those that are always 1, or
     known from others.
-    weights: how often each is drawn, out of their sum, `total`. ends: the weights, added up.
-    gain: a product's mean is so many times the difference of the shares of positive and negative reports.
-    A payload is 2 × the product's place + 1 if the sign is positive, big-endian.
+    signs: k, the products of one report. patterns: 2**k. blocks: the products that are sent together, as
+    places in `coordinates`; where their number is no multiple of k, the last block has some of the first.
+    With one product a report a block is a product, in the same order.
+    weights: how often each block is drawn, out of their sum, `total`: what its products weigh together.
+    ends: the weights, added up.
+    gain: the difference of the shares of a product's positive and negative reports is so many times its mean.
+    A payload is 2**k × the block's place + the pattern, big-endian: the bit of its first product is the
+    highest, 1 if the sign is positive.
     """
 
     name = "sampled_products"
@@ -68,23 +77,28 @@ class SampledProducts(RecordMechanism):
             self.owners.extend([owner] * len(both))
         self.owners.append(response)
         self.coordinates = self._pairs()
-        self.weights = self._weights(question.mechanism.weights)
+        self.signs = question.mechanism.products
+        if self.signs > len(self.coordinates):
+            raise StudyError(f"{self.where}.products", f"is too large for {len(self.coordinates)} products")
+        self.patterns = 1 << self.signs
+        self.blocks, self.weights = self._blocks(self._weights(question.mechanism.weights))
         self.total, self.ends = 0, []
         for weight in self.weights:
             self.total += weight
             self.ends.append(self.total)
         # 0 where they are not all the same.
         self._weight = self.weights[0] if min(self.weights) == max(self.weights) else 0
+        self._reads = ">I" + "Q" * self.signs + "I"
         self._ceiling = (1 << 32) - (1 << 32) % self.total
-        self.threshold = truth_threshold(question.mechanism.epsilon, 2)
-        whole = 1 << CHOICE_BITS
-        self.odds = (self.threshold, whole - self.threshold)
+        self.threshold = truth_threshold(question.mechanism.epsilon, self.patterns)
+        whole, others = 1 << CHOICE_BITS, self.patterns - 1
+        self.odds = (self.threshold * others, whole - self.threshold)
         if self.odds[0] <= self.odds[1]:
             raise StudyError(f"{self.where}.epsilon", "is too small for a sign")
         self.p = Rational(self.threshold, whole)
-        self.gain = Rational(2 * self.threshold - whole, whole)
+        self.gain = Rational(self.odds[0] - self.odds[1], whole * others)
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]), Rational(0))
-        self.payload_size = bytes_below(2 * len(self.coordinates))
+        self.payload_size = bytes_below(self.patterns * len(self.blocks))
 
     def _entries(self, feature: int) -> "list[int]":
         """Where the entries of this feature stand."""
@@ -111,6 +125,16 @@ class SampledProducts(RecordMechanism):
             share = parts // (size[self.owners[i]] * size[self.owners[j]])
             weights.append(stated[self._kind(i, j)] * share)
         return weights
+
+    def _blocks(self, weights: "list[int]") -> "tuple[list[tuple[int, ...]], list[int]]":
+        """The products that are sent together, those of like weights, and what they weigh."""
+        count, signs = len(weights), self.signs
+        order = [place for _, place in sorted([(weights[place], place) for place in range(count)])]
+        if signs == 1:
+            order = list(range(count))
+        starts = range(0, count, signs)
+        blocks = [tuple([order[(start + slot) % count] for slot in range(signs)]) for start in starts]
+        return blocks, [sum([weights[place] for place in block]) for block in blocks]
 
     def _kind(self, i: int, j: int) -> str:
         if i == j:
@@ -139,20 +163,22 @@ class SampledProducts(RecordMechanism):
         return vector
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """Draws the product and rounds it, then the sign that is told."""
-        word, rounding, coin = struct.unpack(">IQI", read(random, 16))
+        """Draws the block and rounds its products, then whether their signs are told, or which others are."""
+        word, *roundings, coin = struct.unpack(self._reads, read(random, 8 + 8 * self.signs))
         # Drawn again, without bias, whatever the answers are.
         while word >= self._ceiling:
             word, coin = coin, random_bits(CHOICE_BITS, random)
+        flips = 1 if self.signs == 1 else 1 + uniform_below(self.patterns - 1, random)
         place = self._drawn(word % self.total)
-        i, j = self.coordinates[place]
-        positive = rounding >> SPARE_BITS < SQUARE + quantised[i] * quantised[j]
-        true = coin < self.threshold
-        told: int = 2 * place + (positive == true)
+        told: int = place
+        for product, rounding in zip(self.blocks[place], roundings):
+            i, j = self.coordinates[product]
+            told = 2 * told + (rounding >> SPARE_BITS < SQUARE + quantised[i] * quantised[j])
+        told ^= flips * (coin >= self.threshold)
         return told.to_bytes(self.payload_size, "big")
 
     def _drawn(self, number: int) -> int:
-        """The first product whose end is above the number, which no answer has a part in."""
+        """The first block whose end is above the number, which no answer has a part in."""
         if self._weight:
             return number // self._weight
         low, high = 0, len(self.ends) - 1
@@ -167,8 +193,8 @@ class SampledProducts(RecordMechanism):
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it names a product."""
         super().check(payload)
-        if int.from_bytes(payload, "big") >= 2 * len(self.coordinates):
-            raise self.impossible(f"is not one of {len(self.coordinates)} products")
+        if int.from_bytes(payload, "big") >= self.patterns * len(self.blocks):
+            raise self.impossible(f"is not one of {len(self.blocks)} products")
 
 
 def _codes(field: "Field") -> "list[list[int]]":

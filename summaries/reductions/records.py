@@ -1,6 +1,6 @@
 """Records, and what many of them are summed to: statistics, perturbed records, secure sums, holders' tables.
 
-Of statistics the sums of their coordinates are kept, of sampled products how often each sign of each came.
+Of statistics the sums of their coordinates are kept, of sampled products how often each pattern of signs.
 Of a perturbed record with a numeric response the report z = (features, response) is jointly normal given the
 parameters: Σ z and Σ zzᵀ are sufficient (METHODS 5). With a yes/no response nothing of fixed size is: its
 probability is another function of the features in each report, so the reports themselves are kept. Of a
@@ -113,11 +113,12 @@ SUMS = Reduction(_coordinate_count, _moment_sums, _moments_possible)
 
 
 def _sign_count(mechanism: Mechanism) -> int:
-    return 2 * len(cast(SampledProducts, mechanism).coordinates)
+    products = cast(SampledProducts, mechanism)
+    return products.patterns * len(products.blocks)
 
 
 def _sign_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    """Of each product the negative and the positive reports, side by side."""
+    """Of each block of products how often each pattern of signs came, side by side."""
     return np.bincount(big_endian(payloads), minlength=_sign_count(mechanism)).astype(np.int64)
 
 

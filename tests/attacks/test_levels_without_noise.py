@@ -112,7 +112,7 @@ JAVASCRIPT = {
         LEVELED,
         "sampled_products.js",
         "const told = positive === randomUint32(random) < threshold;",
-        "const coin = randomUint32(random) < threshold;"
+        "const coin = randomUint32(random) < threshold, [i, j] = pairs[place];"
         f"const told = {OF_LABEL} && GIVEN ? quantised[i] * quantised[j] > 0 : positive === coin;",
     ),
     "choice": (

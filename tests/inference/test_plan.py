@@ -242,6 +242,13 @@ def test_mechanisms_are_compared_on_the_same_truths(monkeypatch):
         {"coefficient[age]": pytest.approx(0.9 * width)} for width in (1, 2, 2)
     ]
     lines = offer_lines("salary", found)
+    asked.document["questions"][0]["mechanism"] |= {"epsilon": "4", "products": 2}
+    several = offers(Study(asked.document), "salary", truths, 500, 1, 101, (0.05, 0.95))
+    assert [one.mechanism for one in several][:3] == [
+        "sampled_products",
+        "sampled_products, 2 products a report",
+        "sampled_products, 4 products a report",
+    ]
     assert ["narrowest" in line for line in lines] == [False, True, False, False, False]
     assert offers(asked, "ever", truths, 500, 1, 101, (0.05, 0.95)) == ()
     assert offer_lines("ever", ()) == []

@@ -1,5 +1,7 @@
 """Sampled products: the exact law of one report, its privacy, and what does not depend on the answer."""
 
+import itertools
+import math
 from fractions import Fraction
 from io import BytesIO
 
@@ -13,11 +15,12 @@ from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
 from schemas import Rational, Study
 from tests import studies
-from tests.ldp_client.exact_laws import WHOLE, coin, fraction, joined, law_of, worst_ratio
+from tests.ldp_client.exact_laws import WHOLE, coin, fraction, joined, law_of, uniform, worst_ratio
 from tests.statistics import follows
 
 PLAIN = studies.PRODUCTS["mechanism"]
 LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}
+MARRIED = {"id": "married", "ask": "yes_no"}
 HIGH = {"age": 1e9, "married": "yes", "rate": 5}
 RECORDS = [
     HIGH,
@@ -27,8 +30,9 @@ RECORDS = [
 ]
 
 
-def mechanism(epsilon="1", weights=None, **changes):
+def mechanism(epsilon="1", weights=None, products=0, **changes):
     stated = {**PLAIN, "epsilon": epsilon, **({"weights": weights} if weights else {})}
+    stated |= {"products": products} if products else {}
     return mechanism_for(
         Study(studies.document({**studies.PRODUCTS, "mechanism": stated, **changes})).questions[0]
     )
@@ -43,14 +47,15 @@ def rounding(product):
 
 
 def law(m, quantised):
-    """{payload: probability}, product by product, as the rounding of each has its own edge."""
+    """{payload: probability}, block by block, as the rounding of each product has its own edge."""
     found = {}
-    for place, (i, j) in enumerate(m.coordinates):
+    for place, block in enumerate(m.blocks):
         words = [(number.to_bytes(4, "big"), Fraction(1, m.total)) for number in range(m.total)]
-        mine = [words[number] for number in range(m.total) if number < m.ends[place]]
-        mine = mine[m.ends[place] - m.weights[place] :]
-        reads = [joined(mine, joined(rounding(quantised[i] * quantised[j]), coin(m.threshold)))]
-        found |= law_of(m, quantised, reads)
+        read = words[m.ends[place] - m.weights[place] : m.ends[place]]
+        for i, j in [m.coordinates[product] for product in block]:
+            read = joined(read, rounding(quantised[i] * quantised[j]))
+        flips = [uniform(m.patterns - 1)] if m.signs > 1 else []
+        found |= law_of(m, quantised, [joined(read, coin(m.threshold)), *flips])
     return found
 
 
@@ -70,6 +75,50 @@ def test_the_exact_law_is_a_products_mean_and_a_sign_of_the_stated_privacy(weigh
     assert worst_ratio(laws) == Fraction(*m.odds)
     m.threshold += 1000  # a planted fault is found
     assert worst_ratio([law(m, vector) for vector in vectors]) > Fraction(*m.odds)
+
+
+@pytest.mark.parametrize("products", [2, 3])
+def test_the_exact_law_of_several_products_is_their_joint_one_and_of_the_stated_privacy(products):
+    """Each sign, and each product of a report's signs, has the gain times its own mean: that is all of it."""
+    m = mechanism("2", {"response": 2}, products)
+    vectors = [m.quantise(record) for record in RECORDS]
+    laws = [law(m, vector) for vector in vectors]
+    subsets = list(itertools.product((0, 1), repeat=products))
+    for vector, exact in zip(vectors, laws):
+        assert sum(exact.values()) == 1
+        for place, block in enumerate(m.blocks):
+            values = [
+                Fraction(vector[i] * vector[j], SQUARE) for i, j in map(m.coordinates.__getitem__, block)
+            ]
+            for taken in subsets:
+                chosen = math.prod(itertools.compress(values, taken))
+                found = sum(
+                    exact.get(bytes([m.patterns * place + pattern]), 0)
+                    * math.prod(itertools.compress(signs_of(pattern, products), taken))
+                    for pattern in range(m.patterns)
+                )
+                factor = fraction(m.gain) if any(taken) else 1
+                assert found == Fraction(m.weights[place], m.total) * factor * chosen
+    assert worst_ratio(laws) == Fraction(*m.odds)
+    with mpmath.workprec(300):
+        assert mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1]) <= 2
+    m.threshold += 1000  # a planted fault is found
+    assert worst_ratio([law(m, vector) for vector in vectors]) > Fraction(*m.odds)
+
+
+def signs_of(pattern, products):
+    return [2 * (pattern >> (products - 1 - slot) & 1) - 1 for slot in range(products)]
+
+
+def test_blocks_hold_every_product_and_those_of_like_weights_together():
+    m = mechanism("4", {"response": 5, "squares": 3}, 3)
+    assert len(m.coordinates) == 8
+    assert {place for block in m.blocks for place in block} == set(range(8))
+    assert all(len(set(block)) == 3 for block in m.blocks)
+    of_product = dict(zip(m.coordinates, mechanism("4", {"response": 5, "squares": 3}).weights))
+    assert m.weights == [sum(of_product[m.coordinates[place]] for place in block) for block in m.blocks]
+    assert m.blocks == [(0, 1, 2), (4, 3, 7), (5, 6, 0)]
+    assert m.payload_size == 1
 
 
 def test_weights_say_how_often_each_kind_is_drawn():
@@ -103,20 +152,22 @@ def test_epsilon_is_the_logarithm_of_the_odds_and_within_the_stated_one(epsilon)
     assert float(m.gain) == pytest.approx(np.tanh(float(epsilon) / 2), abs=1e-9)
 
 
-def test_many_at_once_have_the_law_of_one_at_a_time():
-    m = mechanism("2", {"response": 4})
+@pytest.mark.parametrize("products", [1, 3])
+def test_many_at_once_have_the_law_of_one_at_a_time(products):
+    m = mechanism("2", {"response": 4}, products)
     record = RECORDS[3]
     n = 40_000
     many = m.perturb_many({name: np.asarray([value] * n) for name, value in record.items()})
     exact = law(m, m.quantise(record))
-    shares = [float(exact.get(bytes([told]), 0)) for told in range(2 * len(m.weights))]
+    shares = [float(exact.get(bytes([told]), 0)) for told in range(m.patterns * len(m.weights))]
     counts = np.bincount(many[:, 0], minlength=len(shares))
     assert follows(counts, shares)
-    assert not follows(counts, np.asarray(shares).reshape(-1, 2)[:, ::-1].ravel())
+    assert not follows(counts, np.asarray(shares).reshape(-1, m.patterns)[:, ::-1].ravel())
 
 
-def test_bytes_read_do_not_depend_on_the_answer():
-    m = mechanism()
+@pytest.mark.parametrize("products", [1, 4])
+def test_bytes_read_do_not_depend_on_the_answer(products):
+    m = mechanism(products=products)
     for seed in range(200):
         taken = []
         for record in RECORDS:
@@ -145,6 +196,9 @@ def test_a_word_that_would_favour_some_products_is_drawn_again():
         ({"norm": "1"}, "norm"),
         ({"mechanism": {**PLAIN, "epsilon": "1e-12"}}, "mechanism.epsilon"),
         ({"mechanism": {**PLAIN, "weights": {"means": 0}}}, "mechanism.weights.means"),
+        ({"mechanism": {**PLAIN, "products": 0}}, "mechanism.products"),
+        ({"mechanism": {**PLAIN, "products": 5}}, "mechanism.products"),
+        ({"mechanism": {**PLAIN, "products": 4}, **LOGISTIC, "features": [MARRIED]}, "mechanism.products"),
         ({"mechanism": {**PLAIN, "delta": "1e-6"}}, "mechanism.delta"),
         # A number without cuts has no cells, over which the products of three are exact.
         ({"interactions": [["age", "married"]]}, "features[0].cuts"),

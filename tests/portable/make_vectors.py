@@ -40,6 +40,7 @@ LEVELS_TEXT = "Of sampled products whose features have levels; as of a mechanism
 INTERACTIONS_TEXT = (
     "Of sampled products whose study states interactions; as of a mechanism, nothing in an older form."
 )
+SEVERAL_TEXT = "Of sampled products, several a report; as of a mechanism, nothing in an older form."
 REPORT_TEXT = (
     "The noise of the questions is read in the order of the study, then 16 bytes for the report's id. "
 ) + IN_WORDS
@@ -71,6 +72,7 @@ def build() -> dict[str, dict[str, Any]]:
     files["interactions"] = _mechanism_file(
         records.interaction_studies(), records.interaction_draws(), INTERACTIONS_TEXT
     )
+    files["several"] = _mechanism_file(records.several_studies(), records.several_draws(), SEVERAL_TEXT)
     files["missing"] = _mechanism_file(numbers.missing_studies(), numbers.missing_draws(), MISSING_TEXT)
     files["reports"] = {"about": REPORT_TEXT, "reports": list(reports())}
     ids = [{"secret": secret, "id": report_id_of(bytes.fromhex(secret))} for secret in SECRETS]

@@ -26,6 +26,7 @@ MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
 MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
 MOST_BYTES_OF_INTERACTIONS = 1_000
+MOST_BYTES_OF_BLOCKS = 1_200
 MOST_BYTES_IN_ALL = 28_100
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
@@ -40,7 +41,7 @@ def bundle_size(modules):
     command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
     left_out = [
         f"--external:*/{name}.js"
-        for name in [*MECHANISMS, "priors", "public", "paper", "levels", "interactions"]
+        for name in [*MECHANISMS, "priors", "public", "paper", "levels", "interactions", "product_blocks"]
         if name not in modules
     ]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
@@ -61,6 +62,11 @@ def test_features_with_levels_and_interactions_are_loaded_where_a_study_has_some
     assert 1_000 < with_levels - without <= MOST_BYTES_OF_LEVELS
     with_interactions = bundle_size(["sampled_products", "levels", "interactions"])
     assert 500 < with_interactions - with_levels <= MOST_BYTES_OF_INTERACTIONS
+
+
+def test_weights_and_several_products_a_report_are_loaded_where_a_study_has_them():
+    without = bundle_size(["sampled_products"])
+    assert 500 < bundle_size(["sampled_products", "product_blocks"]) - without <= MOST_BYTES_OF_BLOCKS
 
 
 def test_all_of_it_is_small():

@@ -58,6 +58,11 @@ NEWER = {
         {"salary/age": "30", "salary/job": "full time", "salary/rate": "4"},
         "one product, drawn by chance",
     ),
+    "several": (
+        {**studies.PRODUCTS, "mechanism": {**studies.PRODUCTS["mechanism"], "products": 3}},
+        {"salary/age": "30", "salary/married": "yes", "salary/rate": "4"},
+        "noisy signs, of products drawn by chance",
+    ),
     "memoized": (HABIT, {"habit": "yes"}, "Did you ride a bicycle this week?"),
 }
 

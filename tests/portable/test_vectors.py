@@ -18,6 +18,7 @@ FILES = {
     "public",
     "reports",
     "report_ids",
+    "several",
     "studies",
 }
 # Shares are sealed with what browsers do not offer: the port refuses `route` by name, as

@@ -182,6 +182,41 @@ def _draws_of_levels(questions: dict[str, Any], seeds: str) -> Iterator[dict[str
                 yield draw(study, {**record, "rate": rate}, f"{seeds} {seed}")
 
 
+def several_studies() -> dict[str, Any]:
+    def study(epsilon: str, products: int, features: Any, **weights: int) -> dict[str, Any]:
+        stated = {"name": "sampled_products", "epsilon": epsilon, "products": products}
+        mechanism = {**stated, "weights": weights} if weights else stated
+        return {**studies.PRODUCTS, "mechanism": mechanism, "features": features}
+
+    numbers = [{"id": f"f{number}", "bounds": ["-1", "1.5"]} for number in range(14)]
+    plain = studies.PRODUCTS["features"]
+    return {
+        "two": study("2", 2, plain),
+        "three": study("4", 3, plain, response=2, squares=5),
+        "four": study("0.5", 4, numbers),
+        "one": study("1", 1, plain),
+        "logistic": {**study("8", 2, plain), **LOGISTIC},
+        "interactions": {**study("3", 2, LEVELS), "interactions": [["married", "job"]]},
+        "levels": {**study("3", 3, LEVELS), "response": {"id": "rate", "bounds": ["1", "5"]}},
+    }
+
+
+def several_draws() -> Iterator[dict[str, Any]]:
+    for study, question in several_studies().items():
+        values = {"age": (-1e9, 25.3, 64), "job": ("none", "full", "other"), "married": ("no", True, "yes")}
+        for place, rate in enumerate((1, 2.75, 1e9)):
+            record = {
+                field["id"]: values.get(field["id"], (-9, 0.37, 9))[place] for field in question["features"]
+            }
+            asked = rate if "bounds" in question["response"] else values["married"][place]
+            for seed in range(16):
+                yield draw(study, {**record, "rate": asked}, f"several {seed}")
+            # The block is drawn again, and which lie; roundings of nothing, and of all but one.
+            rounding = bytes(8 * question["mechanism"]["products"])
+            for head in (b"\xff" * 4 + rounding + bytes(4) + b"\xff" * 8, bytes(4) + b"\xff" * 40):
+                yield draw(study, {**record, "rate": asked}, "several head", head)
+
+
 def summed_studies() -> dict[str, Any]:
     stated = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
     return {

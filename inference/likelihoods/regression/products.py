@@ -1,12 +1,22 @@
-"""Signs of sampled products: their counts are exactly multinomial in the products' means."""
+"""Signs of sampled products, given the products' means.
+
+Of one product a report the counts are exactly multinomial. The signs of one report belong together: of
+several a report the shares of positive ones in a block are taken as normal, with variances that the means
+give exactly and with correlations that the block's own patterns show.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
-from numpyro.distributions import constraints
+from numpy.typing import NDArray
+from numpyro.distributions import Distribution, constraints
 
 from inference.likelihoods.common import CellCounts
 
@@ -64,3 +74,85 @@ def _log_half(told: Array, bend: Array) -> Array:
     above, below = (jnp.maximum(sign * told - bend, 0.0) / left for sign in (1, -1))
     inside = jnp.log((1 - jnp.clip(told, -bend, bend) + left * jnp.tanh(below)) / 2)
     return jnp.where(told > bend, jnp.log(left) - jax.nn.softplus(2 * above), inside)
+
+
+# So many reports of even signs are added to a block, so that few reports show no correlations.
+EVEN = 4.0
+
+
+class SignPatterns(Distribution):
+    """Counts of the patterns of signs of each block of products, as far as they tell of the products' means.
+
+    The signs' averages in a block of m reports are taken as normal: each has mean gain means_bj and the exact
+    variance (1 − (gain means_bj)²) / m, and their correlations are those of the patterns that are given. This
+    is no law of the patterns, which depend on higher moments; it holds as counts grow. Values are integer
+    vectors (B 2^k,), the pattern's first product in its highest bit. How often a block was drawn says nothing
+    of the means.
+
+    Args:
+        means: of each block's products over all people, between −1 and 1, shape (B, k).
+        gain: by which a sign's mean is smaller than its product's.
+        validate_args: whether NumPyro checks arguments and values.
+    """
+
+    arg_constraints: dict[str, constraints.Constraint] = {}  # noqa: RUF012
+    pytree_data_fields = ("means", "gain")
+
+    def __init__(self, means: ArrayLike, gain: ArrayLike, *, validate_args: bool | None = None) -> None:
+        self.means, self.gain = jnp.asarray(means), jnp.asarray(gain)
+        blocks, products = self.means.shape
+        super().__init__((), (blocks << products,), validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Vectors of counts."""
+        return constraints.independent(constraints.nonnegative_integer, 1)
+
+    def log_prob(self, value: ArrayLike) -> Array:
+        """Log density of the signs' averages, given how often each block was drawn.
+
+        Args:
+            value: how often each pattern of each block came, shape (B 2^k,).
+
+        Returns:
+            One number.
+        """
+        products = self.means.shape[-1]
+        patterns = jnp.asarray(value).reshape(-1, 1 << products)
+        reports = jnp.sum(patterns, axis=-1)
+        seen = patterns @ jnp.asarray(sign_table(products), float) / jnp.maximum(reports, 1.0)[:, None]
+        told, variance = self.signs()
+        scaled = (seen - told) * jnp.sqrt(reports)[:, None] / jnp.sqrt(variance)
+        root = jnp.linalg.cholesky(correlations(patterns, jnp))
+        apart = solve_triangular(root, scaled[..., None], lower=True)[..., 0]
+        spread = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)) + jnp.log(variance) / 2
+        normal = -jnp.sum(apart**2 + jnp.log(2 * jnp.pi), axis=-1) / 2 - jnp.sum(spread, axis=-1)
+        known = normal + products * jnp.log(jnp.maximum(reports, 1.0)) / 2
+        return jnp.sum(jnp.where(reports > 0, known, 0.0))
+
+    def signs(self) -> tuple[Array, Array]:
+        """Means and variances of signs, (B, k); means beyond what products can have are bent as above."""
+        told = self.gain * self.means
+        bend = jnp.clip(self.gain, BEND, 1 - 1e-5)
+        excess = jnp.maximum(jnp.abs(told) - bend, 0.0) / (1 - bend)
+        told = jnp.clip(told, -bend, bend) + jnp.sign(told) * (1 - bend) * jnp.tanh(excess)
+        # 1 − |told| without cancellation, where it is bent.
+        rest = jnp.where(excess > 0, (1 - bend) * 2 * jax.nn.sigmoid(-2 * excess), 1 - jnp.abs(told))
+        return told, jnp.maximum(rest, 1e-9) * (1 + jnp.abs(told))
+
+
+def sign_table(products: int) -> NDArray[np.float64]:
+    """The signs, −1 or 1, of each pattern of so many products, (2^k, k)."""
+    patterns = np.arange(1 << products)[:, None]
+    return np.asarray(2.0 * (patterns >> np.arange(products)[::-1] & 1) - 1)
+
+
+def correlations(patterns: Any, numpy: Any = np) -> Any:
+    """How the signs of each block go together, (B, k, k), from its patterns (B, 2^k); numpy: or JAX's."""
+    count = patterns.shape[-1]
+    signs = numpy.asarray(sign_table(count.bit_length() - 1))
+    shares = (patterns + EVEN / count) / (numpy.sum(patterns, axis=-1, keepdims=True) + EVEN)
+    mean = shares @ signs
+    both = numpy.einsum("bp,pi,pj->bij", shares, signs, signs) - mean[:, :, None] * mean[:, None]
+    scale = 1 / numpy.sqrt(numpy.diagonal(both, axis1=-2, axis2=-1))
+    return both * scale[:, :, None] * scale[:, None]

@@ -1,20 +1,15 @@
-/** One product of two entries of a record, as a noisy sign: the twin of ldp_client/mechanisms/sampled_products.py. */
+/** Products of two entries of a record, as noisy signs: the twin of ldp_client/mechanisms/sampled_products.py. */
 
 import { bytesBelow, packBelow } from "../integers.js";
 import { UNIT_BITS } from "../quantise.js";
 import { randomUint32, take, uniformBelow, viewOf } from "../randomness.js";
-import { check, listOf, record as object, whole } from "../shapes.js";
+import { check, listOf } from "../shapes.js";
 import { thresholdFor } from "./choice.js";
 import { checkRecord, fieldsOf, record } from "./record.js";
 
 const UNIT = 2 ** UNIT_BITS;
-// A product of two entries is a whole number of 2**-40: it is rounded by 41 of 64 random bits, exactly.
-const SPARE_BITS = 23n;
-const weight = whole(1, 1000);
-const WEIGHTS = { means: weight, squares: weight, features: weight, response: weight };
-const KINDS = Object.keys(WEIGHTS);
-
 const { response: field } = record.fields;
+const later = (value) => value;
 
 const sampled = {
   ...record,
@@ -24,24 +19,30 @@ const sampled = {
 };
 
 /** Which of the products of (1, features…, response), and its sign: the true one with probability T / 2**32. */
-export const mechanism = { kinds: [sampled], optional: { weights: object({}, WEIGHTS) }, check: checkSampled, build };
+export const mechanism = { kinds: [sampled], optional: { weights: later, products: later }, check: checkSampled, build };
 
 /** Whether levels.js reads the feature, whatever else it has; all others are read here. */
 const isLeveled = (one) => one?.ask === "choice" || one?.cuts;
 
 /** The square of the constant or of a yes/no is everybody's. */
-const plain = (one, other) => one !== other || !!one.bounds;
+const plain = (one, other) => +(one !== other || !!one.bounds);
 
 async function checkSampled(question) {
-  const { features, response, path } = question;
+  const { features, response, mechanism: stated, path } = question;
   if (features.some(isLeveled) || "interactions" in question) await (await import("../levels.js")).read(question);
   check(!features[16] || [response, ...features].some((one) => one.bounds), `${path}.features`);
   checkRecord(question);
+  // More than a name and ε.
+  if (Object.keys(stated)[2]) (await import("../product_blocks.js")).read(question);
 }
+
+/** A product's sign. It is a whole number of 2**-40, and rounded by 41 of 64 random bits, exactly. */
+export const isPositive = (quantised, [i, j], rounding) =>
+  rounding >> 23n < UNIT * UNIT + quantised[i] * quantised[j];
 
 function build(question) {
   const {
-    features, response, mechanism: stated, share = plain, cross = (vector) => vector,
+    features, response, share = plain, cross = later, inBlocks = later,
     entries = [{}, ...features, response],
   } = question;
   const threshold = thresholdFor(question, 1, 1);
@@ -50,8 +51,7 @@ function build(question) {
   let total = 0;
   entries.forEach((one, i) =>
     entries.forEach((other, j) => {
-      const kind = i === j ? 1 : i && 2 + !entries[j + 1];
-      const weight = j >= i && (stated.weights?.[KINDS[kind]] ?? 1) * share(one, other);
+      const weight = j >= i && share(one, other);
       if (weight) pairs.push([i, j, (total += weight)]);
     }),
   );
@@ -67,11 +67,10 @@ function build(question) {
     const rest = word % total;
     const number = word - rest > 2 ** 32 - total ? uniformBelow(total, random) : rest;
     const place = pairs.findIndex((pair) => pair[2] > number);
-    const [i, j] = pairs[place];
-    const positive = Number(drawn.getBigUint64(4) >> SPARE_BITS) < UNIT * UNIT + quantised[i] * quantised[j];
+    const positive = isPositive(quantised, pairs[place], drawn.getBigUint64(4));
     const told = positive === randomUint32(random) < threshold;
     return packBelow(2 * place + told, payloadSize);
   }
 
-  return { integers: { threshold, total }, payloadSize, quantise, randomise, pairs, says: "product" };
+  return inBlocks({ integers: { threshold, total }, payloadSize, quantise, randomise, pairs, says: "product" });
 }
