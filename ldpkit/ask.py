@@ -292,7 +292,7 @@ def study(
         questions: made by this module's functions, or as a document has them.
         version: from 1; a published one never changes.
         purpose: why it is asked, for people.
-        opens: its first day.
+        opens: its first day; without it any.
         closes: its last day.
         ask_one: whether each device answers one question alone, drawn by itself.
         public: fields that are sent in clear, made by `public`.
@@ -306,15 +306,11 @@ def study(
     """
     if not isinstance(title, str):
         raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
+    stated: dict[str, Any]
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
-    stated: dict[str, Any] = {
-        "purpose": purpose,
-        "opens": _day(opens),
-        "closes": _day(closes),
-        "public": list(public),
-    }
-    stated |= {"ask_one": ask_one, **fields}
+    stated = {"purpose": purpose, "opens": _day(opens), "closes": _day(closes), "ask_one": ask_one}
+    stated |= {"public": list(public), **fields}
     try:
         return Study({**found, **{name: value for name, value in stated.items() if value}})
     except StudyError as error:

@@ -187,6 +187,7 @@ def _posterior(
         method=method,
         prior={name: prior for name, (prior, _) in analysis.priors().items()},
         prior_draws=prior_draws,
+        diverging=drawn.diverging if drawn.chained else None,
         formula=analysis.formula.text,
         form=analysis.cells.form,
         axes=analysis.axes(),

@@ -84,6 +84,7 @@ def cross_table(
         method=method,
         prior=law.stated(),
         prior_draws=prior,
+        diverging=drawn.diverging if drawn.chained else None,
         formula=asked,
         form=cells.form,
         axes=_axes(names, by, levels, answers),

@@ -55,7 +55,7 @@ def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
 
     figure = pyplot.figure(figsize=_size_for(posterior), layout="constrained")
     _draw_intervals(figure, posterior, None, interval)
-    figure.suptitle(f"{posterior.question}: {posterior.verdict.headline()}", fontsize=8, parse_math=False)
+    figure.supxlabel(f"{posterior.question}: {posterior.verdict.headline()}", fontsize=8, parse_math=False)
     return figure.axes[0]
 
 

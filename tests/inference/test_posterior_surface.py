@@ -148,7 +148,7 @@ def test_a_plot_is_matplotlibs_axes_in_per_cent():
     assert isinstance(axes, mpl.axes.Axes)
     figure = axes.figure
     assert len(figure.axes) == 2
-    assert "nothing was learnt" in figure.get_suptitle()
+    assert "nothing was learnt" in figure.get_supxlabel()
     assert figure.axes[-1].xaxis.get_major_formatter()(0.25) == "25 %"
     mpl.pyplot.close(figure)
 
