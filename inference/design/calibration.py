@@ -71,9 +71,15 @@ class Calibration:
     def reasons(self) -> tuple[str, ...]:
         found = []
         if self.outside:
+            rough = max(self.poor[name] for name in self.outside)
+            of_chains = (
+                f", or it is the one short chain of each study, which mixes poorly in {rough:.0%} of them"
+                if rough > SOME_MIX_POORLY
+                else ""
+            )
             found.append(
                 f"the ranks of {listed(self.outside)} are not uniform: under this study's prior and {self.n} "
-                "devices the intervals do not contain the truth as often as they say"
+                f"devices the intervals do not contain the truth as often as they say{of_chains}"
             )
         if unmixed := [name for name, share in self.poor.items() if share > MOST_MIX_POORLY]:
             found.append(

@@ -73,6 +73,7 @@ class Model:
     redrawn: a site, unbounded and with a priori independent entries, that chains also redraw from its prior;
     with coordinates as they are.
     may_diverge: the share of transitions that may diverge, where it is measured that intervals hold then.
+    winding: whether short chains, one for each of many data sets, need longer paths and more warm-up.
     density: from draws of the sites, the distribution of the answers, where the model is no law.
     reported: from draws of sites and parameters, what a posterior reports of the latter, where that is wider
     than the model's own: of what no report tells.
@@ -93,6 +94,7 @@ class Model:
     redrawn: str | None = None
     channel: Callable[[], NDArray[np.float64]] | None = None
     may_diverge: float = 0.0
+    winding: bool = False
     density: Callable[[Draws], AnswerLaw] | None = None
     reported: Callable[[Draws, Draws], Draws] = lambda _sites, parameters: parameters
     resting: Callable[[Draws, Draws], tuple[str, ...]] = lambda _sites, _parameters: ()

@@ -138,5 +138,13 @@ def _model(
     own, density = partial(law.own, units=units, n=n), partial(law.density, units=units, n=n)
     implied = partial(law.implied, units=units, n=n)
     return Model(
-        program, data, initial, own, notes, may_diverge=MAY_DIVERGE, density=density, implied=implied
+        program,
+        data,
+        initial,
+        own,
+        notes,
+        may_diverge=MAY_DIVERGE,
+        density=density,
+        implied=implied,
+        winding=True,
     )

@@ -231,3 +231,15 @@ def test_records_beyond_their_norm_are_counted():
 def test_every_model_can_be_simulated_before_any_report():
     for question in Study(studies.document()).questions:
         assert empty_model(question).data["n"] == 0
+
+
+def test_ranks_that_chains_may_have_bent_are_not_laid_to_the_intervals_alone():
+    """Of four studies in ten the one short chain has too few effective draws."""
+    band = Band(np.asarray([1 / 3, 2 / 3]), np.asarray([0, 0]), np.asarray([1, 2]))
+    ranks = {"mean": np.zeros(20, int)}
+    told = [
+        job.Calibration("age", "free", 1000, 1, ranks, band, ("mean",), {"mean": poor}, ()).reasons
+        for poor in (0.0, 0.4)
+    ]
+    assert "mixes poorly" not in told[0][0]
+    assert "which mixes poorly in 40% of them" in told[1][0]
