@@ -206,7 +206,12 @@ def _apart(
             raise
         if len(uploads) == 1:
             return [problem_of(error)]
-    return [result for upload in uploads for result in _apart(session, study_id, [upload], together)]
+    # In the order of their ids: whoever takes them in another one waits for this, and this for them.
+    order = sorted(
+        range(len(uploads)), key=lambda index: min([one.id for one in uploads[index].reports], default=b"")
+    )
+    results = {index: _apart(session, study_id, [uploads[index]], together)[0] for index in order}
+    return [results[index] for index in range(len(uploads))]
 
 
 def _make(session: Session, change: Change) -> Any:

@@ -15,12 +15,12 @@ const NUMBER = record({ id: identifier, bounds, step: decimal(([n]) => n > 0n) }
 
 /** A choice of labels, or a number on the grid low, low + step, …, high. */
 function field(value, path) {
-  if (!isObject(value) || !hasOwn(value, "bounds")) return choice(CHOICE(value, path));
+  if (value?.bounds === undefined) return choice(CHOICE(value, path));
   const found = NUMBER(value, path);
   const [low, high] = found.bounds.map((bound, index) => billionths(bound, `${path}.bounds[${index}]`));
   const step = billionths(found.step, `${path}.step`);
-  const mostValues = 1_000_000n;
-  check((high - low) % step === 0n && (high - low) / step < mostValues, `${path}.step`);
+  const mostValues = 10n ** 6n;
+  check(!((high - low) % step) && (high - low) / step < mostValues, `${path}.step`);
   return number(found, low, high, step);
 }
 
@@ -33,7 +33,8 @@ function choice(found) {
 
 function number(found, low, high, step) {
   function toSend(answer) {
-    const [numerator, denominator] = parseDecimal(String(answer)) ?? [low - step, UNIT];
+    // What can be popped is a list; one of one number reads like it.
+    const [numerator, denominator] = parseDecimal(answer?.pop || String(answer)) ?? [low - step, UNIT];
     const above = numerator * UNIT - low * denominator;
     const width = step * denominator;
     const nearest = low + ((above + width / 2n) / width) * step;
@@ -52,7 +53,7 @@ function number(found, low, high, step) {
 function billionths([numerator, denominator], path) {
   const scaled = numerator * UNIT;
   // The largest is 10**12.
-  check(scaled % denominator === 0n && size(numerator) <= 1000n * UNIT * denominator, path);
+  check(!(scaled % denominator) && size(numerator) <= 1000n * UNIT * denominator, path);
   return scaled / denominator;
 }
 

@@ -23,12 +23,11 @@ export function put(url, report) {
   const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }) };
   return request(url, { method: "PUT", body, headers }, report, ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
-    if (problem === "invitation-needed") return { state: "uninvited", reason };
     const isLast =
       said.digest === report.digest &&
       (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
         (problem === "study-closed" && isOver(report.closes, date)));
-    return { state: isLast ? "refused" : "queued", reason };
+    return { state: problem === "invitation-needed" ? "uninvited" : isLast ? "refused" : "queued", reason };
   });
 }
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 from sqlalchemy import text
 
 from collector.metrics import Metrics
+from collector.reports import intake
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Change, Upload
+from collector.secure_sum import summing
 from collector.storage import queries, upkeep
+from collector.storage.packing import PackedReport
 from collector.storage.sums import add_sums, read_sums
 from tests.collector.conftest import build_report, build_study
 
@@ -143,3 +148,40 @@ def test_no_line_of_the_log_dates_one_deletion(caplog):
     assert [record.message for record in caplog.records] == [
         "deletions since the last such line: 10 by their devices, 0 with an operator's key"
     ]
+
+
+def test_uploads_that_are_stored_one_by_one_take_their_rows_in_one_order():
+    """Two processes store the same two apart, as something failed with both together."""
+    study = build_study()
+    packed = [PackedReport(bytes([place]) * 16, 1, b"") for place in (9, 3, 5)]
+    uploads = [Upload(study.id, [one]) for one in packed]
+    order = []
+
+    def together(_session, _study_id, some):
+        if len(some) > 1:
+            raise ValueError("not together")
+        order.extend(one.id for upload in some for one in upload.reports)
+        return [upload.reports[0].id for upload in some]
+
+    session = SimpleNamespace(begin_nested=contextlib.nullcontext)
+    assert intake._apart(session, study.id, uploads, together) == [one.id for one in packed]
+    assert order == sorted(order)
+
+
+def test_of_two_closers_at_once_both_hear_what_a_node_committed_to(network, monkeypatch):
+    """The second one looked before the first one's commitment was there."""
+    network.publish("ever")
+    network.answer(15)
+    node = network.nodes[0]
+    assert node.post("/close").status_code == 200
+    first = node.post("/commitment").get_json()
+    find_part, looked = summing.find_part, []
+
+    def late(session, study, keep=False):
+        looked.append(study)
+        return find_part(session, study, keep) if len(looked) > 1 else None
+
+    monkeypatch.setattr(summing, "find_part", late)
+    second = node.post("/commitment")
+    assert (second.status_code, second.get_json()) == (200, first)
+    assert len(looked) == 2

@@ -110,6 +110,21 @@ def test_a_number_alone_needs_no_model(asked, found):
     assert npm.node("--input-type=module", "-e", script).strip() == found
 
 
+def test_what_is_no_number_is_not_sent_in_clear_as_one():
+    """A list of one number reads like it. Python refuses it too."""
+    age = {"id": "age", "bounds": ["18", "99"], "step": "1"}
+    text = json.dumps(json.dumps(studies.document(studies.YES_NO, public=[age])))
+    script = f"""
+    const {{ parseStudy, perturbAnswers }} = await import("{JAVASCRIPT / "index.js"}");
+    const study = await parseStudy({text});
+    const made = (age) => perturbAnswers(study, {{ ever: "yes", age }});
+    const said = [42, "42", [42], ["42"], [[42]], {{}}, null, true].map((age) =>
+      made(age).then(({{ body }}) => JSON.parse(body).public.age, ({{ code }}) => code));
+    console.log((await Promise.all(said)).join());
+    """
+    assert npm.node("--input-type=module", "-e", script).strip() == ",".join(["42"] * 2 + ["answer"] * 6)
+
+
 def test_a_view_is_of_its_bytes_alone():
     """Not of the buffer that they may be a part of: other bytes would decide what is drawn."""
     part = "viewOf(Uint8Array.of(9, 9, 1, 2, 3, 4).subarray(2)).getUint32(0)"
