@@ -49,7 +49,7 @@ def fit_of(cuts, people, law=POISSON, intercept=-2.0, slope=0.5):
 @pytest.mark.slow
 def test_whole_numbers_at_cuts_are_within_the_interval_or_the_verdict_says_so():
     found, mean = fit_of(ON_NUMBERS, 20_000), POISSON @ CHILDREN
-    rows = found.summary()
+    rows = found.rows()
     assert rows["mean[children]"]["q05"] <= mean <= rows["mean[children]"]["q95"]
     sd = np.sqrt(POISSON @ CHILDREN**2 - mean**2)
     assert rows["sd[children]"]["q05"] <= sd <= rows["sd[children]"]["q95"]
@@ -61,7 +61,7 @@ def test_whole_numbers_at_cuts_are_within_the_interval_or_the_verdict_says_so():
 @pytest.mark.slow
 def test_cuts_between_whole_numbers_tell_mean_and_line():
     found = fit_of(BETWEEN, 20_000)
-    rows = found.summary()
+    rows = found.rows()
     assert rows["mean[children]"]["mean"] == pytest.approx(POISSON @ CHILDREN, abs=0.03)
     assert rows["mean[children]"]["sd"] < 0.05
     assert rows["coefficient[children]"]["mean"] == pytest.approx(0.5, abs=0.05)
