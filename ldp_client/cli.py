@@ -147,7 +147,8 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json [--people N]"""
-    from ldp_client.describing import cuts_in_words, describe, notes_of, warnings_of
+    from ldp_client.describing import describe
+    from ldp_client.study_warnings import cuts_in_words, notes_of, warnings_of
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)

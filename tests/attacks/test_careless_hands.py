@@ -9,9 +9,9 @@ import pytest
 from ldp_client import Device
 from ldp_client.bulk import public_many
 from ldp_client.cli import main
-from ldp_client.describing import warnings_of
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.mechanisms import mechanism_for
+from ldp_client.study_warnings import warnings_of
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting, problem

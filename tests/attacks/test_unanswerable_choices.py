@@ -2,7 +2,7 @@
 
 import pytest
 
-from ldp_client.describing import warnings_of
+from ldp_client.study_warnings import warnings_of
 from schemas import Report, Study
 from tests import studies
 from tests.portable.conftest import browser, meet, server
