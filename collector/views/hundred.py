@@ -10,6 +10,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.words.text import ENGLISH, Words, plain
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ def hundred_of(question: Question, mechanism: Mechanism, words: Words = ENGLISH)
         return _number(mechanism, words)
     if isinstance(mechanism, ChoiceMechanism):
         return _choice(question, mechanism, words)
-    return _told("hundred.sign", mechanism, words) if mechanism.name == "sampled_products" else None
+    if not isinstance(mechanism, SampledProducts):
+        return None
+    key = "hundred.sign" if mechanism.signs == 1 else "hundred.signs"
+    return _told(key, mechanism, words, signs=mechanism.signs)
 
 
 def _told(key: str, mechanism: Any, words: Words, **facts: Any) -> Hundred:

@@ -10,6 +10,11 @@ from ldp_client.words.text import plain
 from schemas import Study
 from tests import studies
 
+SEVERAL = {
+    **studies.PRODUCTS,
+    "mechanism": {"name": "sampled_products", "epsilon": "4", "products": 3},
+}
+
 
 def said(question):
     (asked,) = Study(studies.document(question)).questions
@@ -17,13 +22,14 @@ def said(question):
 
 
 @pytest.mark.parametrize(
-    "question", [studies.YES_NO, studies.CHOICE, studies.ONE_OF, studies.PRODUCTS, studies.MEMOIZED]
+    "question", [studies.YES_NO, studies.CHOICE, studies.ONE_OF, studies.PRODUCTS, SEVERAL, studies.MEMOIZED]
 )
 def test_dots_and_words_have_the_mechanisms_probability(question):
     hundred, mechanism = said(question)
     told = round(100 * float(mechanism.p))
     assert hundred.dots == Dots(told // 5, told % 5)
     assert f"about {told} " in hundred.sentence
+    assert ("3 bits" in hundred.sentence) == (question is SEVERAL)
 
 
 def test_an_answer_that_is_nearly_always_told_is_not_always_told():
