@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,7 +177,8 @@ def run_studies(arguments: argparse.Namespace) -> int:
 
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit admin invite STUDY_ID (--count N [--public FIELD=VALUE …] | --file LIST | --lift | --forget)"""
-    from collector.operator.inviting import forget, invite, lift, take_list, warnings_of_names
+    from collector.operator.inviting import forget, invite, lift, refuse_ended, take_list, warnings_of_names
+    from collector.storage.upkeep import utc_today
 
     text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
     needs_key = not (arguments.lift or arguments.forget)
@@ -190,6 +191,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
     with _opened(arguments) as database, database.write() as session:
         if needs_key and not secret:
             raise InputError(NO_KEY)
+        if needs_key:
+            refuse_ended(session, arguments.study, utc_today(), timedelta(settings.late_days))
         if arguments.lift:
             lift(session, arguments.study)
         elif arguments.forget:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
 
 from sqlalchemy.orm import Session
 
@@ -66,6 +67,16 @@ def _refuse_over(session: Session, study_id: str) -> None:
     if state is not None and (state.closed or state.deleted):
         how = "deleted" if state.deleted else "closed"
         raise InputError(f"study {study_id} was {how}: its invitations let nobody in, and none was made")
+
+
+def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) -> None:
+    """Raises InputError for a study whose last day is over. late: how long after it reports are taken."""
+    state = queries.study_state(session, study_id)
+    if state is not None and state.closes is not None and today - state.closes > late:
+        raise InputError(
+            f"study {study_id} ended on {state.closes}: its invitations let nobody in, and none was made or "
+            "taken; publish a version with a later `closes` first"
+        )
 
 
 def warnings_of_names(session: Session, study_id: str) -> list[str]:

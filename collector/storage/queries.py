@@ -13,6 +13,7 @@ from sqlalchemy import (
     CursorResult,
     Table,
     bindparam,
+    case,
     column,
     delete,
     func,
@@ -94,7 +95,10 @@ class StudyState(NamedTuple):
 
 
 class StudyOverview(NamedTuple):
-    """A study as an operator sees it in a list. number: its key in other tables."""
+    """A study as an operator sees it in a list. number: its key in other tables.
+
+    reports: of all versions. reports_now: of this one.
+    """
 
     number: int
     id: str
@@ -103,11 +107,14 @@ class StudyOverview(NamedTuple):
     opens: date | None
     closes: date | None
     reports: int
+    reports_now: int
 
 
 def study_overviews(session: Session) -> list[StudyOverview]:
     """Every study with how many reports it has, withdrawn ones not counted, by id."""
-    counted = select(REPORTS.c.study, func.count().label("reports")).where(REPORTS.c.payloads != b"")
+    is_now = case((REPORTS.c.version == STUDIES.c.version, 1), else_=0)
+    counted = select(REPORTS.c.study, func.count().label("reports"), func.sum(is_now).label("now"))
+    counted = counted.join(STUDIES, STUDIES.c.number == REPORTS.c.study).where(REPORTS.c.payloads != b"")
     counts = counted.group_by(REPORTS.c.study).subquery()
     columns = (
         StudyRow.number,
@@ -117,7 +124,7 @@ def study_overviews(session: Session) -> list[StudyOverview]:
         StudyRow.opens,
         StudyRow.closes,
     )
-    statement = select(*columns, func.coalesce(counts.c.reports, 0))
+    statement = select(*columns, func.coalesce(counts.c.reports, 0), func.coalesce(counts.c.now, 0))
     rows = session.execute(
         statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
     )

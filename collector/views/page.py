@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from flask import Blueprint, Response, make_response, render_template
@@ -69,8 +70,9 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "version": overview.version,
         "title": rules.study.title,
         "purpose": rules.study.purpose,
-        "state": _state(overview),
+        "state": _state(overview, collector.today()),
         "reports": overview.reports,
+        "reports_now": overview.reports_now,
         "epsilon": f"{epsilon:g}",
         "ask_one": rules.study.ask_one,
         "repeats": any(question.repeats for question in rules.study.questions),
@@ -78,8 +80,8 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "unit": rules.study.unit,
         "public": [public_line(field) for field in rules.study.public],
         "cells": f"{rules.study.cells:,}",
-        "few": _few(rules.study.cells, overview.reports),
-        "questions": _questions(rules, fitted, overview.reports),
+        "few": _few(rules.study.cells, overview.reports_now),
+        "questions": _questions(rules, fitted, overview.reports_now),
     }
 
 
@@ -88,9 +90,11 @@ def _few(cells: int, reports: int) -> str:
     return f"{max(cells - reports // FEW_PEOPLE, 0):,}"
 
 
-def _state(study: StudyOverview) -> str:
+def _state(study: StudyOverview, today: date) -> str:
     if study.closed:
         return "closed"
+    if study.closes is not None and today > study.closes:
+        return f"ended on {study.closes}"
     return f"open from {study.opens or 'its publication'} to {study.closes or 'its closing by an operator'}"
 
 
@@ -132,7 +136,7 @@ def _why_missing(fitted: Fitted | None, reports: int) -> str:
     if fitted is not None and fitted.failure:
         return f"The last fit failed: {fitted.failure}"
     if not reports:
-        return "No posterior yet: there are no reports."
+        return "No posterior yet: there are no reports of this version."
     return "No posterior yet: it comes with the next fit. Fits need “ldpkit serve --posteriors”."
 
 

@@ -65,7 +65,9 @@ def delete(study_id: str, report_id: str) -> Response:
     identifier = report_id_bytes(report_id, "report_id")
     by_device = proves_withdrawal(report_id)
     collector = current_collector()
-    withdraw(collector, study_id, identifier, by_device, refuse=_refuse_fixed)
+    study = collector.node_part().opener(study_id).study
+    with intake.naming_study(collector, study_id, study.version):
+        withdraw(collector, study_id, identifier, by_device, refuse=_refuse_fixed)
     return jsonify(id=report_id, result=WITHDRAWN)
 
 
@@ -136,7 +138,7 @@ def total(study_id: str) -> Response:
 
 def _refuse_fixed(study: queries.StudyState) -> None:
     if study.closed:
-        raise ProblemError(SUM_FIXED, "the study was closed")
+        raise ProblemError(SUM_FIXED, "the study was closed, and its shares stay as they are")
 
 
 def _binary_body() -> bytes:

@@ -163,6 +163,12 @@ def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
     _conclude(connection, report_id, "refused")
 
 
+def note_undeletable(connection: sqlite3.Connection, report_id: str) -> None:
+    """Its deletion was refused for good: it is asked for no more, unless the person withdraws again."""
+    query = "UPDATE reports SET state = 'refused' WHERE id = ? AND state = 'withdrawn'"
+    connection.execute(query, (report_id,))
+
+
 def _conclude(connection: sqlite3.Connection, report_id: str, state: str) -> None:
     wiped = "state = ?, due = 0, digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"

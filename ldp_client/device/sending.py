@@ -72,15 +72,21 @@ def put_shares(queued: "Queued", judge: "Judge") -> Outcome:
 
 
 def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
-    """Ask every node once to delete its share."""
-    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge)
+    """Ask every node once to delete its share. One that does not is the last word once all have spoken."""
+    worst = ("waiting", "kept", "refused")
+    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge, worst)
 
 
-def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]", judge: "Judge") -> Outcome:
-    """The worst of the nodes' answers: each is asked, whatever the others say."""
+def _at_all(
+    queued: "Queued",
+    ask: "Callable[[str, int], Outcome]",
+    judge: "Judge",
+    worst: "tuple[str, ...]" = ("refused", "waiting", "kept"),
+) -> Outcome:
+    """The worst of the nodes' answers, in this order: each is asked, whatever the others say."""
     path = share_path(queued.study, queued.report_id)
     outcomes = [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
-    for state in ("refused", "waiting", "kept"):
+    for state in worst:
         for outcome in outcomes:
             if outcome.state == state:
                 return outcome
@@ -101,7 +107,8 @@ _TABLES = ("attempts", "deletions")
 class Flushed:
     """The result of a flush.
 
-    sent, waiting, refused (for good, with reasons): reports. later: reports whose time has not come.
+    sent, waiting, refused (for good, with reasons; deletions too): reports. later: reports whose time has not
+    come.
     deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
     waiting and undeleted count those of other collectors too. reason: why something waits.
     """
@@ -226,6 +233,9 @@ class Sender:
         if outcome.state == "sent":
             self._note(outbox.drop, report)
             result.deleted += 1
+        elif outcome.state == "refused":
+            self._note(outbox.note_undeletable, report)
+            result.refused.append(say("device.undeletable", report=report.report_id, reason=outcome.reason))
         else:
             result.undeleted += 1
 

@@ -32,6 +32,8 @@ CLOSED = "closed"
 PROBLEM_PREFIX = "urn:ldpkit:problem:"
 # The problems that can be the last word about a report; see `judged` for when they are.
 FINAL = ("report-invalid", "report-conflict", "report-withdrawn", "study-closed")
+# Those about a deletion.
+UNDELETABLE = ("sum-fixed",)
 STORED = ("stored", "duplicate")
 WITHDRAWN = ("withdrawn",)
 # Days after a study's last one, on this device's clock, until which a report waits for a closed study.
@@ -79,20 +81,24 @@ def _put(url: str, body: bytes, media_type: str, invitation: str) -> Outcome:
     headers = {"Content-Type": media_type}
     if invitation:
         headers["LDPKit-Invitation"] = invitation
-    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED)
+    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
 
 
 def delete_report(url: str, secret: str) -> Outcome:
-    """Ask once for a report's deletion: "sent" when the collector says that it takes it never more.
+    """Ask once for a report's deletion: "sent" when the collector says that it takes it never more, "refused"
+    where it is part of a sum.
 
     secret: what the report's id was made of, in hexadecimal digits; it stands in no address.
     """
     headers = {"LDPKit-Withdrawal": secret}
-    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN)
+    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN, UNDELETABLE)
 
 
-def _ask(request: urllib.request.Request, results: "tuple[str, ...]") -> Outcome:
-    """results: what a receipt may say. The report's id ends the request's address."""
+def _ask(request: urllib.request.Request, results: "tuple[str, ...]", final: "tuple[str, ...]") -> Outcome:
+    """results: what a receipt may say. final: the problems that can be the last word.
+
+    The report's id ends the request's address.
+    """
     request.add_header("User-Agent", "ldpkit")
     try:
         answer = exchange(request)
@@ -116,7 +122,7 @@ def _ask(request: urllib.request.Request, results: "tuple[str, ...]") -> Outcome
         if field.startswith("public."):
             return Outcome("kept", say("device.other_invitation", field=field, reason=reason))
         return Outcome("kept", say("device.uninvited"))
-    if problem not in FINAL:
+    if problem not in final:
         return Outcome(_pause(answer.status), reason)
     said = printable(document.get("digest", ""))
     return Outcome("refused", reason, problem, said, identity, answer.headers.get("Date", ""))

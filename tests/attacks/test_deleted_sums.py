@@ -1,4 +1,4 @@
-"""Deletes, at one node, what a secure sum was made of before all nodes gave theirs."""
+"""Deletes at one node what a secure sum was made of before all gave theirs, or takes a share back later."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from werkzeug.wrappers import Response
 
 from collector.operator.retention import delete_study
+from ldp_client import Device
 from ldp_client.documents.errors import TransferError
 from tests.secure_sum.conftest import TOKEN, close_study
 
@@ -31,3 +32,27 @@ def test_a_node_that_deleted_its_shares_after_its_sum_gives_it_again(network):
     for node in network.nodes:
         delete_at(node)
     assert close_study(study, [TOKEN]).total.to_json() == total
+
+
+def test_a_late_withdrawal_ends_with_the_last_word_of_all_nodes(network, tmp_path):
+    study = network.publish("ever")
+    network.answer(14)
+    nodes = [node.address for node in network.nodes]
+    policy = {"require_consent": False, "max_delta": "0.001", "nodes": nodes}
+    device = Device(tmp_path / "device", "8", collector=network.nodes[0].url, **policy)
+    device.answer(study, {"ever": True}, network.invitations.pop())
+    assert device.flush().sent == 1
+    close_study(study, [TOKEN])
+    device.withdraw(study.id)
+    away = network.nodes[2]
+    away.trouble = lambda _request: Response(status=403)
+    # One that may still hold the share, and let it go, is asked again.
+    assert device.flush(attempts=1).undeleted == 1
+    away.trouble = None
+    flushed = device.flush()
+    assert (flushed.undeleted, flushed.deleted) == (0, 0)
+    assert "can be taken back no more: " in flushed.refused[0]
+    for node in network.nodes:
+        node.stop()
+    last = device.flush(attempts=1)
+    assert (last.undeleted, last.refused) == (0, [])

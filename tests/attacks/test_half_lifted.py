@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
 import pytest
 
 from collector.operator.inviting import forget, invite, lift
@@ -9,6 +11,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import mechanisms_of
+from schemas import Study
 from tests.attacks.conftest import KEY
 from tests.collector.answered import problem
 from tests.collector.conftest import ANSWERS, build_study
@@ -138,3 +141,14 @@ def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
     (new,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     assert problem(send(place, answered(CARRYING), old)) == REFUSED
     assert send(place, answered(CARRYING), new).status_code == 201
+
+
+def test_nobody_is_invited_to_a_study_whose_last_day_is_over(place, capsys, monkeypatch):
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
+    inviting = ["admin", "invite", "habits", "--count", "1", "--database", place.url]
+    for version, days, code in ((2, 30, 2), (3, 3, 0)):
+        closes = date.today() - timedelta(days)
+        place.publish(Study({**PLAIN.document, "version": version, "closes": closes.isoformat()}))
+        assert main(inviting) == code
+        shown = capsys.readouterr()
+        assert (shown.out == "", f"ended on {closes}" in shown.err) == (code == 2, code == 2)

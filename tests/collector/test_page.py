@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
@@ -132,3 +133,25 @@ def test_every_mechanism_has_its_words(empty, token):
     response = empty.client.get("/", headers=basic(token))
     assert response.status_code == 200
     assert response.text.count("of the reports were false") == len(study.questions)
+
+
+def test_the_page_says_which_versions_reports_it_tells_of(habits, study, make_report, token):
+    """Reports of another version are none of those that a posterior and the cells are about."""
+    for _ in range(40):
+        habits.put(make_report(study))
+    document = {**study.document, "version": 2, "public": [{"id": "side", "choices": ["n", "s"]}]}
+    assert habits.publish(Study(document)).status_code == 201
+    text = habits.client.get("/", headers=basic(token)).text
+    assert "<strong>40</strong> reports, 0 of them of version 2" in text
+    assert "at least 2 have fewer than 20" in text
+    assert "there are no reports of this version" in text
+
+
+def test_the_page_calls_no_study_open_after_its_last_day(habits, study, token):
+    last = habits.day
+    assert habits.publish(Study({**study.document, "version": 2, "closes": str(last)})).status_code == 201
+    assert f"to {last};" in habits.client.get("/", headers=basic(token)).text
+    habits.day += timedelta(1)
+    text = habits.client.get("/", headers=basic(token)).text
+    assert f"ended on {last}" in text
+    assert "open from" not in text

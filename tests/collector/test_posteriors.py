@@ -64,7 +64,7 @@ def page(harness, token):
 
 
 def test_the_page_says_why_there_is_no_posterior_and_then_shows_it(habits, study, opened, fits, token):
-    assert "No posterior yet: there are no reports." in page(habits, token)
+    assert "No posterior yet: there are no reports of this version." in page(habits, token)
     Fitter(opened).fit_all()
     assert fits() == 0
     habits.put(build_report(study))
