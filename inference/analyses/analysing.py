@@ -32,8 +32,9 @@ from inference.compiling import use_compile_cache
 from inference.limits import check_draws, check_seed
 from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
-from inference.results.diagnostics import listed
+from inference.results.diagnostics import Diagnostics, listed
 from inference.results.identified import check_share
+from inference.results.predictive import Predictive
 from inference.results.quantity import Quantity
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, Sampled
@@ -166,22 +167,16 @@ def _posterior(
     notes = (*table.notes, *notes_of(analysis), *far_beyond(analysis, drawn.sites))
     diagnostics = judged(parameters, prior_draws, drawn, table.n, notes, method)
     expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed, by)
-    if expected is None:
-        diagnostics = diagnostics.unchecked(UNCHECKED)
-    else:
-        diagnostics = diagnostics.with_model(expected.reasons(), expected.notes())
     prior_sd = {name: before.get(name, float("inf")) for name in parameters}
     peak = peaks[1] if peaks else None
     diagnostics = diagnostics.with_knowledge(without_bound(analysis, peak, parameters, prior_draws, prior_sd))
-    diagnostics = diagnostics.with_model(impossible(analysis.privates, analysis.cells))
-    diagnostics = diagnostics.with_model(unresolved(analysis, drawn.sites))
     return AnalysisPosterior(
         question=analysis.formula.outcome,
         model=analysis.outcome.name,
         n=table.n,
         draws=parameters,
         prior_sd=prior_sd,
-        diagnostics=diagnostics,
+        diagnostics=_held(diagnostics, analysis, expected, drawn.sites),
         study=table.digest,
         seed=seed,
         method=method,
@@ -198,6 +193,16 @@ def _posterior(
         maximum_likelihood=peak if peak and peak.found else None,
         predictive=expected,
     )
+
+
+def _held(found: Diagnostics, analysis: Assembled, expected: Predictive | None, sites: Draws) -> Diagnostics:
+    """The diagnostics with what is said of the model by every check of it."""
+    if expected is None:
+        found = found.unchecked(UNCHECKED)
+    else:
+        found = found.with_model(expected.reasons(), expected.notes())
+    found = found.with_model(impossible(analysis.privates, analysis.cells))
+    return found.with_model(unresolved(analysis, sites))
 
 
 def far_beyond(analysis: Assembled, sites: Draws) -> tuple[str, ...]:

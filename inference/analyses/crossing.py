@@ -58,8 +58,7 @@ def cross_table(
     """
     check_seed(seed)
     check_draws(draws, method)
-    share = check_share(false_reports)
-    columns = _columns(table, names, by)
+    share, columns = check_share(false_reports), _columns(table, names, by)
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)
     asked = _announced(names, by, cells, progress)

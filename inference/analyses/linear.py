@@ -228,14 +228,13 @@ def linear_of(
     _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
     spreads[empty] = 1.0
     unrotation = _rotation(centred / spreads, weights, names, empty)
-    units = _units(matrix, columns, values, weights, spreads)
     priors = []
-    for place, name in enumerate(names):
-        default = state("normal", loc=0.0, scale=scales.coefficient / units[place])
+    for place, unit in enumerate(_units(matrix, columns, values, weights, spreads)):
+        default = state("normal", loc=0.0, scale=scales.coefficient / unit)
         term, level = matrix.terms[columns[place]], matrix.levels[columns[place]]
         row = tuple(given.of(_keys(lead, term, level, output), default)[0] for output in outputs)
         if place in empty and any(is_flat(prior) for prior in row):
-            raise InputError(f"no report has {name}: a flat prior leaves it without a posterior; state one")
+            raise InputError(f"no report has {names[place]}: a flat prior leaves it no posterior; state one")
         priors.append(row)
     middle = state("normal", loc=scales.loc, scale=scales.intercept)
     return Linear(

@@ -95,6 +95,10 @@ def test_the_groups_and_coordinates_are_bambis(posterior):
     assert set(tree["posterior"].data_vars) == {"Intercept", "age", "region"}
     assert list(tree["posterior"]["region"].coords["region_dim"].values) == ["west"]
     assert tree["prior"]["age"].shape[1] == 1000
+    assert tree["sample_stats"]["diverging"].shape == tree["posterior"]["age"].shape
+    for name in ("prior_predictive", "posterior_predictive", "observed_data"):
+        # All people, those in the east, those in the west.
+        assert tree[name]["reports"].shape[-1] == 3
 
 
 def test_names_of_choices_groups_and_thresholds_are_bambis():
