@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-import pandas as pd
 from jax import Array
-from numpy.typing import NDArray
 
 from inference.analyses.cells import cuts_of
+from inference.analyses.groups_of_people import MOST_GROUPS, Mask, groups_of
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Looks, Private, Values
-from inference.analyses.varying import level_text
 from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import Diagnostics, diagnose
@@ -25,11 +23,9 @@ from inference.results.verdict import Part
 from inference.samplers import SAMPLERS
 from inference.sampling import Sampled
 
-Mask = NDArray[np.bool_]
-
 SIMULATED = 60
-# Groups of people, and what shows in each: a page shows no more.
-MOST_LEVELS, MOST_GROUPS = 8, 48
+# Of kinds that are expected less than once nothing can be said, but where so many came after all.
+RARE, MANY = 1.0, 10.0
 # Kinds of reports of two columns together; of more, each column is looked at alone.
 MOST_KINDS = 64
 AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
@@ -67,60 +63,74 @@ def checked(
 ) -> Predictive | None:
     """Shares of reports, simulated and observed; None where reports differ too much to be counted.
 
-    Of a private outcome what was reported, of a public one the parts of its range, or its choices, and of a
-    private number the parts of its reports' range; with private predictors, each beside what they were
-    reported to be. prior: {site: (draws, …)}, None under flat priors, which expect anything. posterior:
-    {site: (chains, draws, …)}. by: a column to group by first.
+    Of a private outcome what was reported, of a public one the parts of its range about what the fit expects
+    by public columns, or its choices, and of a private number the parts of its reports' range; with private
+    predictors, each beside what they were reported to be. prior: {site: (draws, …)}, None under flat priors,
+    which expect anything. posterior: {site: (chains, draws, …)}. by: a column to group by first.
     """
     random = np.random.default_rng(seed)
-    found = [_compared(one, prior, posterior, random, by) for one in _pairs(analysis)]
-    if not found:
+    pairs, sites = list(_pairs(analysis, _middles(analysis, posterior))), _some(posterior, 2)
+    if not pairs:
         return None
-    whole = [np.concatenate(parts, axis=-1) for parts in zip(*(one[:3] for one in found), strict=True)]
-    before, after, observed = whole
-    names = [name for one in found for name in one.people]
-    return Predictive(
-        before, after, observed, people={place: name for place, name in enumerate(names) if name}
-    )
+    found = [_compared(one, sites, random, by) for one in pairs]
+    kept = np.concatenate([one.kept for one in found])
+    after, observed = _together(found, kept)
+    people = _people(found, kept)
+    if prior is None:
+        return Predictive(random.random(after.shape), after, observed, people=people)
+    sites = _some(prior, 1)
+    if not _is_public(analysis):
+        before, _ = _together([_compared(one, sites, random, by) for one in pairs], kept)
+        return Predictive(before, after, observed, people=people)
+    # A wide prior is far from what a fit expects: it is held against the range of a number as it is.
+    pairs = list(_pairs(analysis, np.zeros(len(analysis.cells.frame))))
+    found = [_compared(one, sites, random, by) for one in pairs]
+    before, came = _together(found, np.concatenate([one.kept for one in found]))
+    return Predictive(before, after, observed, people=people, before=came)
 
 
 class _Comparison(NamedTuple):
-    """Of a pair's kinds in groups of people the shares before and after the reports, and observed.
+    """Of a pair's kinds in groups of people the shares simulated, and observed.
 
-    before, after: (draws, groups × kinds). people: of each entry, at a group's first whose it is, else "".
+    simulated: (draws, groups × kinds). kept: of which entries something can be said. groups: their names.
     """
 
-    before: Values
-    after: Values
+    simulated: Values
     observed: Values
-    people: list[str]
+    kept: Mask
+    groups: list[str]
+
+
+def _together(found: list[_Comparison], kept: Mask) -> tuple[Values, Values]:
+    """Of all pairs what was simulated, and what was observed."""
+    simulated = np.concatenate([one.simulated for one in found], axis=-1)
+    return simulated[:, kept], np.concatenate([one.observed for one in found])[kept]
+
+
+def _people(found: list[_Comparison], kept: Mask) -> dict[int, str]:
+    """{the first kept entry of a group: who they are}."""
+    groups = [(place, name) for place, one in enumerate(found) for name in one.groups]
+    each = [one.kept.size // len(one.groups) for one in found]
+    every = [group for group in groups for _ in range(each[group[0]])]
+    named = [group for group, keep in zip(every, kept, strict=True) if keep]
+    starts = [at for at, group in enumerate(named) if not at or group != named[at - 1]]
+    return {at: named[at][1] for at in starts}
 
 
 def _compared(
-    pair: _Pair, prior: Sites | None, posterior: Sites, random: np.random.Generator, by: str | None
+    pair: _Pair, sites: dict[str, Values], random: np.random.Generator, by: str | None
 ) -> _Comparison:
-    most = max(1, MOST_GROUPS // pair.kinds)
-    named = list(_groups(pair.frame, by))[:most]
+    most = MOST_GROUPS // max(pair.kinds - pair.exclusive, 1)
+    named = list(groups_of(pair.frame, pair.people, by, most))
     groups = [mask for _, mask in named]
     observed = pair.observed(groups)
-    after = pair.simulated(_some(posterior, 2), groups, random)
-    expects = prior is not None
-    before = pair.simulated(_some(prior or {}, 1), groups, random) if expects else random.random(after.shape)
-    # Of kinds of which each report is one, the last's share follows from the others'.
-    kept = [place for place in range(len(observed)) if not pair.exclusive or (place + 1) % pair.kinds]
-    people = ["" if place % pair.kinds else named[place // pair.kinds][0] for place in kept]
-    return _Comparison(before[:, kept], after[:, kept], observed[kept], people)
-
-
-def _groups(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[str, Mask]]:
-    """Names of groups, and their cells: all, and those of each level of `by`, and of a column with few."""
-    yield "all", np.ones(len(frame), bool)
-    columns = sorted(frame.columns, key=lambda column: column != by)
-    for column in columns:
-        values = frame[column]
-        if 2 <= values.nunique() <= (MOST_GROUPS if column == by else MOST_LEVELS):
-            for level in values.unique():
-                yield f"{column} = {level_text(level)}", (values == level).to_numpy()
+    simulated = pair.simulated(sites, groups, random)
+    people = np.repeat([pair.people[group].sum() for group in groups], pair.kinds)
+    kept = (simulated.mean(axis=0) * people >= RARE) | (observed * people >= MANY)
+    if pair.exclusive:
+        # Of kinds of which each report is one, the last's share follows from the others'.
+        kept[pair.kinds - 1 :: pair.kinds] = False
+    return _Comparison(simulated, observed, kept, [name for name, _ in named])
 
 
 def _some(sites: Sites, axes: int) -> dict[str, Values]:
@@ -130,46 +140,73 @@ def _some(sites: Sites, axes: int) -> dict[str, Values]:
     return {name: values[places][None] for name, values in flat.items()}
 
 
-def _pairs(analysis: Assembled) -> Iterator[_Pair]:
-    """The outcome with each private predictor; each of them alone where the other cannot be counted."""
+def _is_public(analysis: Assembled) -> bool:
+    """Whether the outcome is a public number."""
+    return analysis.response is None and not analysis.outcome.answers
+
+
+def _pairs(analysis: Assembled, middles: Values) -> Iterator[_Pair]:
+    """The outcome with each private predictor; each of them alone where the other cannot be counted.
+
+    middles: (cells,) that a public number is taken from.
+    """
     response = analysis.response
     sides = [one for one in analysis.predictors if one.looks is not None]
     counted = response is None or response.channel is not None or response.looks is not None
-    own = _width(analysis) if counted else 0
+    parts = _parts_about(analysis, middles) if _is_public(analysis) else None
+    own = _width(analysis, parts) if counted else 0
     joint = [one for one in sides if one.looks and own * one.looks.shows.shape[1] <= MOST_KINDS and own]
     if counted and not joint:
-        yield _Pair(analysis, True, None)
+        yield _Pair(analysis, parts, True, None)
     for one in sides:
-        yield _Pair(analysis, one in joint, one)
+        yield _Pair(analysis, parts, one in joint, one)
 
 
-def _width(analysis: Assembled) -> int:
+def _width(analysis: Assembled, parts: _Parts | None) -> int:
     """How many kinds the outcome has."""
     if analysis.response is not None and analysis.response.looks is not None:
         return analysis.response.looks.shows.shape[1]
-    return len(analysis.outcome.answers) or len(_cuts(analysis)) + 1
+    return len(analysis.outcome.answers) or len(parts.cuts if parts else _cuts(analysis)) + 1
 
 
-def _numbers(analysis: Assembled) -> Values:
-    """Of each pattern a public outcome, or the report of a private number."""
-    if analysis.response is not None:
-        return np.asarray(analysis.response.vectors[analysis.cells.reports[analysis.response.name], 0])
-    assert analysis.values is not None
-    return analysis.values
+class _Parts(NamedTuple):
+    """Parts of a public number about the middle of each cell (cells,), and where their distances are cut."""
+
+    middles: Values
+    cuts: Values
+
+    def shown(self, values: Values, cell: Codes) -> Values:
+        """Of each pattern its part, as ones and zeros."""
+        return np.eye(len(self.cuts) + 1)[np.searchsorted(self.cuts, values - self.middles[cell])]
+
+
+def _parts_about(analysis: Assembled, middles: Values) -> _Parts:
+    cells, values = analysis.cells, analysis.values
+    assert values is not None
+    return _Parts(middles, cuts_of(values - middles[cells.cell], cells.counts))
+
+
+def _middles(analysis: Assembled, posterior: Sites) -> Values:
+    """What the draws expect of each cell on average: about it no public column hides the law of a number."""
+    values = analysis.values
+    if values is None or not _is_public(analysis):
+        return np.zeros(len(analysis.cells.frame))
+    expected = Predicted(analysis, _some(posterior, 2)).means(analysis.cells.frame)[:, 0]
+    # Within what came, as draws far out may expect anything.
+    return np.clip(np.nan_to_num(expected), values.min(), values.max())
 
 
 def _cuts(analysis: Assembled) -> Values:
-    """Where an outcome that is a number, or its reports, are cut into parts."""
-    return cuts_of(_numbers(analysis), analysis.cells.counts)
+    """Where the reports of a private number are cut into parts."""
+    assert analysis.response is not None
+    reports = analysis.response.vectors[analysis.cells.reports[analysis.response.name], 0]
+    return cuts_of(np.asarray(reports), analysis.cells.counts)
 
 
-def _parts_of(
-    analysis: Assembled, cuts: Values | None
-) -> Callable[[Array, Mapping[str, Array]], Array] | None:
+def _parts_of(analysis: Assembled, cuts: Values) -> Callable[[Array, Mapping[str, Array]], Array]:
     """Of linear predictors and a law's own parameters how probable each part of its reports is."""
     channel = analysis.response.channel if analysis.response is not None else None
-    if channel is None or cuts is None:
-        return None
+    assert channel is not None
     law_of = analysis.outcome.law_of
     return jax.jit(lambda eta, own: channel.shares(law_of(eta, own), cuts))
 
@@ -194,7 +231,9 @@ class _Side:
 class _Pair:
     """Kinds of reports: what the outcome shows, or one predictor, or both; how many came in each cell."""
 
-    def __init__(self, analysis: Assembled, outcome: bool, predictor: Private | None) -> None:
+    def __init__(
+        self, analysis: Assembled, parts: _Parts | None, outcome: bool, predictor: Private | None
+    ) -> None:
         self.analysis, cells = analysis, analysis.cells
         response = analysis.response if outcome else None
         self._outcome = _side(analysis, response)
@@ -202,9 +241,10 @@ class _Pair:
         self._place = analysis.predictors.index(predictor) if predictor else 0
         # What is seen as it is: a public outcome, and the report of a number.
         self._seen = outcome and self._outcome is None
-        self._cuts = _cuts(analysis) if self._seen and not analysis.outcome.answers else None
-        self._reported = _parts_of(analysis, self._cuts) if response is not None else None
-        shows = [self._outcome.shows] if self._outcome else [self._kind_shown()] if self._seen else []
+        self._about = parts if self._seen else None
+        cuts = _cuts(analysis) if self._seen and response is not None else None
+        self._reported = _parts_of(analysis, cuts) if cuts is not None else None
+        shows = [self._outcome.shows] if self._outcome else [self._kind_shown(cuts)] if self._seen else []
         shows += [self._predictor.shows] if self._predictor else []
         sides = [side for side in (self._outcome, self._predictor) if side]
         self.exclusive = all(side.looks.exclusive_parts.all() for side in sides)
@@ -216,12 +256,17 @@ class _Pair:
             part = part * len(side.looks.chances) + side.part
         self._take(said, part, shows)
 
-    def _kind_shown(self) -> Values:
+    def _kind_shown(self, cuts: Values | None) -> Values:
         """Of each pattern its choice, or its part of the range, as ones and zeros."""
-        values = _numbers(self.analysis)
-        if self._cuts is None:
-            return np.eye(len(self.analysis.outcome.answers))[values.astype(int)]
-        return np.eye(len(self._cuts) + 1)[np.searchsorted(self._cuts, values)]
+        analysis, cells = self.analysis, self.analysis.cells
+        if cuts is not None:
+            assert analysis.response is not None
+            reports = analysis.response.vectors[cells.reports[analysis.response.name], 0]
+            return np.eye(len(cuts) + 1)[np.searchsorted(cuts, reports)]
+        assert analysis.values is not None
+        if self._about is not None:
+            return self._about.shown(analysis.values, cells.cell)
+        return np.eye(len(analysis.outcome.answers))[analysis.values.astype(int)]
 
     def _take(self, said: Mask, part: Codes, shows: list[Values]) -> None:
         """Count what is said by part and cell: sizes (parts, cells) and kinds (cells, kinds)."""
@@ -240,7 +285,10 @@ class _Pair:
         # How many reports of each part of the designs came in each cell.
         self._sizes = np.bincount(part[said] * len(some) + cell, counts, parts * len(some))
         self._sizes = self._sizes.reshape(parts, len(some))
+        self.people = self._sizes.sum(axis=0)
         self.frame = cells.frame.iloc[some].reset_index(drop=True)
+        about = self._about
+        self._cuts = about.middles[some][:, None, None] + about.cuts if about is not None else None
         self._counts = np.empty((len(some), self.kinds))
         for kind, places in enumerate(np.ndindex(*(one.shape[1] for one in shows))):
             shown = np.prod([one[said, place] for one, place in zip(shows, places, strict=True)], axis=0)
@@ -252,8 +300,7 @@ class _Pair:
 
     def observed(self, groups: list[Mask]) -> Values:
         """The share of each group's reports that are of each kind."""
-        sizes = self._sizes.sum(axis=0)
-        shares = [self._counts[group].sum(axis=0) / max(sizes[group].sum(), 1) for group in groups]
+        shares = [self._counts[group].sum(axis=0) / max(self.people[group].sum(), 1) for group in groups]
         return np.concatenate(shares)
 
     def simulated(self, sites: dict[str, Values], groups: list[Mask], random: np.random.Generator) -> Values:
@@ -308,8 +355,9 @@ class _Pair:
                 came[cells] += random.multinomial(sizes[cells], laws / laws.sum(axis=-1, keepdims=True))
             else:
                 came[cells] += truths.drawn(both, alone, cells, sizes[cells], of_cells[part, cells], random)
-        whole = self._sizes.sum(axis=0)
-        return np.concatenate([came[group].sum(axis=0) / max(whole[group].sum(), 1) for group in groups])
+        return np.concatenate(
+            [came[group].sum(axis=0) / max(self.people[group].sum(), 1) for group in groups]
+        )
 
     def _alone(self, parts: tuple[int, int]) -> tuple[bool, bool]:
         """Whether each report is of one kind alone, of the outcome and of the predictor."""

@@ -172,13 +172,17 @@ def law_plot(law: AnswerLaw) -> Figure:
 def predictive_plot(found: Predictive) -> Figure:
     """Simulated and observed entries of the summary, for each report: prior above, posterior below."""
     figure = Figure(figsize=(INCHES_WIDE, 4.0 if found.people else 3.2), layout="constrained")
-    panels = [("before the reports", found.prior, PRIOR), ("after the fit", found.posterior, PRIVATE)]
-    for axis, (label, simulated, colour) in zip(figure.subplots(2, 1, sharex=True), panels, strict=True):
-        place = np.arange(len(found.observed))
+    panels = [
+        ("before the reports", found.prior, found.observed_before, PRIOR),
+        ("after the fit", found.posterior, found.observed, PRIVATE),
+    ]
+    axes = figure.subplots(2, 1, sharex=found.before is None)
+    for axis, (label, simulated, observed, colour) in zip(axes, panels, strict=True):
+        place = np.arange(len(observed))
         low, high = np.quantile(simulated, INTERVAL, axis=0)
         axis.vlines(place, low, high, color=colour, linewidth=5, alpha=0.6)
-        axis.plot(place, found.observed, "o", color=RAW, markersize=3)
-        least, most = min(low.min(), found.observed.min()), max(high.max(), found.observed.max())
+        axis.plot(place, observed, "o", color=RAW, markersize=3)
+        least, most = min(low.min(), observed.min()), max(high.max(), observed.max())
         if 0 < 10 * least < most:
             axis.set_yscale("log")
         axis.set_xlim(-0.5, len(place) - 0.5)

@@ -297,9 +297,15 @@ class Posterior:
         if self.diverging is not None:
             found["sample_stats"] = {"diverging": self.diverging}
         if self.predictive is not None:
-            found["prior_predictive"] = {"reports": self.predictive.prior[None]}
+            other = self.predictive.before
+            # Where the prior is held against another summary, that has a name of its own.
+            name = "reports" if other is None else "reports_before"
+            found["prior_predictive"] = {name: self.predictive.prior[None]}
             found["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
-            found["observed_data"] = {"reports": self.predictive.observed}
+            found["observed_data"] = {
+                name: self.predictive.observed_before,
+                "reports": self.predictive.observed,
+            }
         return found
 
     def to_document(self) -> dict[str, Any]:

@@ -167,6 +167,8 @@ class Predictive:
     fit_p: the p-value of a test of the whole histogram, where there is one; it decides then. tells_laws:
     whether these reports would show a law of another shape. mean: of the answers, by the law and without one.
     people: {the first entry of some people: who they are}, of entries by groups of people.
+    before: what is observed of what the prior expects, where that is another summary: its groups are then
+    (simulated, groups) of this.
     """
 
     prior: Shares
@@ -176,16 +178,23 @@ class Predictive:
     tells_laws: bool = True
     mean: Moment | None = None
     people: Mapping[int, str] = field(default_factory=dict)
+    before: Shares | None = None
 
-    def inside(self, simulated: Shares) -> float:
+    @property
+    def observed_before(self) -> Shares:
+        """What is held against the prior: (groups,)."""
+        return self.observed if self.before is None else self.before
+
+    def inside(self, simulated: Shares, observed: Shares | None = None) -> float:
         """The share of groups whose observed entry lies in the range of the simulated ones, or near it."""
+        observed = self.observed if observed is None else observed
         # A very wide prior has draws that are beyond floating point.
         simulated = simulated[np.isfinite(simulated).all(axis=1)]
         if not len(simulated):
             return 0.0
         low, high = simulated.min(axis=0), simulated.max(axis=0)
-        slack = SLACK * (high - low) + 1e-9 * (1 + np.abs(self.observed))
-        return float(np.mean((self.observed >= low - slack) & (self.observed <= high + slack)))
+        slack = SLACK * (high - low) + 1e-9 * (1 + np.abs(observed))
+        return float(np.mean((observed >= low - slack) & (observed <= high + slack)))
 
     def strain(self, simulated: Shares) -> float:
         """How far out the observed entries are together, in the distance of the farthest simulated ones."""
@@ -216,7 +225,7 @@ class Predictive:
     @property
     def surprised(self) -> bool:
         """Whether what came lies outside what the prior expects."""
-        return self.inside(self.prior) < FEW_INSIDE
+        return self.inside(self.prior, self.observed_before) < FEW_INSIDE
 
     @property
     def misfit(self) -> bool:
@@ -227,7 +236,8 @@ class Predictive:
 
     def in_words(self) -> str:
         """One sentence on each of the two checks."""
-        prior, after = (100 * self.inside(simulated) for simulated in (self.prior, self.posterior))
+        prior = 100 * self.inside(self.prior, self.observed_before)
+        after = 100 * self.inside(self.posterior)
         first = f"The range of what the prior expects holds {prior:.0f} % of what was observed"
         first += ": what came surprises the prior." if self.surprised else ": it allows what came."
         second = f" After the fit, what the posterior expects holds {after:.0f} %"

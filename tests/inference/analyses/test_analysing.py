@@ -209,9 +209,14 @@ def test_what_is_compared_is_named_by_its_people():
     analysis = assemble(whole, "ever ~ age + region")
     before = prior_sites(analysis, 1)
     found = checked(analysis, before, {name: values[None] for name, values in before.items()}, 1)
-    assert list(found.people.values()) == ["all", "region = east", "region = west"]
+    everybody, *bands, east, west = found.people.values()
+    assert (everybody, east, west) == ("all", "region = east", "region = west")
+    assert len(bands) == 8
+    assert all(re.fullmatch(r"age = -?[\d.]+…-?[\d.]+", band) for band in bands)
     said_no = whole.private["ever"].codes == 0
     for place, name in found.people.items():
+        if name in bands:
+            continue
         own = (
             np.ones(400, bool) if name == "all" else whole.public["region"] == name.removeprefix("region = ")
         )
