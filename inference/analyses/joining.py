@@ -9,7 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from inference.analyses.table import Looks, Private, Table, Values, with_missing
+from inference.analyses.private_numbers import NumberChannel
+from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
+from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
 
 WAVE = "wave"
@@ -85,7 +87,7 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
         first.ordered,
         all(one.exact for one in alike),
         looks=_looks(looks) if looks and len(looks) == len(alike) else None,
-        channel=first.channel,
+        channel=_pooled([(tables[place].counts, one) for place, one in zip(parts, alike, strict=True)]),
     )
     return with_missing(whole)
 
@@ -93,6 +95,19 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
 def _channel(one: Private) -> tuple[str, float, float, float] | None:
     channel = one.channel
     return None if channel is None else (channel.noise, channel.low, channel.high, channel.scale)
+
+
+def _pooled(columns: Sequence[tuple[Codes, Private]]) -> NumberChannel | None:
+    """The channel of all, with the mean and sd of all their answers; (people of each report, column)."""
+    channels = [one.channel for _, one in columns]
+    first = channels[0]
+    sizes = [int(counts[one.codes >= 0].sum()) for counts, one in columns]
+    known = [(n, one) for n, one in zip(sizes, channels, strict=True) if n and one is not None]
+    if first is None or not known:
+        return first
+    starts = pooled([(n, PlainMean(one.mean, 0.0, one.sd)) for n, one in known])
+    plain = [(n, one.plain) for n, one in known if one.plain is not None]
+    return replace(first, mean=starts.mean, sd=starts.sd, plain=pooled(plain) if plain else None)
 
 
 def _said(one: Private) -> Private:

@@ -7,6 +7,7 @@ nothing in the reports could show that the law is another, both must stand side 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,15 @@ class PlainMean(NamedTuple):
         low, high = (f"{self.mean + side * _NINETY * self.error:.4g}" for side in (-1, 1))
         spread = "" if math.isnan(self.sd) else f" and sd {self.sd:.4g}"
         return f"mean {self.mean:.4g} (90 % interval {low} to {high}){spread}"
+
+
+def pooled(means: Sequence[tuple[int, PlainMean]]) -> PlainMean:
+    """Of all people in samples of their own, (n, plain mean) of each: weighted by how many they are."""
+    shares = np.asarray([n for n, _ in means]) / sum(n for n, _ in means)
+    mean = float(shares @ np.asarray([one.mean for _, one in means]))
+    error = float(np.sqrt(shares**2 @ np.asarray([one.error**2 for _, one in means])))
+    within = shares @ np.asarray([one.sd**2 + (one.mean - mean) ** 2 for _, one in means])
+    return PlainMean(mean, error, float(np.sqrt(within)))
 
 
 def of_two_sums(total: NDArray[np.float64], n: int, noise_sd: float, zero: float, unit: float) -> PlainMean:

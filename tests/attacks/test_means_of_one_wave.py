@@ -1,0 +1,29 @@
+"""Passes off one wave's mean of a private number, which holds whatever the law, as that of all waves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inference.analyses.joining import joined
+from inference.analyses.table import table_of
+from tests.inference.analyses.test_number_predictors import SHARP, people
+
+SIZES = {"a": 1000, "b": 3000}
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_the_mean_without_a_law_is_that_of_all_waves(order):
+    """Whichever wave comes first, each counts with its people."""
+    tables = {}
+    for place, name in enumerate(order):
+        table = people(SIZES[name], SHARP, place, "normal" if name == "a" else "groups")
+        tables[name] = table_of(table.public[["died"]], [table.private["hours"]])
+    own = {name: table.private["hours"].channel for name, table in tables.items()}
+    found = joined(tables, "wave").private["hours"].channel
+    shares = {name: SIZES[name] / 4000 for name in order}
+    assert found.plain.mean == pytest.approx(sum(shares[one] * own[one].plain.mean for one in order))
+    error = np.sqrt(sum((shares[one] * own[one].plain.error) ** 2 for one in order))
+    assert found.plain.error == pytest.approx(error)
+    assert found.mean == pytest.approx(sum(shares[one] * own[one].mean for one in order))
+    assert found.plain.mean != pytest.approx(own[order[0]].plain.mean)
