@@ -75,6 +75,13 @@ def _noise_level(statistics: HolderStatistics, rows: Matrix) -> float:
 MANY_ROWS = 100
 
 
+ONE_SD = (
+    "the response is taken to vary by one sd whatever the features are, which these sums cannot show: where "
+    "its spread goes with a feature, as stays that vary more on one ward, that coefficient's interval may be "
+    "too short"
+)
+
+
 def clipped_records_notes(question: Question, statistics: HolderStatistics, rows: Rows) -> tuple[str, ...]:
     """Notes where the holders' records were clipped so often that the line is that of other values."""
     if statistics.holders == 0:
@@ -137,7 +144,11 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
         {"n": n, **found.data},
         initial,
         parameters_of(question, constant),
-        (*clipped_records_notes(question, statistics, counted), *small_holders_note(statistics, rows)),
+        (
+            ONE_SD,
+            *clipped_records_notes(question, statistics, counted),
+            *small_holders_note(statistics, rows),
+        ),
         target_acceptance=found.target_acceptance,
     )
 

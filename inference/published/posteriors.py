@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from inference.judging import Drawing, judged, seed_of
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.models.holder_regression import clipped_records_notes, parameters_of
+from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of
 from inference.models.holders import rows_of
 from inference.published import method_named
 from inference.published.base import Method, Run
@@ -43,7 +43,7 @@ def draw_published(
     parameters = _named(question, statistics, drawn.sites["theta"], drawn.sites["variance"])
     before = _before(question, statistics, method, prior, own_seed)
     stated = method.prior.stated(question, statistics.intercept, prior)
-    notes = clipped_records_notes(question, statistics, rows_of(statistics))
+    notes = (ONE_SD, *clipped_records_notes(question, statistics, rows_of(statistics)))
     drawing = Drawing(drawn, parameters, before, stated, notes)
     n = round(float(np.maximum(statistics.counts, 0).sum()))
     return judged(study, question, drawing, n, seed, name)

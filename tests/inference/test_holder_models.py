@@ -12,7 +12,7 @@ from inference import fit, summarize
 from inference.cli import print_verdicts
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import exact
-from inference.models.holder_regression import holder_regression, small_holders_note
+from inference.models.holder_regression import ONE_SD, holder_regression, small_holders_note
 from inference.models.holders import rows_of
 from inference.published import NAMES, method_named
 from inference.published.base import Run
@@ -324,3 +324,4 @@ def test_small_holders_with_little_noise_are_noted():
         notes[name] = small_holders_note(statistics, rows_of(statistics).expected)
     assert notes["loud"] == notes["many"] == ()
     assert "skewed" in notes["quiet"][0]
+    assert ONE_SD in holder_regression(loud.questions[0], release).notes
