@@ -42,23 +42,30 @@ def run(out: Path, quick: bool) -> None:
     epsilons = (0.5, 2.0) if quick else (0.5, 1.0, 2.0, 4.0, 8.0)
     exact = float(np.mean([rmse(_least_squares(part), part) for part in parts]))
     constant = float(np.mean([rmse(np.r_[part.y.mean(), np.zeros(COMPONENTS)], part) for part in parts]))
-    ours, sgd = [], []
+    ours, signs, sgd = [], [], []
     for epsilon in epsilons:
-        lines = posterior_lines("linear_regression", epsilon, parts)
-        ours.append(np.array([rmse(line, part) for line, part in zip(lines, parts, strict=True)]))
+        for arm, by_signs in ((ours, False), (signs, True)):
+            lines = posterior_lines("linear_regression", epsilon, parts, by_signs)
+            arm.append(np.array([rmse(line, part) for line, part in zip(lines, parts, strict=True)]))
         sgd.append(best_sgd(squared_loss_gradient, epsilon, parts, rmse))
     rows = [
-        [e, float(a.mean()), float(a.std()), float(b.mean()), float(b.std())]
-        for e, a, b in zip(epsilons, ours, sgd, strict=True)
+        [e, *(float(f(arm)) for arm in arms for f in (np.mean, np.std))]
+        for e, *arms in zip(epsilons, ours, signs, sgd, strict=True)
     ]
-    show_table(["ε", "noise-aware", "sd", "LDP-SGD", "sd"], rows)
-    better = [f"{row[0]:g}" for row in rows if row[1] < row[3]]
+    show_table(["ε", "sums", "sd", "signs", "sd", "LDP-SGD", "sd"], rows)
+    better, also = ([f"{row[0]:g}" for row in rows if row[arm] < row[5]] for arm in (1, 3))
     verdict(
         f"without privacy {exact:.3f}, mean alone {constant:.3f}; noise-aware beats LDP-SGD at ε = "
-        f"{', '.join(better) or 'none'} ({COMPONENTS} components, {len(parts)} splits of {len(x)} wines)"
+        f"{', '.join(better) or 'none'}, "
+        f"by signs at {', '.join(also) or 'none'} ({COMPONENTS} components, {len(parts)} splits of "
+        f"{len(x)} wines)"
     )
     levels = {"least squares without privacy": exact, "the mean quality": constant}
-    save(compare_with_sgd(epsilons, ours, sgd, levels, "root mean squared error, points"), out, "figure_4")
+    save(
+        compare_with_sgd(epsilons, (ours, signs, sgd), levels, "root mean squared error, points"),
+        out,
+        "figure_4",
+    )
 
 
 def _least_squares(part: Split) -> NDArray[np.float64]:

@@ -44,23 +44,25 @@ def run(out: Path, quick: bool) -> None:
     parts = splits(x, np.where(rich, 1.0, -1.0), 8 if quick else 10)
     epsilons = (0.25, 1.0) if quick else (0.125, 0.25, 0.5, 1.0, 2.0)
     exact = float(np.mean([auc(_maximum_likelihood(part), part) for part in parts]))
-    ours, sgd = [], []
+    ours, signs, sgd = [], [], []
     for epsilon in epsilons:
-        lines = posterior_lines("logistic_regression", epsilon, parts)
-        ours.append(np.array([auc(line, part) for line, part in zip(lines, parts, strict=True)]))
+        for arm, by_signs in ((ours, False), (signs, True)):
+            lines = posterior_lines("logistic_regression", epsilon, parts, by_signs)
+            arm.append(np.array([auc(line, part) for line, part in zip(lines, parts, strict=True)]))
         sgd.append(-best_sgd(logistic_loss_gradient, epsilon, parts, lambda line, part: -auc(line, part)))
     rows = [
-        [e, float(a.mean()), float(a.std()), float(b.mean()), float(b.std())]
-        for e, a, b in zip(epsilons, ours, sgd, strict=True)
+        [e, *(float(f(arm)) for arm in arms for f in (np.mean, np.std))]
+        for e, *arms in zip(epsilons, ours, signs, sgd, strict=True)
     ]
-    show_table(["ε", "noise-aware", "sd", "LDP-SGD", "sd"], rows)
-    better = [f"{row[0]:g}" for row in rows if row[1] > row[3]]
+    show_table(["ε", "sums", "sd", "signs", "sd", "LDP-SGD", "sd"], rows)
+    better, also = ([f"{row[0]:g}" for row in rows if row[arm] > row[5]] for arm in (1, 3))
     verdict(
-        f"without privacy {exact:.3f}; noise-aware beats LDP-SGD at ε = {', '.join(better) or 'none'} "
+        f"without privacy {exact:.3f}; noise-aware beats LDP-SGD at ε = {', '.join(better) or 'none'}, "
+        f"by signs at {', '.join(also) or 'none'} "
         f"({COMPONENTS} components, {len(parts)} splits of {len(x)} records)"
     )
     levels = {"maximum likelihood without privacy": exact}
-    save(compare_with_sgd(epsilons, ours, sgd, levels, "area under the curve"), out, "figure_5")
+    save(compare_with_sgd(epsilons, (ours, signs, sgd), levels, "area under the curve"), out, "figure_5")
 
 
 def _maximum_likelihood(part: Split) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.baselines.ldp_sgd import Gradient, gradient_noise_sd, group_size, ldp_sgd
 from benchmarks.ldpbi.showing import COLOURS
-from benchmarks.ldpbi.surveys import DELTA, record_study, record_summary
+from benchmarks.ldpbi.surveys import DELTA, record_study, record_summary, signs_study, signs_summary
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
 from ldp_client.documents.rational import Rational
@@ -24,6 +24,8 @@ GROUPS = (1, 4, 16)
 TEST_SHARE = 0.2
 # The norm that so many records stay within becomes 1.
 KEPT_WHOLE = 0.9
+# Of each feature by itself, where no norm joins them.
+WITHIN_LIMITS = 0.98
 
 # Of each posterior.
 DRAWS = 300
@@ -65,12 +67,19 @@ def with_constant(x: Matrix) -> Matrix:
     return np.column_stack([np.ones(len(x)), x])
 
 
-def posterior_lines(model: str, epsilon: float, parts: Sequence[Split]) -> list[Vector]:
-    """The posterior mean (intercept, coefficients) of each split, from its simulated reports."""
+def posterior_lines(model: str, epsilon: float, parts: Sequence[Split], signs: bool = False) -> list[Vector]:
+    """The posterior mean (intercept, coefficients) of each split, from its simulated reports.
+
+    signs: by signs of products in place of noisy sums.
+    """
     d = parts[0].x.shape[1]
-    question = record_study(d, epsilon, model).questions[0]
+    # As public as the norm of `principal_components`.
+    whole = np.vstack([parts[0].x, parts[0].test_x])
+    limits = np.quantile(np.abs(whole), WITHIN_LIMITS, axis=0)
+    study = signs_study(limits, epsilon, model) if signs else record_study(d, epsilon, model)
+    question, summarise = study.questions[0], signs_summary if signs else record_summary
     models = [
-        model_for(question, record_summary(question, part.x, part.y, np.random.default_rng([7, seed])))
+        model_for(question, summarise(question, part.x, part.y, np.random.default_rng([7, seed])))
         for seed, part in enumerate(parts)
     ]
     names = ["intercept", *(f"coefficient[x{i}]" for i in range(d))]
@@ -114,16 +123,16 @@ def best_sgd(
     return min(found, key=lambda scores: float(scores.mean()))
 
 
+ARMS = ("noise-aware, sums", "noise-aware, signs", "LDP-SGD")
+
+
 def compare_with_sgd(
-    epsilons: Sequence[float], ours: list[Vector], sgd: list[Vector], levels: dict[str, float], score: str
+    epsilons: Sequence[float], arms: Sequence[list[Vector]], levels: dict[str, float], score: str
 ) -> Figure:
-    """Mean and spread over the splits of both methods' scores against ε, and levels that need no ε."""
+    """Mean and spread over the splits of each arm's scores against ε, and levels that need no ε."""
     figure = Figure(figsize=(5, 3.4), layout="constrained")
     axis = figure.subplots()
-    for found, colour, label in (
-        (ours, COLOURS[0], "noise-aware posterior mean"),
-        (sgd, COLOURS[1], "LDP-SGD"),
-    ):
+    for found, colour, label in zip(arms, COLOURS, ARMS, strict=False):
         means, spread = [s.mean() for s in found], [s.std() for s in found]
         axis.errorbar(epsilons, means, spread, fmt="o-", color=colour, capsize=2, label=label)
     for (label, level), (colour, line) in zip(levels.items(), LEVEL_STYLES, strict=False):
