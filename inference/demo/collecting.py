@@ -52,12 +52,22 @@ def send_all(
 
     twice = 0
     step = max(1, len(answers) // STEPS)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with _ending_at_once(ThreadPoolExecutor(AT_ONCE)) as pool:
         for number, again in enumerate(pool.map(run, range(len(answers))), 1):
             twice += again
             if number % step == 0 or number == len(answers):
                 progress(f"  {number} of {len(answers)} devices have answered and sent")
     return twice
+
+
+@contextmanager
+def _ending_at_once(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
+    """A pool that forgets what it has not begun when its user is interrupted or fails."""
+    try:
+        yield pool
+    finally:
+        # An executor's own `with` waits for thousands of devices that nobody needs any more.
+        pool.shutdown(cancel_futures=True)
 
 
 def _send_and_lose_answer(device: Device, url: str) -> None:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from inference.demo import collecting
 from inference.demo.survey import answers_of, study_for
 from ldp_client.documents.errors import InputError, StudyError
 from tests.end_to_end.conftest import LDPKIT
@@ -60,6 +61,20 @@ def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path, stop):
         time.sleep(0.05)
     assert list(tmp_path.iterdir()) == []
     process.stderr.close()
+
+
+def test_devices_that_have_not_begun_never_do_once_interrupted(tmp_path, monkeypatch):
+    begun = []
+
+    def slow(_, __, answers):
+        begun.append(answers)
+        time.sleep(0.02)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collecting.Device, "answer", slow)
+    with pytest.raises(KeyboardInterrupt):
+        collecting.send_all(study_for("1"), range(3000), "http://127.0.0.1:9", tmp_path, print)
+    assert len(begun) < 100
 
 
 def test_the_survey_is_the_real_one():

@@ -133,31 +133,60 @@ def test_what_is_of_a_formula_needs_one(tmp_path, capsys):
     assert "--people is for a plan of a --formula" in capsys.readouterr().err
 
 
+def section(title):
+    return GUIDE.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def planned(command, tmp_path, capsys):
+    """What a plan of the guide prints, and its only question's numbers."""
+    assert main(shlex.split(command)) == 0
+    (entry,) = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"].values()
+    return capsys.readouterr().out, entry
+
+
 @pytest.mark.slow
 def test_the_guides_plans_print_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (program,) = re.findall(r"^```python\n(.*?)^```", GUIDE, flags=re.M | re.S)
     exec(compile(program, "survey.py", "exec"), {})
-    design, *_ = re.findall(r"^```json\n(.*?)^```", GUIDE, flags=re.M | re.S)
+    design, *_ = re.findall(r"^```json\n(.*?)^```", section("A survey done with dice"), flags=re.M | re.S)
     (tmp_path / "design.json").write_text(design)
     (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO, public=PUBLIC)).to_json())
-    of_dice, of_study = re.findall(r"^ldpkit (plan .*)$", GUIDE, flags=re.M)
-    assert main(shlex.split(of_dice)) == 0
-    entry = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]["armed"]
+    of_dice, of_study = re.findall(r"^ldpkit (plan .*)$", section("How many people?"), flags=re.M)
+    printed, entry = planned(of_dice, tmp_path, capsys)
     assert f"{entry['half_widths']['married'][1]:.2f}" in GUIDE
     assert (
         f"{entry['odds_ratios']['married']['high'][1] / entry['odds_ratios']['married']['value']:.2f}"
         in GUIDE
     )
-    printed = capsys.readouterr().out
     (for_width,) = re.findall(r"± 0.3 of married: about ([\d,]+) people", printed)
     (for_power,) = re.findall(r"with power 0.9: about ([\d,]+) people", printed)
-    said = GUIDE.split("## How many people?")[1].split("\n## ")[0]
-    assert f"that {for_width} give ± 0.3" in " ".join(said.split())
-    assert f"that {for_power} find" in " ".join(said.split())
+    said = " ".join(section("How many people?").split())
+    assert f"that {for_width} give ± 0.3" in said
+    assert f"that {for_power} find" in said
     # A plan of another study does not stand in its way: a folder of plans is an older result.
-    assert main(shlex.split(of_study)) == 0
-    assert "each as likely" in capsys.readouterr().out
+    printed, _ = planned(of_study, tmp_path, capsys)
+    assert "each as likely" in printed
+
+
+@pytest.mark.slow
+def test_the_first_sections_plan_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    first = GUIDE.split("\n## ")[1]
+    (study,) = re.findall(r"^```json\n(.*?)^```", first, flags=re.M | re.S)
+    (command,) = re.findall(r"^ldpkit (plan .*)$", first, flags=re.M)
+    found = {}
+    for epsilon in ("2", "1"):
+        text = study.replace('"epsilon": "2"', f'"epsilon": "{epsilon}"')
+        (tmp_path / "study.json").write_text(text)
+        printed, entry = planned(command, tmp_path, capsys)
+        people = {int(n.replace(",", "")) for n in re.findall(r"about ([\d,]+) people", printed)}
+        found[epsilon] = max(people), entry["half_widths"]["clinic[hill]"][1]
+    assert (
+        f"2,000 give the log odds between two clinics to ± {found['2'][1]:.2f}; about {found['2'][0]} would"
+        in first
+    )
+    assert found["1"][0] / found["2"][0] == pytest.approx(3, abs=0.2)
 
 
 def test_so_few_people_are_marked():

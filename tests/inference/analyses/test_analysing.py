@@ -97,8 +97,8 @@ def test_the_groups_and_coordinates_are_bambis(posterior):
     assert tree["prior"]["age"].shape[1] == 1000
     assert tree["sample_stats"]["diverging"].shape == tree["posterior"]["age"].shape
     for name in ("prior_predictive", "posterior_predictive", "observed_data"):
-        # All people, those in the east, those in the west.
-        assert tree[name]["reports"].shape[-1] == 3
+        # All people, bands of the ages, those in the east, those in the west.
+        assert tree[name]["reports"].shape[-1] == 1 + 8 + 2
 
 
 def test_names_of_choices_groups_and_thresholds_are_bambis():
