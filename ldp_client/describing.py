@@ -48,22 +48,22 @@ def odds_of(study: "Study", epsilon: float, delta: float = 0.0, words: Words = E
 
 
 def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
-    factor, likely = factors(epsilon)
-    said = words.say(f"odds.{unit}", factor=factor, likely=likely)
-    return f"{said} {words.say('odds.exception', count=_count(1 / delta))}" if delta else said
+    factor, likely = factors(epsilon, words)
+    said = words.say(f"odds.{unit}", factor=words.number(factor), likely=likely)
+    return f"{said} {words.say('odds.exception', count=words.number(_count(1 / delta)))}" if delta else said
 
 
-def factors(epsilon: float) -> "tuple[str, str]":
+def factors(epsilon: float, words: Words = ENGLISH) -> "tuple[str, str]":
     """How many times as likely, and how sure somebody can be."""
     if epsilon > CERTAIN:
         # A power of ten that is not below it: floats end at 709.
-        return f"1e+{ceil(epsilon / log(10))}", "100 %"
+        return f"1e+{ceil(epsilon / log(10))}", words.percent("100")
     factor = exp(epsilon)
     share = min(100 * factor / (1 + factor), 100.0)
     likelier = rounded_up(factor, 3 if factor < 1000 else 2)
     if 1000 <= factor < MOST_WRITTEN:
         likelier = f"{float(likelier):,.0f}"
-    return likelier, f"{rounded_up(share, 3 if share < 99 else 4)} %"
+    return likelier, words.percent(rounded_up(share, 3 if share < 99 else 4))
 
 
 def _count(value: float) -> str:
@@ -239,9 +239,9 @@ def _known(mechanism: "Mechanism", words: Words) -> _Known:
     return _Known(mechanism, facts(mechanism, words) if facts else {})
 
 
-def _number(mechanism: "Any", _: Words) -> "dict[str, Any]":
+def _number(mechanism: "Any", words: Words) -> "dict[str, Any]":
     low, high = mechanism.bounds
-    return {"size": plain((float(high) - float(low)) * mechanism.scale / mechanism.levels, 4)}
+    return {"size": words.number(plain((float(high) - float(low)) * mechanism.scale / mechanism.levels, 4))}
 
 
 def _subset(mechanism: "Any", _: Words) -> "dict[str, Any]":
@@ -278,7 +278,7 @@ def _memoized(mechanism: "Any", words: Words) -> "dict[str, Any]":
     first = mechanism.first
     facts = {"choices": first.choices, "kept_p": float(first.p), "kept_q": float(first.q)}
     kept = words.say_of(f"mechanism.memoized.{mechanism.of}", facts)
-    return {"kept": kept, "growth": rounded_up(exp(float(mechanism.report_privacy.epsilon)), 3)}
+    return {"kept": kept, "growth": words.number(rounded_up(exp(float(mechanism.report_privacy.epsilon)), 3))}
 
 
 def _summed(mechanism: "Any", words: Words) -> "dict[str, Any]":

@@ -1,15 +1,30 @@
 /** What a person entered in the form: read, said back in words, and checked field by field, before any noise. */
 
-import { say } from "./words.js";
+import { locale, say, written } from "./words.js";
 
 // Zeros of digits that keyboards have beside 0: Arabic, Persian, Devanagari, full width.
 const ZEROS = [0x660, 0x6f0, 0x966, 0xff10];
 const DIGIT = /[\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\uff10-\uff19]/g;
 const NUMBER = /^([+-]?)(\d*)([.,]?)(\d*)$/;
 
-const locale = () => document.documentElement.lang;
 /** A number as the page's language writes it, without marks between thousands. */
-const written = (number) => number.toLocaleString(locale(), { useGrouping: false, maximumSignificantDigits: 15 });
+const exact = (number) => written(number, { useGrouping: false, maximumSignificantDigits: 15 });
+
+/**
+ * The number without the marks that the page's language has between thousands, where it has several of them, a
+ * fraction behind, or a mark that nothing else is written with: all else may have two readings.
+ */
+function ungrouped(plain) {
+  const parts = new Intl.NumberFormat(locale()).formatToParts(12345678.5);
+  const mark = (type) => parts.find((part) => part.type === type).value;
+  const [group, decimal] = [/\s/.test(mark("group")) ? "\\s" : `\\${mark("group")}`, `\\${mark("decimal")}`];
+  // In India two digits stand between marks, but three at the end.
+  const { length } = parts.filter((part) => part.type === "integer").at(-2).value;
+  const grouped = new RegExp(`^[+-]?\\d{1,3}(${group}\\d{${length}})*${group}\\d{3}(${decimal}\\d+)?$`);
+  const marks = plain.match(new RegExp(group, "g"))?.length;
+  const isOneReading = /[.,]/.test(mark("group")) ? marks > 1 || new RegExp(decimal).test(plain) : marks;
+  return isOneReading && grouped.test(plain) ? plain.replace(new RegExp(group, "g"), "") : plain;
+}
 
 /**
  * {number: its digits, with "." before a fraction} or {problem: key, facts}. "55,5" and "55.5" are the same; of
@@ -19,10 +34,12 @@ export function readNumber(typed, [low, high]) {
   const zero = (digit) => ZEROS.findLast((first) => first <= digit.codePointAt(0));
   const plain = typed
     .trim()
+    .replace(/[\u200e\u200f\u061c]/g, "")
     .replace(DIGIT, (digit) => digit.codePointAt(0) - zero(digit))
     .replace("\u2212", "-")
+    .replace(/\u066c(?=\d{3}(?!\d))/g, "")
     .replace("\u066b", ".");
-  const [found, sign, whole, mark, rest] = NUMBER.exec(plain) ?? [];
+  const [found, sign, whole, mark, rest] = NUMBER.exec(ungrouped(plain)) ?? [];
   if (!found || !(whole || rest)) return { problem: plain ? "digits" : "missing" };
   const isWithin = (text) => Number(text) >= low && Number(text) <= high;
   const fraction = `${sign}${whole || 0}${rest && "."}${rest}`;
@@ -32,7 +49,7 @@ export function readNumber(typed, [low, high]) {
   }
   if (isWithin(fraction)) return { number: fraction };
   const [problem, limit] = Number(fraction) < low ? ["low", low] : ["high", high];
-  return { problem, facts: { typed, limit: written(limit) } };
+  return { problem, facts: { typed, limit: exact(limit) } };
 }
 
 /**
@@ -94,7 +111,7 @@ function answered(typed, { ask, bounds, choices, toSend }) {
 function number(typed, limits, inClear) {
   const { number: digits, problem, facts } = readNumber(typed, limits);
   if (problem) return { problem, facts };
-  return { answer: inClear ? digits : Number(digits), words: written(Number(digits)) };
+  return { answer: inClear ? digits : Number(digits), words: exact(Number(digits)) };
 }
 
 function whole(typed, count) {

@@ -2,7 +2,7 @@
 
 import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
 import { answersIn, entriesOf } from "./entries.js";
-import { inWords, say, saidOf } from "./words.js";
+import { inWords, say, saidOf, written } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
 const PROBLEMS = new Set(["study", "closed", "budget", "ledger", "answered"]);
@@ -81,7 +81,14 @@ function why(reason) {
   return REASONS.has(kind) ? say(`script.reason.${kind}`, { status, problem }) : reason;
 }
 
+/** The same page in another language has the same invitation. */
+function keepInvitation() {
+  for (const link of document.querySelectorAll("[hreflang]")) link.hash = location.hash;
+}
+
 async function start() {
+  keepInvitation();
+  addEventListener("hashchange", keepInvitation);
   if (!isSecureContext) throw new Error(say("script.https"));
   const study = await parseStudy(find("study").textContent);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
@@ -235,7 +242,7 @@ function invented({ ask, bounds, choices, features, response }) {
   }
   if (bounds) {
     const [low, high] = bounds.map(([, , nearest]) => nearest);
-    return [(low + high) / 2, String((low + high) / 2)];
+    return [(low + high) / 2, written((low + high) / 2)];
   }
   if (ask === "yes_no" || !choices) return ["yes", say("script.yes")];
   return Array.isArray(choices) ? [choices[0], choices[0]] : [0, "0"];

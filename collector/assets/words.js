@@ -5,11 +5,17 @@ import { mechanismFor } from "../../ldp_client/js/index.js";
 // By what a sampler says that its payloads are, else by the kind of question; what neither has is a code.
 const READERS = { number, one: choice, some: choices, products, product, signs, record: entries };
 
-/** The sentence of this key, in the form for the fact `count` where it has two, with its facts. */
+export const locale = () => document.documentElement.lang;
+
+/** A number as the page's language writes it, in the digits that its sentences have. */
+export const written = (number, how) => number.toLocaleString(locale(), { numberingSystem: "latn", ...how });
+
+/** The sentence of this key, in the form for the fact `count` where it has several, with its facts. */
 export function say(key, facts = {}) {
   const found = JSON.parse(document.getElementById("words").textContent)[key];
-  const sentence = found.one && facts.count === 1 ? found.one : (found.other ?? found);
-  return sentence.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
+  const sentence = found[new Intl.PluralRules(locale()).select(facts.count)] ?? found;
+  const shown = (fact) => (Number.isFinite(fact) ? written(fact) : fact);
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => shown(facts[name]));
 }
 
 /** [words, what the report says] for each question, and for each value that stands in clear. */
@@ -38,7 +44,7 @@ export function saidOf(question, bytes) {
 function number(question, bytes) {
   const [low, high] = question.bounds.map(([, , nearest]) => nearest);
   const steps = new DataView(bytes.buffer).getInt32(0) / Number(mechanismFor(question).integers.levels);
-  return (low + steps * (high - low)).toLocaleString(document.documentElement.lang, { maximumSignificantDigits: 5 });
+  return written(low + steps * (high - low), { maximumSignificantDigits: 5 });
 }
 
 function choice({ ask, choices }, bytes) {

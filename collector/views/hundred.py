@@ -87,5 +87,5 @@ def _number(mechanism: Any, words: Words) -> Hundred:
     low, high = map(float, mechanism.bounds)
     half = HALF_WIDTH[mechanism.name] * mechanism.scale / mechanism.levels
     start = max(0.0, 0.5 - half)
-    sentence = words.say("hundred.number", most=MOST, width=plain(half * (high - low)))
+    sentence = words.say("hundred.number", most=MOST, width=words.number(plain(half * (high - low))))
     return Hundred(sentence, band=Band(start, 1 - 2 * start))

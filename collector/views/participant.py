@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import date
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from flask import (
@@ -24,6 +24,7 @@ from markupsafe import Markup, escape
 
 import ldp_client
 from collector.context import current_collector
+from collector.languages import LANGUAGES, chosen, is_leftward, own_name, words_of
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage.queries import StudyState
@@ -31,8 +32,12 @@ from collector.views.hundred import hundred_of
 from collector.views.parameters import is_study_id
 from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
+from ldp_client.documents.rational import Rational
 from ldp_client.words.public import values_in_words
-from ldp_client.words.text import ENGLISH
+from ldp_client.words.text import Words
+
+if TYPE_CHECKING:
+    from ldp_client.documents.study import Study
 
 participant = Blueprint("participant", __name__)
 
@@ -74,18 +79,30 @@ def page(study_id: str) -> Response:
     collector = current_collector()
     published = collector.current.find(study_id) if is_study_id(study_id) else None
     if published is None:
-        return _secured(make_response(_worded("missing.html"), 404))
+        language = _language(LANGUAGES)
+        return _secured(make_response(_worded("missing.html", language, LANGUAGES), 404), language)
     rules = collector.rules.find(study_id, published.version)
     season = _season(published.state, collector.today())
     address = str(escape(_address(study_id))).encode()
-    text = _rendered(rules, rules.needs_invitation(published.state), season).replace(
+    language = _language(_offered(rules.study))
+    text = _rendered(rules, rules.needs_invitation(published.state), season, language).replace(
         ADDRESS.encode(), address
     )
-    response = _secured(make_response(text))
+    response = _secured(make_response(text), language)
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
     response.make_conditional(request)
     return response
+
+
+def _offered(study: Study) -> tuple[str, ...]:
+    """The languages of the study's page; data holders and devices of a secure sum are told in English."""
+    return LANGUAGES if study.unit == "person" and study.route is None else LANGUAGES[:1]
+
+
+def _language(offered: tuple[str, ...]) -> str:
+    """The one that the visitor chose, else reads best."""
+    return chosen(request.args.get("lang"), request.accept_languages, offered, offered[0])
 
 
 def _season(state: StudyState, today: date) -> str:
@@ -96,47 +113,57 @@ def _season(state: StudyState, today: date) -> str:
 
 
 @lru_cache(maxsize=256)
-def _rendered(rules: Rules, invited: bool, season: str) -> bytes:
+def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
     """The page's bytes, with ADDRESS for the study's: the same for everybody who asks on a day.
 
     What a sender chooses, as the Host header, must not choose how much is rendered or kept.
     """
-    study = rules.study
+    study, words = rules.study, words_of(language)
     return _worded(
         "holder.html" if study.unit == "holder" else "participant.html",
+        language,
+        _offered(study),
         study=study,
         mechanisms=rules.mechanisms,
         over=season == "over",
         early=season == "early",
         invited=invited,
         repeated=sum(asked.repeats for asked in study.questions),
-        odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta)),
-        in_words=in_words,
-        hundred_of=hundred_of,
-        words=ENGLISH.sentences("script."),
+        odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta), words),
+        in_words=partial(in_words, words=words),
+        hundred_of=partial(hundred_of, words=words),
+        words=words.sentences("script."),
         budget=BUDGET,
         address=ADDRESS,
         most_buttons=MOST_BUTTONS,
-        values_in_words=values_in_words,
+        values_in_words=partial(values_in_words, words=words),
         # Of a phone: some of digits alone have no minus.
         keyboard=lambda low: "text" if low < 0 else "decimal",
     ).encode()
 
 
-def _worded(template: str, **values: object) -> str:
-    """Render a page, all of whose words are the language's."""
+def _worded(template: str, language: str, offered: tuple[str, ...], **values: object) -> str:
+    """Render a page, all of whose words are the language's, with a menu of those that are offered."""
     return render_template(
         template,
         asset=_address_of,
-        say=_say,
-        language=ENGLISH.language,
+        say=partial(_say, words_of(language)),
+        number=words_of(language).number,
+        language=words_of(language).language,
+        direction="rtl" if is_leftward(words_of(language).language) else "ltr",
+        languages={tag: own_name(tag) for tag in offered},
+        chosen=language,
         **values,
     )
 
 
-def _say(key: str, **facts: object) -> Markup:
+def _say(words: Words, key: str, **facts: object) -> Markup:
     """Say a sentence in HTML: its text is escaped, and so are facts that are not markup."""
-    return escape(ENGLISH.sentence(key, facts)).format(**facts)
+    shown = {
+        name: words.number(str(fact)) if isinstance(fact, (int, Rational)) else fact
+        for name, fact in facts.items()
+    }
+    return escape(words.sentence(key, facts)).format(**shown)
 
 
 @participant.get("/assets/ldpkit/<path:name>")
@@ -170,7 +197,10 @@ def _address(study_id: str) -> str:
     return url_for("studies.fetch", study_id=study_id, _external=True, _scheme=scheme)
 
 
-def _secured(response: Response) -> Response:
+def _secured(response: Response, language: str) -> Response:
+    response.headers["Content-Language"] = language
+    # Which language comes also depends on what the browser says that it accepts.
+    response.vary.add("Accept-Language")
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

@@ -1,9 +1,11 @@
 """The sentences of a language, numbers in them, and what others wrote, made harmless.
 
-A language is two JSON files in this folder, {key: sentence}: en.core.json has what the device core says, its
-keys beginning with "core.", small enough for boards; en.json has all else. A sentence names its facts as
-Python's `str.format` does, {so}; one that depends on a number is {"one": …, "other": …}, and that number is
-the fact {count}. Keys that begin with "page." and "script." are the participant's page's, with plain {names}.
+English is two JSON files in this folder, {key: sentence}: en.core.json has what the device core says, its
+keys beginning with "core.", small enough for boards; en.json has all else. Of each other language there is
+one, with what the participant's page says. A sentence names its facts as Python's `str.format` does, {so};
+one that depends on a number is {"one": …, "other": …}, a form for each plural category that the language has
+in the CLDR, and that number is the fact {count}. Keys that begin with "page." and "script." are the page's
+alone, with plain {names}.
 
 Runs on MicroPython. A board without these files says the keys themselves, such as "core.number".
 """
@@ -36,19 +38,32 @@ class Words:
 
     def say(self, which: str, **facts: "Any") -> str:
         """The sentence with its facts. Raises KeyError for an unknown key, or a fact that is missing."""
-        return _form(self._file(which)[which], facts).format(**facts)
+        return self.sentence(which, facts).format(**facts)
 
     def say_of(self, key: str, facts: "Mapping[str, Any]") -> str:
         """The same with facts from a mapping, which is asked for those only that the sentence names."""
         return self.sentence(key, facts).format_map(facts)
 
     def sentence(self, key: str, facts: "Mapping[str, Any]") -> str:
-        """The sentence without its facts, in the form for the fact `count` where it has two."""
-        return _form(self._file(key)[key], facts)
+        """The sentence without its facts, in the form for the fact `count` where it has several."""
+        found = self._file(key)[key]
+        return found if isinstance(found, str) else self.form(found, facts["count"])
+
+    def form(self, forms: "dict[str, str]", count: int) -> str:
+        """The form of a sentence for this number."""
+        return forms["one" if count == 1 else "other"]
+
+    def number(self, text: str) -> str:
+        """A number as the language writes it."""
+        return text
+
+    def percent(self, text: str) -> str:
+        """So many hundredths as the language writes them."""
+        return f"{text} %"
 
     def sentences(self, prefix: str = "") -> "dict[str, Sentence]":
         """All sentences whose keys begin so."""
-        files = (self._file(""), self._file(CORE))
+        files = [self._file(key) for key in ("", CORE) if key.startswith(prefix) or prefix.startswith(key)]
         return {key: file[key] for file in files for key in file if key.startswith(prefix)}
 
     def _file(self, key: str) -> "dict[str, Sentence]":
@@ -61,12 +76,6 @@ class Words:
             with open(f"{FOLDER}/{name}", encoding="utf-8") as file:
                 self._files[name] = json.load(file)
         return self._files[name]
-
-
-def _form(sentence: "Sentence", facts: "Mapping[str, Any]") -> str:
-    if isinstance(sentence, str):
-        return sentence
-    return sentence["one" if facts["count"] == 1 else "other"]
 
 
 ENGLISH = Words("en")

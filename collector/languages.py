@@ -1,0 +1,128 @@
+"""The languages of the participant's page: which a visitor gets, its sentences, its numbers and plurals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from functools import cache
+from string import Formatter
+from typing import Any
+
+from babel import Locale
+from babel.numbers import format_decimal, format_percent
+from werkzeug.datastructures import LanguageAccept
+
+from ldp_client.documents.rational import Rational
+from ldp_client.words.text import ENGLISH, Words
+
+# In the order of the page's menu. Each but the first has a catalogue in ldp_client/words.
+LANGUAGES = ("en", "de", "ar")
+# A number as Python writes it, perhaps with marks between thousands.
+NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
+
+
+class LocalWords(Words):
+    """The sentences of a language, with plural forms and numbers by its rules in the CLDR.
+
+    Args:
+        language: its tag, one of LANGUAGES.
+    """
+
+    def __init__(self, language: str) -> None:
+        super().__init__(language)
+        self._locale = Locale.parse(language)
+        self._formatter = _LocalFormatter(self)
+
+    def say(self, which: str, **facts: Any) -> str:
+        """Say the sentence with its facts."""
+        return self.say_of(which, facts)
+
+    def say_of(self, key: str, facts: Mapping[str, Any]) -> str:
+        """Say the same with facts from a mapping."""
+        return self._formatter.vformat(self.sentence(key, facts), (), facts)
+
+    def form(self, forms: dict[str, str], count: int) -> str:
+        """Choose the sentence for this number."""
+        return forms[self._locale.plural_form(count)]
+
+    def number(self, text: str) -> str:
+        """Write a number as the language does; what is none, such as 1e+44, stays as it is."""
+        if not NUMBER.fullmatch(text):
+            return text
+        return format_decimal(*self._read(text), self._locale, group_separator="," in text)
+
+    def percent(self, text: str) -> str:
+        """Write so many hundredths."""
+        number, pattern = self._read(text)
+        percents = str(self._locale.percent_formats[None].pattern)
+        return format_percent(
+            number / 100, pattern.join(re.split("[#,0]+", percents, maxsplit=1)), self._locale
+        )
+
+    def _read(self, text: str) -> tuple[Decimal, str]:
+        """The number, and the language's pattern with all of its digits."""
+        digits = text.replace(",", "")
+        whole = str(self._locale.decimal_formats[None].pattern).partition(".")[0]
+        places = len(digits.partition(".")[2])
+        return Decimal(digits), whole + ("." + places * "0" if places else "")
+
+
+class _LocalFormatter(Formatter):
+    """`str.format` whose numbers are the language's."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        text = super().format_field(value, format_spec)
+        return self._words.number(text) if isinstance(value, (int, float, Rational)) else text
+
+
+@cache
+def words_of(language: str) -> Words:
+    """Give the sentences of a language, of which each process has one set.
+
+    Args:
+        language: a tag; one that has no catalogue is read as its first part, then as English.
+
+    Returns:
+        The sentences.
+    """
+    first = language.partition("-")[0]
+    return LocalWords(first) if first in LANGUAGES[1:] else ENGLISH
+
+
+@cache
+def is_leftward(language: str) -> bool:
+    """Whether a language is written from right to left."""
+    return bool(Locale.parse(language).text_direction == "rtl")
+
+
+@cache
+def own_name(language: str) -> str:
+    """What a language calls itself; a tag that no list knows stands for itself."""
+    found = Locale.parse(language).get_display_name(language)
+    return found[:1].upper() + found[1:] if found else language
+
+
+def chosen(asked: str | None, accepted: LanguageAccept, offered: Iterable[str], own: str) -> str:
+    """Choose the language of a page.
+
+    Args:
+        asked: what the address says, if it does.
+        accepted: what the browser says that its person reads.
+        offered: the tags that there are.
+        own: the study's own.
+
+    Returns:
+        One that is offered: the address's, else the best that the browser accepts, else the study's.
+    """
+    known = {tag.lower(): tag for tag in offered}
+    wanted = [tag.lower() for tag, quality in accepted if quality]
+    # Who reads Austrian German reads German, and best so.
+    parts = [part for one in wanted for part in (one, one.partition("-")[0])]
+    for tag in [(asked or "").lower(), *parts]:
+        if tag in known:
+            return known[tag]
+    return own

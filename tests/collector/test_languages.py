@@ -1,0 +1,159 @@
+"""The participant's page in each language: all of it, with the language's numbers and plural forms."""
+
+import html
+import json
+import re
+
+import pytest
+from babel import Locale
+from werkzeug.datastructures import LanguageAccept
+
+from collector.languages import LANGUAGES, chosen, words_of
+from ldp_client.words.text import ENGLISH
+from tests import studies
+from tests.collector.conftest import TOKEN
+
+# What a participant's page says; the rest is for commands, operators and data holders, in English.
+SAID = (
+    *("page.", "script.", "hundred.", "mechanism.", "odds.person", "odds.exception"),
+    *("public.one_of", "public.number", "study.more_choices"),
+)
+OTHERS = ("page.holder", "mechanism.summed_gaussian")
+PLACE = re.compile(r"\{[^{}]*\}")
+NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+
+
+def needed():
+    """The sentences of the page, in English."""
+    found = {key: said for prefix in SAID for key, said in ENGLISH.sentences(prefix).items()}
+    return {key: said for key, said in found.items() if not key.startswith(OTHERS)}
+
+
+def faults(key, english, said, categories):
+    """What a translation lacks, beside whether it is one."""
+    if isinstance(english, str) != isinstance(said, str):
+        return [f"{key}: must have plural forms where the English sentence has them, and only there"]
+    if isinstance(said, str):
+        return faults_of_form(key, english, said)
+    if set(said) != categories:
+        return [f"{key}: must have the forms {', '.join(sorted(categories))}, has {', '.join(said)}"]
+    forms = [(f"{key}.{one}", english.get(one, english["other"]), said[one]) for one in said]
+    return [fault for form in forms for fault in faults_of_form(*form)]
+
+
+def faults_of_form(key, english, said):
+    places = [set(PLACE.findall(text)) - {"{count}"} for text in (english, said)]
+    numbers = [sorted(NUMBER.findall(PLACE.sub("", text).replace("0,", "0."))) for text in (english, said)]
+    found = [f"{key}: is empty"] if not said.strip() else []
+    if places[0] != places[1]:
+        found.append(f"{key}: has the facts {sorted(places[1])}, in English {sorted(places[0])}")
+    if numbers[0] != numbers[1]:
+        found.append(f"{key}: has the numbers {numbers[1]}, in English {numbers[0]}")
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_a_catalogue_is_whole(language, pytestconfig):
+    """Whoever adds a sentence to the page adds it to each of these files, translated."""
+    file = pytestconfig.rootpath / "ldp_client" / "words" / f"{language}.json"
+    said, english = json.loads(file.read_text("utf-8")), needed()
+    missing = {key: english[key] for key in english if key not in said}
+    assert not missing, f"add to {file.name}, translated: {json.dumps(missing, indent=1, ensure_ascii=False)}"
+    assert not set(said) - set(english), f"leave out of {file.name}: no page says it"
+    categories = {*Locale.parse(language).plural_form.tags, "other"}
+    wrong = [fault for key in english for fault in faults(key, english[key], said[key], categories)]
+    assert not wrong, f"{file.name}: " + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("english", "said"),
+    [
+        ("Of 100, {told}", "Von 10, {told}"),
+        ("{p:.4f}", "{p:.2f}"),
+        ("of {told}", "von"),
+        ("of", " "),
+        ("of", {"one": "von", "other": "von"}),
+        ({"one": "{count} a", "other": "{count} b"}, {"other": "{count} c"}),
+    ],
+)
+def test_a_fault_of_a_catalogue_is_found(english, said):
+    assert faults("key", english, said, {"one", "other"})
+    assert not faults("key", english, english, {"one", "other"})
+
+
+@pytest.mark.parametrize(
+    ("asked", "accepted", "found"),
+    [
+        (None, [], "en"),
+        (None, [("de-AT", 1), ("en", 0.5)], "de"),
+        (None, [("xx", 1), ("ar", 0.5)], "ar"),
+        (None, [("xx", 1)], "en"),
+        ("de", [("ar", 1)], "de"),
+        ("../etc", [("ar", 1)], "ar"),
+    ],
+)
+def test_what_the_visitor_chose_comes_before_what_the_browser_reads(asked, accepted, found):
+    assert chosen(asked, LanguageAccept(accepted), ("en", "de", "ar"), "en") == found
+
+
+def test_numbers_are_written_as_the_language_does():
+    german = words_of("de-CH")
+    assert german.number("20,000.50") == "20.000,50"
+    assert german.number("0.0125") == "0,0125"
+    assert german.number("1e+44") == "1e+44"
+    assert german.percent("73.2") == "73,2\N{NO-BREAK SPACE}%"
+    assert german.say("hundred.number", most=90, width="x").startswith("Von 100 Berichten")
+    assert german.say("mechanism.supports", choices=3, p=0.75, q=0.5).count("0,7500") == 1
+    assert words_of("ar").say("script.size", count=2) == "بايتان (2)"
+    assert words_of("xx") is ENGLISH
+
+
+def page_of(client, study_id, **asked):
+    got = client.get(f"/s/{study_id}", **asked)
+    return got, html.unescape(re.sub(r"<script.*?</script>", "", got.get_data(as_text=True), flags=re.S))
+
+
+@pytest.fixture
+def published(empty):
+    asked = [studies.NUMBER, studies.YES_NO, studies.CHOICE]
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    assert empty.client.post("/v1/studies", json=studies.document(*asked), headers=headers).status_code == 201
+    return empty.client, studies.document()["id"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_page_is_in_one_language(published, language):
+    client, study_id = published
+    got, text = page_of(client, study_id, query_string={"lang": language})
+    assert got.headers["Content-Language"] == language
+    assert "Accept-Language" in got.headers["Vary"]
+    direction = "rtl" if language == "ar" else "ltr"
+    assert f'<html lang="{language}" dir="{direction}">' in text
+    assert words_of(language).say("page.decide") in text
+    # No sentence of another one.
+    foreign = [words_of(other).sentences("page.") for other in LANGUAGES if other != language]
+    assert not [said for one in foreign for said in one.values() if len(said) > 60 and said in text]
+    told = got.get_data(as_text=True)
+    (words,) = re.findall(r'id="words">(.*?)</script>', told, re.S)
+    assert json.loads(words) == words_of(language).sentences("script.")
+
+
+def test_caches_keep_the_languages_apart(published):
+    client, study_id = published
+    tags = {page_of(client, study_id, query_string={"lang": one})[0].headers["ETag"] for one in LANGUAGES}
+    assert len(tags) == len(LANGUAGES)
+    got, _ = page_of(client, study_id, headers={"Accept-Language": "de-CH, en;q=0.5"})
+    assert got.headers["Content-Language"] == "de"
+    assert got.headers["ETag"] in tags
+    _, missing = page_of(client, "nothing", headers={"Accept-Language": "ar"})
+    assert words_of("ar").say("page.missing.hint") in missing
+
+
+def test_data_holders_are_told_in_english(empty):
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    document = studies.document(studies.TABLE, **studies.HOLDER)
+    assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
+    got, text = page_of(empty.client, document["id"], query_string={"lang": "de"})
+    assert got.headers["Content-Language"] == "en"
+    assert '<html lang="en" dir="ltr">' in text
+    assert "?lang=" not in text
