@@ -17,7 +17,7 @@ from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import counted
 
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
@@ -98,9 +98,9 @@ def run_export(arguments: argparse.Namespace) -> int:
     """ldpkit export STUDY_ID --from URL --out FILE [--summary]"""
     token = arguments.token or os.environ.get(TOKEN_VARIABLE)
     if not token:
-        raise InputError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")
+        raise UsageError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")
     if not (token.isascii() and token.isprintable()):
-        raise InputError("the token must be printable ASCII")
+        raise UsageError("the token must be printable ASCII")
     write = _write_summary if arguments.summary else _write_reports
     print(write(arguments, token))
     return 0
@@ -131,9 +131,9 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
         database=arguments.database, token=arguments.token, node_key=arguments.node_key
     )
     if (arguments.role == "node") != (settings.node_key is not None):
-        raise InputError("a node needs both --role node and its keys, --node-key FILE")
+        raise UsageError("a node needs both --role node and its keys, --node-key FILE")
     if settings.node_key is not None and arguments.posteriors:
-        raise InputError("--posteriors is for collectors: a node has none; fit the total of a closed study")
+        raise UsageError("--posteriors is for collectors: a node has none; fit the total of a closed study")
     if arguments.new:
         make_database(settings)
     return _with_token(settings) if settings.token is None else settings

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ldp_client.documents.errors import LdpkitError
+from ldp_client.documents.errors import EXIT_REFUSED, LdpkitError
 
 TYPE_PREFIX = "urn:ldpkit:problem:"
 MEDIA_TYPE = "application/problem+json"
@@ -183,6 +183,8 @@ class ProblemError(LdpkitError):
 
     more: further members of the document, for programs.
     """
+
+    exit_code = EXIT_REFUSED
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomllib
 
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import read_bytes
 
 if TYPE_CHECKING:
@@ -71,21 +71,21 @@ class Settings:
             _check_token(self.token)
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
-                raise InputError(f"setting {name}: must be above 0, is {getattr(self, name)}")
+                raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
         rates = ("upload_rate", "study_rate", "deletion_rate")
         for name in ("busy_timeout", "database_timeout", "late_days", *rates):
             value = getattr(self, name)
             if not isfinite(value) or value < 0:
-                raise InputError(f"setting {name}: must be a number and not negative, is {value}")
+                raise UsageError(f"setting {name}: must be a number and not negative, is {value}")
         if self.late_days > timedelta.max.days:
-            raise InputError(f"setting late_days: must be at most {timedelta.max.days}, is {self.late_days}")
+            raise UsageError(f"setting late_days: must be at most {timedelta.max.days}, is {self.late_days}")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Settings:
         """Settings by name; those left out keep their defaults. Raises InputError for unknown names."""
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
-            raise InputError(f"unknown setting {unknown[0]!r}")
+            raise UsageError(f"unknown setting {unknown[0]!r}")
         given: dict[str, Any] = {
             name: _READERS[name](name, value) for name, value in values.items() if value is not None
         }
@@ -111,10 +111,10 @@ class Settings:
 def _check_token(token: str) -> None:
     """Raises InputError for what cannot travel in a header, or could be guessed."""
     if not _PRINTABLE.issuperset(token):
-        raise InputError("setting token: must be printable ASCII without spaces, to travel in a header")
+        raise UsageError("setting token: must be printable ASCII without spaces, to travel in a header")
     if len(token) < FEWEST_CHARACTERS:
         advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"
-        raise InputError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
+        raise UsageError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
 
 
 def settings_with(**changes: Any) -> Settings:
@@ -235,14 +235,14 @@ def _whole(name: str, value: object) -> int:
     try:
         return int(str(value))
     except ValueError:
-        raise InputError(f"setting {name}: {value!r} is not a whole number") from None
+        raise UsageError(f"setting {name}: {value!r} is not a whole number") from None
 
 
 def _number(name: str, value: object) -> float:
     try:
         return float(str(value))
     except ValueError:
-        raise InputError(f"setting {name}: {value!r} is not a number") from None
+        raise UsageError(f"setting {name}: {value!r} is not a number") from None
 
 
 _BY_TYPE: dict[str, Callable[[str, object], object]] = {"int": _whole, "float": _number}

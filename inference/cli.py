@@ -13,8 +13,8 @@ from inference.design.cli import SAME_NUMBERS, tell
 from inference.projection.cli import add_project
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS
-from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
-from ldp_client.documents.errors import InputError
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, UsageError
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
 from summaries import cli as summaries_cli
@@ -110,7 +110,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
         print_quantities(found, interval)
         return code
     if arguments.study is None or arguments.reports is None:
-        raise InputError("fit needs STUDY.json and REPORTS, or --table, --design and --formula")
+        raise UsageError("fit needs STUDY.json and REPORTS, or --table, --design and --formula")
     study = load_study(arguments.study)
     from inference.fitting import fit
     from inference.results.folder import save_report, whole_folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, LENGTH
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import UsageError
 
 # Of each chain. Beyond it, thousands of shares do not fit into memory.
 MOST_DRAWS = 20_000
@@ -17,28 +17,28 @@ FEWEST_STUDIES, MOST_STUDIES = 20, 10_000
 def check_seed(seed: int) -> None:
     """Raises InputError unless the seed is a whole number from 0 to 2**32 − 1."""
     if type(seed) is not int or not 0 <= seed < 1 << 32:
-        raise InputError("the seed must be a whole number from 0 to 4294967295")
+        raise UsageError("the seed must be a whole number from 0 to 4294967295")
 
 
 def check_draws(draws: int, method: str) -> None:
     """Raises InputError for a number of draws that cannot be, or that a method has not."""
     if type(draws) is not int or draws % LENGTH or not LENGTH <= draws <= MOST_DRAWS:
-        raise InputError(f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}")
+        raise UsageError(f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}")
     if draws != KEPT and method not in SAMPLERS:
         *others, last = SAMPLERS
         known = f"{', '.join(others)} and {last}"
-        raise InputError(f"{method!r} has a number of draws of its own: draws are for {known}")
+        raise UsageError(f"{method!r} has a number of draws of its own: draws are for {known}")
 
 
 def check_chains(chains: int, method: str) -> None:
     """Raises InputError for a number of chains that cannot be compared, or that a method has not."""
     if type(chains) is not int or not FEWEST_CHAINS <= chains <= MOST_CHAINS:
-        raise InputError(
+        raise UsageError(
             f"the chains must be a whole number from {FEWEST_CHAINS} to {MOST_CHAINS}, not {chains!r}: they "
             "are compared with one another"
         )
     if chains != CHAINS and method not in SAMPLERS:
-        raise InputError(f"{method!r} has chains of its own: leave chains out")
+        raise UsageError(f"{method!r} has chains of its own: leave chains out")
 
 
 def seed_given(seed: int, random_seed: int | None) -> int:
@@ -47,7 +47,7 @@ def seed_given(seed: int, random_seed: int | None) -> int:
         check_seed(seed)
         return seed
     if seed != 0:
-        raise InputError("seed and random_seed are one thing: give one of them")
+        raise UsageError("seed and random_seed are one thing: give one of them")
     check_seed(random_seed)
     return random_seed
 
@@ -55,7 +55,7 @@ def seed_given(seed: int, random_seed: int | None) -> int:
 def check_devices(devices: int) -> None:
     """Raises InputError for a number of devices that cannot be simulated."""
     if type(devices) is not int or not 1 <= devices <= MOST_DEVICES:
-        raise InputError(
+        raise UsageError(
             f"the numbers of devices must be whole and positive, at most {MOST_DEVICES:,}: beyond it widths "
             "fall by 1/√n"
         )
@@ -64,6 +64,6 @@ def check_devices(devices: int) -> None:
 def check_studies(studies: int) -> None:
     """Raises InputError for a number of simulated studies that says nothing, or takes for ever."""
     if type(studies) is not int or not FEWEST_STUDIES <= studies <= MOST_STUDIES:
-        raise InputError(
+        raise UsageError(
             f"a calibration needs at least {FEWEST_STUDIES} studies, and at most {MOST_STUDIES:,}"
         )

@@ -12,7 +12,15 @@ from ldp_client.commands.device import add_device
 from ldp_client.commands.paper import add_paper, paper_lines
 from ldp_client.commands.parsers import Parser, add_command, near_option
 from ldp_client.commands.signing import add_signing
-from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError
+from ldp_client.documents.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_OTHER,
+    EXIT_TERMINATED,
+    InputError,
+    LdpkitError,
+    MissingExtraError,
+    UsageError,
+)
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import say, visible
 
@@ -39,11 +47,8 @@ COLLECTOR_MODULES = (
     "werkzeug",
     "zstandard",
 )
-EXIT_BAD_INPUT = 2
 # Of a number of people: the whole of mankind has ten.
 MOST_DIGITS = 12
-EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
 
 
 def main(arguments: "Optional[list[str]]" = None) -> int:
@@ -61,7 +66,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         return code
     except LdpkitError as error:
         _tell(visible(f"ldpkit: {error}"))
-        return EXIT_BAD_INPUT
+        return error.exit_code
     except ModuleNotFoundError as error:
         return _missing_extra(error)
     except KeyboardInterrupt:
@@ -69,7 +74,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
-        return 1
+        return EXIT_OTHER
 
 
 def _missing_extra(error: ModuleNotFoundError) -> int:
@@ -79,16 +84,14 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
     extra = "collector" if missing in COLLECTOR_MODULES else "inference"
     extra = "demo" if missing == "statsmodels" else extra
     print(f"ldpkit: {MissingExtraError(extra, missing)}", file=sys.stderr)
-    return EXIT_BAD_INPUT
+    return MissingExtraError.exit_code
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every package's subcommands."""
-    parser = Parser(
-        prog="ldpkit",
-        description=say("cli.help"),
-        epilog=say("cli.help.examples" if _HAS_EXTRAS else "cli.help.older_python"),
-    )
+    where = say("cli.help.examples" if _HAS_EXTRAS else "cli.help.older_python")
+    epilog = f"{where} {say('cli.help.codes')}"
+    parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog)
     parser.add_argument("--version", action="version", version=f"ldpkit {version('ldpkit')}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for entry in sorted(_command_groups(), key=lambda entry: entry.name):
@@ -177,7 +180,7 @@ def _refuse_large(study: "Study") -> None:
 def _count_of_people(text: str) -> int:
     """Raises InputError for what is no count."""
     if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and int(text)):
-        raise InputError(say("cli.people", people=visible(text[:40])))
+        raise UsageError(say("cli.people", people=visible(text[:40])))
     return int(text)
 
 

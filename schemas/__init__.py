@@ -16,6 +16,7 @@ from ldp_client.documents.errors import (
     StudyError,
     SummaryError,
     TransferError,
+    UsageError,
 )
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import Report
@@ -41,4 +42,5 @@ __all__ = [
     "StudyError",
     "SummaryError",
     "TransferError",
+    "UsageError",
 ]

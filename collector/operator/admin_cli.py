@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import counted
 
@@ -223,10 +223,10 @@ def _public_values(arguments: argparse.Namespace) -> dict[str, str]:
     for setting in arguments.public:
         name, equals, value = setting.partition("=")
         if not equals or name in values:
-            raise InputError(f"--public {name[:64]}: must be FIELD=VALUE, once for each field")
+            raise UsageError(f"--public {name[:64]}: must be FIELD=VALUE, once for each field")
         values[name] = value
     if values and arguments.count is None:
-        raise InputError("--public goes with --count")
+        raise UsageError("--public goes with --count")
     return values
 
 
@@ -236,7 +236,7 @@ def run_delete(arguments: argparse.Namespace) -> int:
 
     with _opened(arguments) as database:
         if not arguments.yes:
-            raise InputError(f"deleting every report of {arguments.study} in {database.shown} needs --yes")
+            raise UsageError(f"deleting every report of {arguments.study} in {database.shown} needs --yes")
         deleted = counted(delete_study(database, arguments.study), "report")
         print(f"{deleted} deleted in {database.shown}")
     return 0
@@ -249,7 +249,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
 
     before, today = _day("--before", arguments.before), utc_today()
     if before > today:
-        raise InputError(
+        raise UsageError(
             f"--before {before} is still to come: today's reports would go too; see delete-study"
         )
     with _opened(arguments) as database:
@@ -261,7 +261,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
             raise InputError(f"{doubt}: nothing was deleted in {database.shown}")
         if not arguments.yes:
             where = f"{arguments.study} in {database.shown}"
-            raise InputError(f"{found} of {where} came before {before}: deleting them needs --yes")
+            raise UsageError(f"{found} of {where} came before {before}: deleting them needs --yes")
         deleted = counted(delete_reports(database, arguments.study, before), "report")
         print(f"{deleted} deleted in {database.shown}")
         return _warn_of_days_to_come(database, arguments.study)
@@ -271,7 +271,7 @@ def _day(option: str, text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"{option} {text[:64]}: must be a day, YYYY-MM-DD") from None
+        raise UsageError(f"{option} {text[:64]}: must be a day, YYYY-MM-DD") from None
 
 
 def _doubt(database: Database, today: date) -> str:

@@ -32,7 +32,7 @@ from collector.reports.running_summary import read_summary, require_summary
 from collector.storage import queries
 from collector.storage.database import one_line
 from collector.storage.models import PosteriorRow
-from ldp_client.commands.parsers import EXIT_NOT_TRUSTED
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 from schemas import Study
 
 LOGGER = logging.getLogger("collector")

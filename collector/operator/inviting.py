@@ -22,7 +22,7 @@ from collector.storage.invitations import (
     lift_invitations,
 )
 from collector.storage.keys import hash_key, new_word
-from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.documents.errors import AnswerError, InputError, UsageError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.public import PublicField
 from ldp_client.files.disk import write_new
@@ -48,7 +48,7 @@ def invite(
     Raises InputError.
     """
     if not 1 <= count <= MOST_AT_ONCE:
-        raise InputError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
+        raise UsageError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
     if _is_summed(session, study_id):
         raise InputError(
             f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from ldp_client.device.exchange import MOST_CHARACTERS, Cutoff, backoff, exchange, opener_for
 from ldp_client.device.policy import LOOPBACK
-from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.documents.errors import TransferError, UsageError
 from ldp_client.documents.fields import printable
 
 T = TypeVar("T")
@@ -163,9 +163,9 @@ def require_private(url: str) -> None:
     """Raises InputError for a URL that a key must not go to: no https, and not this machine's either."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or "\\" in parts.netloc:
-        raise InputError(f"{url!r} is not an http or https URL")
+        raise UsageError(f"{url!r} is not an http or https URL")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise InputError(
+        raise UsageError(
             f"{url}: the key would go there in clear; use https:// (http is for this machine only)"
         )
 

@@ -23,7 +23,7 @@ from collector.storage.packing import Layout, PackedReport, PublicPlaces, layout
 from collector.storage.queries import StudyState
 from collector.storage.sums import ON_DISK, Sums
 from ldp_client import Mechanism, mechanisms_of
-from ldp_client.documents.errors import LdpkitError, ReportError
+from ldp_client.documents.errors import EXIT_REFUSED, LdpkitError, ReportError
 from schemas import Report, Study
 from summaries import QuestionSummary, Summary, noise_tails
 from summaries.cells import cell_at, keeps_cells
@@ -110,6 +110,8 @@ class Tally:
 
 class UnknownVersionError(LdpkitError):
     """No such version of a study is published."""
+
+    exit_code = EXIT_REFUSED
 
 
 @dataclass(frozen=True, eq=False)

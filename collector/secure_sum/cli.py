@@ -8,7 +8,7 @@ import sys
 
 from collector.settings import TOKEN_VARIABLE
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import InputError, SummaryError
+from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from ldp_client.files.disk import load_study, read_bytes
 from schemas import Study
 
@@ -95,7 +95,7 @@ def run_close(arguments: argparse.Namespace) -> int:
 def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
     tokens: list[str] = arguments.token or os.environ.get(TOKEN_VARIABLE, "").split()
     if not tokens:
-        raise InputError(
+        raise UsageError(
             f"closing needs the nodes' operator keys, in the study's order and with spaces between: "
             f"{TOKEN_VARIABLE}, or --token for each"
         )
@@ -106,7 +106,7 @@ def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
             "Give one for each in the study's order; --same-token sends this one to all"
         )
     if not all(token.isascii() and token.isprintable() and token.strip() == token for token in tokens):
-        raise InputError("a token must be printable ASCII")
+        raise UsageError("a token must be printable ASCII")
     return tokens
 
 

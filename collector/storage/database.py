@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
 from collector.storage.wal import has_foreign_log, is_overwritten, save_log
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import write_new
 
 T = TypeVar("T")
@@ -202,11 +202,11 @@ def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except ArgumentError:
-        raise InputError("setting database: not a database URL, such as sqlite:///ldpkit.sqlite3") from None
+        raise UsageError("setting database: not a database URL, such as sqlite:///ldpkit.sqlite3") from None
     if url.get_backend_name() not in SUPPORTED:
-        raise InputError(f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}")
+        raise UsageError(f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise InputError("setting database: SQLite in memory would lose every report; name a file")
+        raise UsageError("setting database: SQLite in memory would lose every report; name a file")
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 

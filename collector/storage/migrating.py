@@ -13,14 +13,14 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, inspect, text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector.storage.database import Database, one_line
 from collector.storage.models import REVISION
 from collector.storage.queries import OtherReleaseError
 from collector.storage.sums import WrongSumsError
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import EXIT_NETWORK, InputError
 
 SCRIPTS = "collector.storage:migrations"
 # The last revision after which the running summaries have another form.
@@ -35,6 +35,12 @@ CONNECTED = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
+
+
+class UnreachedError(InputError):
+    """The database's server cannot be reached."""
+
+    exit_code = EXIT_NETWORK
 
 
 def make(database: Database) -> None:
@@ -59,8 +65,7 @@ def check(database: Database, or_earlier: bool = False) -> None:
             now = MigrationContext.configure(connection).get_current_revision()
             is_ours = inspect(connection).has_table("studies")
     except SQLAlchemyError as error:
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        raise _refused(database, one_line(cause)) from error
+        raise _failed(database, error) from error
     finally:
         # A connection must not cross the fork that starts a worker.
         database.engine.dispose()
@@ -101,8 +106,7 @@ def opened(url: str, busy_timeout: float) -> Iterator[Database]:
     try:
         yield database
     except SQLAlchemyError as error:
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        raise _refused(database, f"{one_line(cause)}; what was done is kept, run it again") from error
+        raise _failed(database, error, "; what was done is kept, run it again") from error
     except WrongSumsError as error:
         advice = "stop the server and run `ldpkit admin recount`, then this again"
         raise _refused(database, f"a running summary is damaged ({error}): {advice}") from error
@@ -127,8 +131,7 @@ def _exclusive(database: Database) -> Iterator[Connection]:
     except CommandError as error:
         raise _refused(database, f"is not this release's: {one_line(error)}") from None
     except SQLAlchemyError as error:
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        raise _refused(database, one_line(cause)) from error
+        raise _failed(database, error) from error
     finally:
         # A connection must not cross the fork that starts a worker.
         database.engine.dispose()
@@ -200,6 +203,14 @@ def _config(connection: Connection) -> Config:
     config.set_main_option("script_location", SCRIPTS)
     config.attributes["connection"] = connection
     return config
+
+
+def _failed(database: Database, error: SQLAlchemyError, advice: str = "") -> InputError:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    # PostgreSQL gives each refusal a code; the driver has none where it got no answer.
+    is_silent = isinstance(error, OperationalError) and getattr(cause, "sqlstate", "") is None
+    kind = UnreachedError if is_silent else InputError
+    return kind(f"{database.shown}: {one_line(cause)}{advice}")
 
 
 def _refused(database: Database, reason: str) -> InputError:

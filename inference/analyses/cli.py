@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.samplers import SAMPLERS
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
 MOST_PRINTED = 40
@@ -156,11 +156,11 @@ def print_quantities(found: Any, interval: Any = None) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     """Raises InputError for options that are missing, or do not go together."""
     if (arguments.formula is None) == (arguments.cross is None):
-        raise InputError('an analysis needs --formula "outcome ~ terms", or --cross A,B, and not both')
+        raise UsageError('an analysis needs --formula "outcome ~ terms", or --cross A,B, and not both')
     _refuse(arguments, ("question", "chains"), "is for a study's own models, without --formula or --cross")
     method = arguments.method or "nuts"
     if method not in SAMPLERS or SAMPLERS[method].tables_alone:
-        raise InputError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
+        raise UsageError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
     if arguments.cross is not None:
         _refuse(
             arguments,
@@ -174,18 +174,18 @@ def _check_one(arguments: argparse.Namespace) -> None:
     """The same of one table, or one study's reports."""
     if arguments.paper is not None:
         if arguments.study is None:
-            raise InputError("--paper is of a study: give STUDY.json, and REPORTS where devices answered too")
+            raise UsageError("--paper is of a study: give STUDY.json, and REPORTS where devices answered too")
         _refuse(arguments, ("table",), "is a survey without a study: it has no --paper beside it")
         return
     if arguments.table is None:
         if arguments.study is None or arguments.reports is None:
-            raise InputError("an analysis needs STUDY.json and REPORTS, or --table and --design")
+            raise UsageError("an analysis needs STUDY.json and REPORTS, or --table and --design")
         _refuse(arguments, ("design", "blanks"), "is for a --table: a study says what its reports mean")
         return
     if arguments.study is not None:
-        raise InputError(f"{arguments.study}: a study's reports and --table are two things; give one of them")
+        raise UsageError(f"{arguments.study}: a study's reports and --table are two things; give one of them")
     if arguments.design is None:
-        raise InputError("a table needs --design DESIGN.json, which says what its private columns mean")
+        raise UsageError("a table needs --design DESIGN.json, which says what its private columns mean")
 
 
 def _check_waves(arguments: argparse.Namespace) -> None:
@@ -197,13 +197,13 @@ def _check_waves(arguments: argparse.Namespace) -> None:
     )
     _refuse(arguments, ("table",), "is one table: a wave of a survey is --wave NAME=TABLE.csv")
     if arguments.study is not None:
-        raise InputError(f"{arguments.study}: give each wave's study and reports with --wave")
+        raise UsageError(f"{arguments.study}: give each wave's study and reports with --wave")
 
 
 def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
     for name in names:
         if getattr(arguments, name) is not None:
-            raise InputError(f"--{name.replace('_', '-')} {why}")
+            raise UsageError(f"--{name.replace('_', '-')} {why}")
 
 
 def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -255,14 +255,14 @@ def _replicates(arguments: argparse.Namespace) -> Any:
         _refuse(arguments, ("replicate_type", "replicate_scale"), "is for --replicate-weights")
         return None
     if kind is None:
-        raise InputError(f"--replicate-weights needs --replicate-type: {', '.join(TYPES)}")
+        raise UsageError(f"--replicate-weights needs --replicate-type: {', '.join(TYPES)}")
     columns = [one.strip() for one in given.split(",")]
     if not all(columns):
-        raise InputError(f"--replicate-weights {given!r}: it must be PREFIX, or columns A,B,…")
+        raise UsageError(f"--replicate-weights {given!r}: it must be PREFIX, or columns A,B,…")
     try:
         scales = None if scale is None else [float(one) for one in scale.split(",")]
     except ValueError:
-        raise InputError(f"--replicate-scale {scale!r}: it must be a number, or numbers A,B,…") from None
+        raise UsageError(f"--replicate-scale {scale!r}: it must be a number, or numbers A,B,…") from None
     return ReplicateWeights(columns if len(columns) > 1 else columns[0], kind, scales)
 
 
@@ -270,7 +270,7 @@ def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:
     """Priors of the command line over those of a design. Raises InputError for one that cannot be read."""
     if "flat" in (given or ()):
         if set(given or ()) != {"flat"}:
-            raise InputError("--prior flat makes all priors flat: state no others beside it")
+            raise UsageError("--prior flat makes all priors flat: state no others beside it")
         return "flat"
     found: Any = of_design
     for one in given or ():

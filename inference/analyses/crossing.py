@@ -33,7 +33,7 @@ from inference.results.tree import Axis
 from inference.results.verdict import BAD, PARTIAL, Part
 from inference.samplers import SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from summaries.influence import FALSE_SHARE
 
 MOST_SHARES = 2000
@@ -233,7 +233,7 @@ def joint_model(
 
 def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private]:
     if len(names) < 2 or len(set(names)) < len(names):
-        raise InputError("a crossed table needs two or more different private columns, such as ever,job")
+        raise UsageError("a crossed table needs two or more different private columns, such as ever,job")
     for name in names:
         known_column(name, table.names)
         if name not in table.private:

@@ -23,7 +23,7 @@ from inference.analyses.weights import ReplicateWeights, positive, probabilities
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 
 # Of a census, how many people a row stands for; where the formula names a column `count`, the other one.
 COUNT, PEOPLE = "count", "people"
@@ -142,7 +142,7 @@ class Population:
         if self.replicates is None:
             return
         if self.weights is None:
-            raise InputError("replicate weights need the weights that they replicate: --weights COLUMN")
+            raise UsageError("replicate weights need the weights that they replicate: --weights COLUMN")
         if self.strata is not None or self.cluster is not None:
             raise InputError("replicate weights say how people were drawn: leave out strata and clusters")
 

@@ -14,7 +14,7 @@ from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.survey import REFUSE, load_design, load_survey, load_waves
 from inference.analyses.table import Table
 from inference.analyses.waves import Wave, columns_in_waves, table_of_waves
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study
 from schemas import Study
 from summaries.reading import load_evidence
@@ -45,7 +45,7 @@ def source_of(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
         if all(tables):
             return _of_survey_waves(arguments, named, also)
         if any(tables):
-            raise InputError("--wave: waves are of tables all, or of studies all")
+            raise UsageError("--wave: waves are of tables all, or of studies all")
         return _of_waves(arguments, named, also)
     if arguments.paper is not None:
         return _of_arms(arguments, also)
@@ -84,7 +84,7 @@ def _of_waves(
         one = _files_of(name, files)
         _add(waves, name or str(one.study.version), one)
     if arguments.blanks is not None and not any(one.paper for one in waves.values()):
-        raise InputError("--blanks is for tables and records on paper: reports of devices have none")
+        raise UsageError("--blanks is for tables and records on paper: reports of devices have none")
     design = load_design(arguments.design) if arguments.design is not None else None
 
     def table() -> Table:
@@ -113,10 +113,10 @@ def _files_of(name: str, files: Sequence[str]) -> _Files:
     """Raises InputError where they are too few, too many, or in another order."""
     given = f"--wave {name}={','.join(files)}" if name else f"--wave {','.join(files)}"
     if len(files) not in (2, 3):
-        raise InputError(f"{given}: write {HOW}")
+        raise UsageError(f"{given}: write {HOW}")
     study, reports, paper = files[0], files[1], files[2] if len(files) == 3 else None
     if reports.lower().endswith(".csv") or (paper is not None and not paper.lower().endswith(".csv")):
-        raise InputError(
+        raise UsageError(
             f"{given}: reports of devices come second, and records on paper, a table .csv, third: write "
             "NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=STUDY.json,,ENTRY.csv for records on paper alone"
         )
@@ -136,11 +136,11 @@ def _of_survey_waves(
     arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[Name]
 ) -> Source:
     if arguments.design is None:
-        raise InputError("waves of tables need --design DESIGN.json, which says what private columns mean")
+        raise UsageError("waves of tables need --design DESIGN.json, which says what private columns mean")
     waves: dict[str, str] = {}
     for name, files in named:
         if len(files) > 1 or not name:
-            raise InputError(f"--wave {','.join(files)}: a wave of a table is NAME=TABLE.csv")
+            raise UsageError(f"--wave {','.join(files)}: a wave of a table is NAME=TABLE.csv")
         _add(waves, name, files[0])
     blanks = arguments.blanks or REFUSE
     table, design = load_waves(waves, arguments.design, arguments.formula, blanks, also)
@@ -156,11 +156,11 @@ def _named(given: str) -> tuple[str, list[str]]:
     found = [one.strip() for one in files.split(",")]
     # Without reports of devices, the second of three is blank.
     if not all(one for place, one in enumerate(found) if (place, len(found)) != (1, 3)):
-        raise InputError(f"--wave {given!r} must be {HOW}")
+        raise UsageError(f"--wave {given!r} must be {HOW}")
     return name.strip(), found
 
 
 def _add(waves: dict[str, Any], name: str, wave: Any) -> None:
     if name in waves:
-        raise InputError(f"two waves are called {name}: give each a name of its own, --wave NAME=…")
+        raise UsageError(f"two waves are called {name}: give each a name of its own, --wave NAME=…")
     waves[name] = wave

@@ -17,7 +17,7 @@ from inference.analyses.joining import POOLED, WAVE
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
 
 REFUSE, LEAVE_OUT = "refuse", "leave-out"
@@ -59,7 +59,7 @@ def load_waves(
     The design may have matrices by wave, `"rows": {"wave": NAME}`. The rest is as for `load_survey`.
     """
     if len(waves) < 2:
-        raise InputError("waves are compared with one another: give two or more")
+        raise UsageError("waves are compared with one another: give two or more")
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
     plain: dict[str, pd.DataFrame] = {}
@@ -143,7 +143,7 @@ def survey_of(
 ) -> Table:
     """The table of a frame under a design; see `load_survey`."""
     if blanks not in BLANKS:
-        raise InputError(f"blanks must be one of {', '.join(BLANKS)}")
+        raise UsageError(f"blanks must be one of {', '.join(BLANKS)}")
     grouping = {column for one in design.columns for part in one.parts for column in part.rows}
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")

@@ -18,7 +18,7 @@ from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.survey import REFUSE
 from inference.analyses.table import Table
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from schemas import Report, Study
 from summaries import Summary, check_study
 from summaries.reading import ReadReports, Reports, evidence_of
@@ -84,7 +84,7 @@ def table_of_waves(
     them lacks, for choices that differ, and for a report that stands in two waves.
     """
     if len(waves) < 2:
-        raise InputError("waves are compared with one another: give two or more")
+        raise UsageError("waves are compared with one another: give two or more")
     every = {name: _read(Wave(*one)) for name, one in waves.items()}
     on_paper = {name: one for name, one in every.items() if one.paper is not None}
     arms = bool(on_paper) and any(one.reports is not None for one in every.values())
@@ -155,7 +155,7 @@ def _designs(waves: Mapping[str, Wave], design: Design | None) -> dict[str, Desi
     if design is None:
         return {}
     if not waves:
-        raise InputError("--design is for tables and records on paper: a study says what its reports mean")
+        raise UsageError("--design is for tables and records on paper: a study says what its reports mean")
     found = {}
     for name in waves:
         columns = []

@@ -20,7 +20,7 @@ from inference.analyses.cells import refuse_blanks
 from inference.analyses.formula import known_column
 from inference.analyses.naming import Name, Numbered, expanded
 from inference.analyses.table import Codes, Table, Values
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 
 # Beyond all people, so that sums of squares stay numbers.
 MOST_WEIGHT = 1e12
@@ -86,12 +86,12 @@ class ReplicateWeights:
 
     def __post_init__(self) -> None:
         if self.kind not in TYPES:
-            raise InputError(f"{self.kind!r} is no type of replicate weights: {', '.join(TYPES)} are")
+            raise UsageError(f"{self.kind!r} is no type of replicate weights: {', '.join(TYPES)} are")
         scales = np.atleast_1d(np.asarray([] if self.scale is None else self.scale, np.float64))
         if self.scale is not None and not (scales.size and np.all(np.isfinite(scales) & (scales > 0))):
-            raise InputError("the scale of replicate weights must be positive: one number, or one for each")
+            raise UsageError("the scale of replicate weights must be positive: one number, or one for each")
         if self.scale is None and self.kind == JKN:
-            raise InputError(
+            raise UsageError(
                 "replicate weights of type jkn need their scale: (n − 1)/n, of the n units of the stratum "
                 "that each leaves one out of; one number, or one for each column, divided by commas"
             )
@@ -112,7 +112,7 @@ class ReplicateWeights:
             twice = next(name for name in names if name == base or names.count(name) > 1)
             raise InputError(f"{twice} is given twice: each replicate weight is a column of its own")
         if len(names) < 2:
-            raise InputError("one replicate weight says nothing of a variance: give all of them, two or more")
+            raise UsageError("one replicate weight says nothing of a variance: give all of them, two or more")
         columns = [positive(table.public[name], name, 0.0) for name in names]
         weights = table.public[base].to_numpy(np.float64)
         whole = np.column_stack(columns)

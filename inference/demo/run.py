@@ -16,7 +16,7 @@ from inference.models import family_of
 from inference.results.folder import FIT_FILES, OwnFiles, save_report, whole_folder
 from inference.results.posterior import Posterior
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import StudyError, TransferError
+from ldp_client.documents.errors import StudyError, TransferError, UsageError
 from ldp_client.files.disk import replacing
 from schemas import Study
 from summaries.reading import summarize_files
@@ -29,9 +29,12 @@ COLLECTED = ("study.json", "reports.ndjson", "summary.json")
 def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progress) -> dict[str, Posterior]:
     """Collect the survey from one device for each person, fit it, and write the results to `out`.
 
-    Raises InputError, StudyError, TransferError. Nothing is left running or half-written.
+    Raises InputError, TransferError. Nothing is left running or half-written.
     """
-    study = study_for(epsilon)
+    try:
+        study = study_for(epsilon)
+    except StudyError as error:
+        raise UsageError(f"--epsilon {epsilon[:40]}: {error.problem}") from None
     for question in study.questions:
         mechanism_for(question)  # an epsilon that is too small shows before anything starts
     check_seed(seed)

@@ -13,8 +13,8 @@ from inference.design.formula_cli import (
     run_formula_plan,
     whole_numbers,
 )
-from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
-from ldp_client.documents.errors import InputError
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, load_study
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
 def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
     """Raises InputError for what would be refused after minutes of simulation only."""
     if arguments.width is not None and not 0 < arguments.width < float("inf"):
-        raise InputError("--width must be a number above 0")
+        raise UsageError("--width must be a number above 0")
     named = arguments.parameter or arguments.truth
     if named and len(asked) > 1:
         raise InputError(

@@ -9,7 +9,7 @@ from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
 
@@ -53,18 +53,18 @@ def refuse_without_formula(arguments: argparse.Namespace) -> None:
     """Raises InputError for what a plan of a study's own models does not take, or lacks."""
     for name in OWN:
         if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} is for a plan of a --formula")
+            raise UsageError(f"--{name} is for a plan of a --formula")
     if arguments.study is None:
-        raise InputError("plan needs STUDY.json, or --design, --table and --formula")
+        raise UsageError("plan needs STUDY.json, or --design, --table and --formula")
 
 
 def run_formula_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan [STUDY.json] --formula FORMULA [--people N,…] [--share …] [--truth …] --out DIR"""
     for name in OTHERS:
         if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} is not for a --formula, which names what it is of, and has --people")
+            raise UsageError(f"--{name} is not for a --formula, which names what it is of, and has --people")
     if arguments.mechanisms:
-        raise InputError("--mechanisms is of a record's regression, not of a --formula")
+        raise UsageError("--mechanisms is of a record's regression, not of a --formula")
     from inference.analyses.formula import parse
     from inference.analyses.page import check_file_name
     from inference.compiling import use_compile_cache
@@ -107,14 +107,14 @@ def _possible(arguments: argparse.Namespace) -> tuple[Possible, str, Any, tuple[
     known = read_frame(arguments.table) if arguments.table is not None else None
     if arguments.design is None:
         if arguments.study is None:
-            raise InputError("plan needs STUDY.json, or --design, --table and --formula")
+            raise UsageError("plan needs STUDY.json, or --design, --table and --formula")
         study = load_study(arguments.study)
         possible = possible_of_study(study, arguments.formula, known)
         return possible, study.digest, stated_priors(arguments.prior), ()
     if arguments.study is not None:
-        raise InputError(f"{arguments.study}: a study says what its reports mean; give it or --design")
+        raise UsageError(f"{arguments.study}: a study says what its reports mean; give it or --design")
     if known is None:
-        raise InputError(
+        raise UsageError(
             "--design needs --table TABLE.csv, whose public columns are as of those who will answer"
         )
     design = load_design(arguments.design)

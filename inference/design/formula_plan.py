@@ -27,7 +27,7 @@ from inference.design.formula_truth import FormulaTruth
 from inference.design.possible_reports import Possible
 from inference.models.base import Draws
 from inference.results.diagnostics import listed
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 
 PEOPLE = (1_000, 10_000, 100_000)
 # Half of a 90 % interval, in sds.
@@ -158,7 +158,7 @@ def _stated(known: Expected, effects: Mapping[str, float], power: float | None) 
     """The effects that are stated and are not 0, whose power can be told."""
     stated = [name for name in known.truth if name in effects and known.truth[name] and name in known.slopes]
     if power is not None and not stated:
-        raise InputError("--power is of an effect: state it, such as --truth age=0.05")
+        raise UsageError("--power is of an effect: state it, such as --truth age=0.05")
     return stated
 
 
@@ -187,11 +187,11 @@ def _expected(
 
 def _check(people: Sequence[int], width: float | None, power: float | None) -> None:
     if not people or any(type(n) is not int or not 1 <= n <= MOST_PEOPLE for n in people):
-        raise InputError(f"numbers of people must be whole, from 1 to {MOST_PEOPLE:,}")
+        raise UsageError(f"numbers of people must be whole, from 1 to {MOST_PEOPLE:,}")
     if width is not None and not 0 < width < np.inf:
-        raise InputError("--width must be a number above 0")
+        raise UsageError("--width must be a number above 0")
     if power is not None and not 0 < power < 1:
-        raise InputError("--power must be a probability, such as 0.8")
+        raise UsageError("--power must be a probability, such as 0.8")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from inference.models import model_for
 from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 from summaries import check_study
 
@@ -189,9 +189,9 @@ def questions_to_plan(
     if not any(question.id == question_id for question in study.questions):
         raise InputError(f"the study has no question {question_id!r}")
     if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
-        raise InputError("a plan needs a list of numbers of devices")
+        raise UsageError("a plan needs a list of numbers of devices")
     if isinstance(epsilons, str):
-        raise InputError("epsilons must be a list of decimals, such as ['0.5', '1']")
+        raise UsageError("epsilons must be a list of decimals, such as ['0.5', '1']")
     for n in devices:
         check_devices(n)
         answers_of(study, n)

@@ -10,7 +10,7 @@ from inference.models import family_of
 from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from ldp_client.documents.catalogue import MODELS
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.documents.priors import EACH_POSITIVE, POSITIVE, SHARE
 from schemas import Question
 
@@ -49,11 +49,11 @@ def parse_truth(text: str) -> dict[str, float]:
         name, equals, value = part.rpartition("=")
         name = name.strip()
         if name in found:
-            raise InputError(f"{name} has two values: {found[name]:g} and {value}")
+            raise UsageError(f"{name} has two values: {found[name]:g} and {value}")
         try:
             found[name] = float(value)
         except ValueError:
             equals = ""
         if not equals or not name or not isfinite(found[name]):
-            raise InputError(f"{part!r} is not of the form parameter=number")
+            raise UsageError(f"{part!r} is not of the form parameter=number")
     return found

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ldp_client.commands.parsers import EXIT_NOT_TRUSTED, add_command
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 from ldp_client.files.disk import load_study
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import UsageError
 from summaries.influence import FALSE_SHARE
 
 # From here on false reports could say anything: no set is narrower than what is possible at all.
@@ -75,7 +75,7 @@ def check_share(share: float) -> float:
     """The share of false reports. Raises InputError unless it is a number from 0 and below one half."""
     known = isinstance(share, int | float) and not isinstance(share, bool)
     if not known or not 0 <= share < MOST_FALSE:
-        raise InputError(
+        raise UsageError(
             f"the share of false reports must be a number from 0 to below {MOST_FALSE:g}, such as "
             f"{FALSE_SHARE:g}: 0 leaves out what false reports could do"
         )

@@ -8,7 +8,7 @@ import numpy as np
 from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
 
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import UsageError
 
 ETI, HDI = "eti", "hdi"
 
@@ -63,13 +63,13 @@ USUAL = Interval()
 def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interval:
     """Check what was asked for. Raises InputError, which knows the slips that are made most."""
     if isinstance(prob, bool) or not isinstance(prob, int | float):
-        raise InputError(f"prob must be a number between 0 and 1, such as 0.9, not {prob!r}")
+        raise UsageError(f"prob must be a number between 0 and 1, such as 0.9, not {prob!r}")
     if 1 < prob < 100:
-        raise InputError(f"prob is a probability: write {prob / 100:g} for {prob:g} %")
+        raise UsageError(f"prob is a probability: write {prob / 100:g} for {prob:g} %")
     if not 0 < prob < 1:
-        raise InputError(f"prob must lie between 0 and 1, such as 0.9, not {prob!r}")
+        raise UsageError(f"prob must lie between 0 and 1, such as 0.9, not {prob!r}")
     if kind not in (ETI, HDI):
-        raise InputError(f"kind must be {ETI!r} (equal tails) or {HDI!r} (highest density), not {kind!r}")
+        raise UsageError(f"kind must be {ETI!r} (equal tails) or {HDI!r} (highest density), not {kind!r}")
     return Interval(float(prob), str(kind))
 
 

@@ -6,7 +6,7 @@ from time import process_time_ns
 
 from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, refuse_replacing, replacing
 from ldp_client.words.text import say
 
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.study import Study
 
-FAILED = 1
 FEWEST_SAMPLES = 1000
 
 
 def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
-    """ldpkit audit STUDY.json: 0 when every question passed, else 1."""
+    """ldpkit audit STUDY.json: 0 when every question passed, else 4."""
     if arguments.out:
         refuse_replacing(arguments.out, [arguments.study])
     if arguments.samples < FEWEST_SAMPLES:
-        raise InputError(say("cli.few_samples", fewest=FEWEST_SAMPLES))
+        raise UsageError(say("cli.few_samples", fewest=FEWEST_SAMPLES))
     if study.route is not None:
         raise InputError(say("cli.audit_of_sum", study=study.id))
     audits = []
@@ -39,4 +38,4 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
         with replacing(arguments.out) as file:
             json.dump([audit.to_dict() for audit in audits], file, indent=1, ensure_ascii=False)
             file.write("\n")
-    return 0 if all([audit.passed for audit in audits]) else FAILED
+    return 0 if all([audit.passed for audit in audits]) else EXIT_NOT_TRUSTED

@@ -6,12 +6,16 @@ import sys
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import (
+    EXIT_NETWORK,
+    EXIT_OTHER,
+    EXIT_REFUSED,
     AlreadyAnsweredError,
     AnswerError,
     DocumentError,
     InputError,
     RefusedError,
     TransferError,
+    UsageError,
 )
 from ldp_client.words.text import say, visible
 
@@ -233,7 +237,7 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
         raise InputError(unknown) from None
     print(say("cli.withdrew", study=study_id, count=count))
     left = bool(device.answered_elsewhere(study_id))
-    return max(_flush(device), int(left))
+    return _flush(device) or (EXIT_OTHER if left else 0)
 
 
 def _ask_for_consent(study: "Study", collector: str) -> None:
@@ -242,7 +246,7 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
     from ldp_client.study_warnings import notes_of, warnings_of
 
     if not sys.stdin.isatty():
-        raise InputError(say("cli.nobody_consents"))
+        raise UsageError(say("cli.nobody_consents"))
     sent_to = say("cli.sent_to", collector=visible(collector))
     print("\n".join([*describe(study), sent_to, *warnings_of(study), *notes_of(study)]))
     try:
@@ -254,7 +258,7 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
 
 
 def _flush(device: "Device") -> int:
-    """Flush and say what happened; the exit code is 1 when a report was refused or something still waits."""
+    """Flush and say what happened; the exit code is what is worst: refused, or still waiting."""
     flushed = device.flush()
     for line in flushed.refused:
         print(visible(say("cli.refused", report=line)), file=sys.stderr)
@@ -262,7 +266,9 @@ def _flush(device: "Device") -> int:
     if waiting:
         print(visible(say("cli.waiting", count=waiting, reason=flushed.reason)), file=sys.stderr)
     print(say("cli.sent", count=flushed.sent, deleted=flushed.deleted))
-    return 1 if flushed.refused or waiting else 0
+    if flushed.refused:
+        return EXIT_REFUSED
+    return EXIT_NETWORK if waiting else 0
 
 
 def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":

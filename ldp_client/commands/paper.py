@@ -4,7 +4,7 @@ import argparse
 from math import log
 
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study, replacing
 from ldp_client.words.public import public_line
 from ldp_client.words.text import ENGLISH, Words, say, visible
@@ -65,7 +65,7 @@ def write_sheet(study: "Study", path: str, records: int) -> None:
 
     columns = sheet_columns(study)
     if not 1 <= records <= MOST_RECORDS:
-        raise InputError(say("paper.records", most=f"{MOST_RECORDS:,}"))
+        raise UsageError(say("paper.records", most=f"{MOST_RECORDS:,}"))
     with replacing(path, is_new=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)

@@ -11,10 +11,6 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-# Of commands that judge what they found: it was written, and is not to be trusted.
-EXIT_NOT_TRUSTED = 4
-
-
 class Parser(argparse.ArgumentParser):
     """One that names the command, or the choice, that somebody may have meant."""
 

@@ -5,7 +5,7 @@ import urllib.request
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
 from ldp_client.device.terms import read_new
 from ldp_client.device.upload import CLOSED, STUDY_STATE, document_of, identity_of, problem_of
-from ldp_client.documents.errors import InputError, RefusedError, TransferError
+from ldp_client.documents.errors import RefusedError, TransferError, UsageError
 from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
@@ -24,7 +24,7 @@ def split_study_url(url: str) -> "tuple[str, str]":
     base, path, study_id = url.partition(STUDIES_PATH)
     is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
     if not base.lower().startswith(("http://", "https://")) or not path or not is_id:
-        raise InputError(say("device.study_url", url=url, path=STUDIES_PATH))
+        raise UsageError(say("device.study_url", url=url, path=STUDIES_PATH))
     return base, study_id
 
 

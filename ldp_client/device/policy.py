@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-from ldp_client.documents.errors import InputError, MissingExtraError, RefusedError
+from ldp_client.documents.errors import InputError, MissingExtraError, RefusedError, UsageError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.signed import RSA
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
@@ -85,9 +85,9 @@ class Policy:
             host = None
         odd = [character for character in text if character <= " " or character in "?#@\x7f"]
         if not host or parts.scheme not in ("http", "https") or odd:
-            raise InputError(say("device.collector_url", text=text))
+            raise UsageError(say("device.collector_url", text=text))
         if parts.scheme == "http" and host not in LOOPBACK:
-            raise InputError(say("device.collector_https", text=text))
+            raise UsageError(say("device.collector_https", text=text))
         place = f"[{host}]" if ":" in host else host
         default = DEFAULT_PORTS[parts.scheme]
         names = {host, place, f"{place}:{port or default}"}
@@ -140,9 +140,9 @@ def _above_zero(name: str, text: str) -> Fraction:
     try:
         number = Rational.parse(text)
     except ValueError:
-        raise InputError(say("device.decimal", name=name)) from None
+        raise UsageError(say("device.decimal", name=name)) from None
     if not Rational(0) < number:
-        raise InputError(say("device.above_zero", name=name))
+        raise UsageError(say("device.above_zero", name=name))
     return Fraction(number.numerator, number.denominator)
 
 

@@ -1,5 +1,7 @@
 """Every error that ldpkit raises on purpose. Messages never contain a true answer.
 
+Each class says with which exit code a command ends that raised it: `exit_code`, one of the EXIT_… below.
+
 LdpkitError
 ├── DocumentError         a document is wrong: has .field and .problem
 │   ├── StudyError
@@ -14,14 +16,34 @@ LdpkitError
 ├── TransferError         a server could not be reached or said no
 ├── RandomnessError       random bytes are missing or their source is broken
 ├── InputError            a file, option or setting given by a person is wrong
+│   └── UsageError        the call alone is wrong, whatever the files are
 └── MissingExtraError     an optional part of ldpkit is not installed
 """
 
 from ldp_client.words.text import say
 
+# How the command `ldpkit` ends. 0 is done, and to be trusted where something was judged.
+EXIT_OTHER = 1
+# The call cannot be carried out, whatever the files are; argparse's own.
+EXIT_USAGE = 2
+# What the call names was read, or asked, and refused.
+EXIT_REFUSED = 3
+# Of commands that judge what they found: it was written, and is not to be trusted.
+EXIT_NOT_TRUSTED = 4
+EXIT_NETWORK = 5
+# 128 and the signal's number.
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
 
 class LdpkitError(Exception):
-    """Base of all errors that ldpkit raises on purpose; `str(error)` is one line, without any true answer."""
+    """Base of all errors that ldpkit raises on purpose; `str(error)` is one line, without any true answer.
+
+    Attributes:
+        exit_code: of a command that ends with it.
+    """
+
+    exit_code = EXIT_OTHER
 
 
 class DocumentError(LdpkitError):
@@ -37,6 +59,7 @@ class DocumentError(LdpkitError):
         problem: as given.
     """
 
+    exit_code = EXIT_REFUSED
     kind = "document"
 
     def __init__(self, field: str, problem: str) -> None:
@@ -82,6 +105,8 @@ class AnswerError(LdpkitError):
         problem: as given.
     """
 
+    exit_code = EXIT_REFUSED
+
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"answer: {field}: {problem}" if field else f"answer: {problem}")
         self.field = field
@@ -90,6 +115,8 @@ class AnswerError(LdpkitError):
 
 class RefusedError(LdpkitError):
     """The device refuses to answer: its policy, its ledger or the study's days forbid it."""
+
+    exit_code = EXIT_REFUSED
 
 
 class BudgetError(RefusedError):
@@ -107,6 +134,8 @@ class LedgerError(LdpkitError):
 class TransferError(LdpkitError):
     """A server could not be reached or refused a request."""
 
+    exit_code = EXIT_NETWORK
+
 
 class RandomnessError(LdpkitError):
     """The source of random bytes is missing, broken or no source of secrets: nothing was answered with it."""
@@ -114,6 +143,14 @@ class RandomnessError(LdpkitError):
 
 class InputError(LdpkitError):
     """A file, option, argument or setting that a person gave is wrong."""
+
+    exit_code = EXIT_REFUSED
+
+
+class UsageError(InputError):
+    """A call is wrong whatever the files that it names hold: an option's value, or options together."""
+
+    exit_code = EXIT_USAGE
 
 
 class MissingExtraError(LdpkitError):

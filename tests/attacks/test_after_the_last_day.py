@@ -58,10 +58,10 @@ def test_the_command_sends_what_waits_whatever_keeps_it_from_answering(
     monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
     command = ["--set", "ever=yes", "--yes", "--folder", str(tmp_path), "--max-epsilon", most]
     server.statuses = [200, 503]
-    assert main(["answer", f"{server.url}/v1/studies/survey", *command]) == 1
+    assert main(["answer", f"{server.url}/v1/studies/survey", *command]) == 5
     server.content = Study({**STUDY.document, "id": "second"}).canonical()
     server.headers = {"LDPKit-Study": state}
-    assert main(["answer", f"{server.url}/v1/studies/second", *command]) == 2
+    assert main(["answer", f"{server.url}/v1/studies/second", *command]) == 3
     assert len(server.asked("PUT")) == 2
     assert consenting(tmp_path, "4", server.url).ledger.queued() == []
 
@@ -85,9 +85,9 @@ def test_the_command_sends_what_it_told_the_person_to_send_again(tmp_path, serve
     monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
     command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
     server.statuses = [200, 503]
-    assert main([*command, "--folder", str(tmp_path)]) == 1
+    assert main([*command, "--folder", str(tmp_path)]) == 5
     too_late()
-    assert main([*command, "--folder", str(tmp_path)]) == 2
+    assert main([*command, "--folder", str(tmp_path)]) == 3
     assert len(server.asked("PUT")) == 2
     with pytest.raises(AlreadyAnsweredError):
         consenting(tmp_path, "4", server.url).answer(STUDY, YES)

@@ -55,7 +55,7 @@ def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(serv
     assert main(["admin", "delete-study", study.id, "--yes", "--database", database]) == 0
     late = ["answer", f"{served.url}{ADDRESS}", "--folder", str(tmp_path / "late"), "--yes"]
     time.sleep(2 * LIFETIME)  # The server did not delete it itself.
-    assert main([*late, "--set", "hours=1"]) == 2
+    assert main([*late, "--set", "hours=1"]) == 3
     assert "was deleted, and takes no more reports" in capsys.readouterr().err
     device.withdraw(study.id)
     assert device.flush(attempts=1).deleted == 1

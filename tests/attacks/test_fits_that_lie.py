@@ -44,7 +44,7 @@ def run_fit(folder, study, found, *more):
 
 
 def test_reports_of_the_wrong_version_are_not_a_posterior(files, capsys):
-    assert run_fit(files, "newer.json", reports(STUDY)) == 2
+    assert run_fit(files, "newer.json", reports(STUDY)) == 3
     said = capsys.readouterr().err
     assert "30 answer survey version 1 with digest " + STUDY.digest in said
     assert NEWER.digest in said
@@ -52,7 +52,7 @@ def test_reports_of_the_wrong_version_are_not_a_posterior(files, capsys):
 
 
 def test_no_reports_are_not_a_posterior(files, capsys):
-    assert run_fit(files, "study.json", []) == 2
+    assert run_fit(files, "study.json", []) == 3
     assert "there are no reports" in capsys.readouterr().err
     with pytest.raises(InputError, match="no reports"):
         fit(STUDY, summarize(STUDY, []))

@@ -111,7 +111,7 @@ def test_a_lift_after_a_newer_version_strands_no_good_invitation(place, capsys):
     late = answered(CARRYING)
     place.publish(OPEN_AGAIN)
     lifting = ["admin", "invite", "habits", "--lift", "--database", place.url]
-    assert main(lifting) == 2
+    assert main(lifting) == 3
     assert "nothing was changed" in capsys.readouterr().err
     assert send(place, answered(OPEN_AGAIN)).status_code == 201
     assert send(place, late, word).status_code == 201
@@ -127,7 +127,7 @@ def test_nobody_is_invited_to_a_study_that_takes_nobody(place, capsys, monkeypat
     for end in (place.close, lambda: main(["admin", "delete-study", *inviting[2:], "--yes"])):
         end()
         capsys.readouterr()
-        assert main([*inviting, "--count", "2"]) == 2
+        assert main([*inviting, "--count", "2"]) == 3
         shown = capsys.readouterr()
         assert ("let nobody in" in shown.err, shown.out) == (True, "")
 
@@ -146,9 +146,9 @@ def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
 def test_nobody_is_invited_to_a_study_whose_last_day_is_over(place, capsys, monkeypatch):
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
     inviting = ["admin", "invite", "habits", "--count", "1", "--database", place.url]
-    for version, days, code in ((2, 30, 2), (3, 3, 0)):
+    for version, days, code in ((2, 30, 3), (3, 3, 0)):
         closes = date.today() - timedelta(days)
         place.publish(Study({**PLAIN.document, "version": version, "closes": closes.isoformat()}))
         assert main(inviting) == code
         shown = capsys.readouterr()
-        assert (shown.out == "", f"ended on {closes}" in shown.err) == (code == 2, code == 2)
+        assert (shown.out == "", f"ended on {closes}" in shown.err) == (code == 3, code == 3)

@@ -49,7 +49,7 @@ def test_no_device_pays_that_asks_this_node(lost, tmp_path, caplog):
 def test_what_came_before_can_be_summed_and_then_forgotten(lost, capsys):
     """The messages name a way out, and it is one."""
     node = lost.nodes[1]
-    assert forget(node) == 2
+    assert forget(node) == 3
     said = capsys.readouterr().err
     assert "put it back from a copy" in said
     assert "delete-study summed --yes" in said

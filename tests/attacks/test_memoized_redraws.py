@@ -46,7 +46,7 @@ def test_a_file_of_answers(tmp_path, capsys, ask_one):
     (tmp_path / "answers.csv").write_text("ever,habit\nyes,yes\n")
     out = tmp_path / "reports.ndjson"
     assert (
-        main(["perturb", str(tmp_path / "study.json"), str(tmp_path / "answers.csv"), "--out", str(out)]) == 2
+        main(["perturb", str(tmp_path / "study.json"), str(tmp_path / "answers.csv"), "--out", str(out)]) == 3
     )
     assert "habit is memoized" in capsys.readouterr().err
     assert not out.exists()

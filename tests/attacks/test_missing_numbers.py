@@ -107,7 +107,7 @@ def perturb(folder, study, name, text):
 def test_a_csv_with_one_writes_no_report(tmp_path, capsys, kind):
     code, out = perturb(tmp_path, BOTH, "answers.csv", CSV[kind])
     told = capsys.readouterr().err
-    assert (code, out.exists()) == (2, False)
+    assert (code, out.exists()) == (3, False)
     assert "answers.csv, line 3: " in told
     assert "hours" in told or "rating" in told
 
@@ -115,14 +115,14 @@ def test_a_csv_with_one_writes_no_report(tmp_path, capsys, kind):
 @pytest.mark.parametrize("kind", NDJSON)
 def test_ndjson_with_one_writes_no_report(tmp_path, capsys, kind):
     code, out = perturb(tmp_path, BOTH, "answers.ndjson", GOOD + NDJSON[kind] + "\n")
-    assert (code, out.exists()) == (2, False)
+    assert (code, out.exists()) == (3, False)
     assert "answers.ndjson, line 2: " in capsys.readouterr().err
 
 
 def test_an_empty_line_of_one_column_is_an_empty_cell(tmp_path, capsys):
     """CSV readers leave it out, and with it the person."""
     code, out = perturb(tmp_path, NUMBER, "answers.csv", "hours\n3\n\n4\n")
-    assert (code, out.exists()) == (2, False)
+    assert (code, out.exists()) == (3, False)
     assert "line 3: hours: is missing" in capsys.readouterr().err
 
 
@@ -130,8 +130,8 @@ def test_an_empty_line_of_one_column_is_an_empty_cell(tmp_path, capsys):
 def test_ldpkit_answer_spends_nothing_on_it(tmp_path, capsys, text):
     with Server(content=NUMBER.canonical()) as server:
         url, folder = f"{server.url}/v1/studies/survey", str(tmp_path / "device")
-        assert main(["answer", url, "--folder", folder, "--yes", "--set", f"hours={text}"]) == 2
-        assert main(["answer", url, "--folder", folder, "--yes"]) == 2
+        assert main(["answer", url, "--folder", folder, "--yes", "--set", f"hours={text}"]) == 3
+        assert main(["answer", url, "--folder", folder, "--yes"]) == 3
         assert server.asked("PUT") == []
     assert capsys.readouterr().err.count("hours") == 2
     assert Device(folder, "8").ledger.spent() == []

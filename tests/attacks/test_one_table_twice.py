@@ -36,7 +36,7 @@ def test_a_second_draw_is_refused_and_names_the_first(folder, capsys, kind):
     assert perturb(study, "north.csv", "1.ndjson") == 0
     for name in ("north.csv", "other.csv"):
         capsys.readouterr()
-        assert perturb(study, name, "2.ndjson") == 2
+        assert perturb(study, name, "2.ndjson") == 3
         assert str(folder / "1.ndjson") in capsys.readouterr().err
     assert not os.path.exists("2.ndjson")
     assert perturb({**study, "version": 2}, "north.csv", "2.ndjson") == 0
@@ -56,16 +56,16 @@ def test_the_mark_has_no_answer_and_is_its_owners(folder):
 def test_without_a_mark_there_are_no_reports(folder, capsys):
     (folder / "north.csv").write_text("ever\nyes\n")
     (folder / "north.csv.perturbed").write_text("mine\n")
-    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 2
+    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 3
     assert "is no mark" in capsys.readouterr().err
     os.remove("north.csv.perturbed")
     os.mkdir("north.csv.perturbed")
-    assert perturb(PEOPLE, "north.csv", "1.ndjson", "--again") == 2
+    assert perturb(PEOPLE, "north.csv", "1.ndjson", "--again") == 3
     assert "put the answers into a folder of yours" in capsys.readouterr().err
     assert sorted(os.listdir()) == ["north.csv", "north.csv.perturbed", "study.json"]
 
 
 def test_what_was_refused_leaves_no_mark(folder):
     (folder / "north.csv").write_text("ever\nyes\nperhaps\n")
-    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 2
+    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 3
     assert not os.path.exists("north.csv.perturbed")

@@ -58,7 +58,7 @@ def test_a_copied_place_of_an_earlier_release_is_refused(tmp_path, monkeypatch, 
     assert main(["admin", "studies"]) == 0
     monkeypatch.chdir(tmp_path / "rehearsal")
     capsys.readouterr()
-    assert main(["admin", "studies"]) == 2
+    assert main(["admin", "studies"]) == 3
     assert 'write database = "sqlite:///ldpkit.sqlite3"' in capsys.readouterr().err
 
 
@@ -89,14 +89,14 @@ def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(dat
     database = Database(database_url, 10)
     make(database)
     downgrade(database, "0007")
-    assert main(["admin", "studies", "--database", database_url]) == 2
+    assert main(["admin", "studies", "--database", database_url]) == 3
     assert "make a backup, and run `ldpkit admin migrate`" in capsys.readouterr().err
     assert main(["backup", "--database", database_url, "--out", str(tmp_path / "backup")]) == 0
     assert (tmp_path / "backup").stat().st_size > 1000
     migrate(database, build_sums)
     with database.writing_connection() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "later")]) == 2
+    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "later")]) == 3
     assert "later release" in capsys.readouterr().err
     database.engine.dispose()
 
@@ -121,7 +121,7 @@ def test_a_place_that_cannot_be_made_is_one_line(tmp_path, monkeypatch, capsys, 
         raise error
 
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
-    assert main(["init", str(tmp_path / "place")]) == 2
+    assert main(["init", str(tmp_path / "place")]) == 3
     said = capsys.readouterr().err
     assert error.strerror in said
     assert said.count("\n") == 1

@@ -113,9 +113,9 @@ def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp
     study = turned(TURNED["its id"])
     with Server(study.canonical()) as server:
         command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
-        assert main([*command, "--set", "habit=yes", "--set", "ever=yes"]) == 2
+        assert main([*command, "--set", "habit=yes", "--set", "ever=yes"]) == 3
         assert "say --public ever=VALUE if that is meant" in capsys.readouterr().err
-        assert main([*command, "--set", "ever=yes", "--public", "habit=yes"]) == 2
+        assert main([*command, "--set", "ever=yes", "--public", "habit=yes"]) == 3
         assert not [verb for verb, *_ in server.requests if verb == "PUT"]
         assert main([*command, "--set", "habit=yes", "--public", "ever=yes"]) == 0
         (sent,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]

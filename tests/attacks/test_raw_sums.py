@@ -69,7 +69,7 @@ def test_neither_the_command_nor_a_file_of_answers(tmp_path, capsys):
     study, answers, out = (tmp_path / name for name in ("study.json", "answers.ndjson", "reports.ndjson"))
     study.write_text(build_study("ever").to_json())
     answers.write_text('{"ever": "yes"}\n' * 40)
-    assert main(["perturb", str(study), str(answers), "--out", str(out)]) == 2
+    assert main(["perturb", str(study), str(answers), "--out", str(out)]) == 3
     assert "leave a device as secret shares only" in capsys.readouterr().err
     with pytest.raises(RefusedError):
         perturb_file(build_study("ever"), str(answers), str(out))

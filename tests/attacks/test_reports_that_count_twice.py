@@ -109,7 +109,7 @@ def test_files_that_are_no_lines_of_text(tmp_path, content, says):
     with pytest.raises(InputError, match=says):
         summarize_files(STUDY, [str(tmp_path / "r.ndjson")])
     command = ["summarize", str(tmp_path / "study.json"), str(tmp_path / "r.ndjson")]
-    assert main([*command, "--out", str(tmp_path / "s.json")]) == 2
+    assert main([*command, "--out", str(tmp_path / "s.json")]) == 3
     assert not (tmp_path / "s.json").exists()
 
 

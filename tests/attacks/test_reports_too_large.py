@@ -24,7 +24,7 @@ def of_questions(count, **more):
 
 def test_study_check_refuses_it(tmp_path, capsys):
     path = tmp_path / "study.json"
-    for count, code in ((95, 0), (96, 2), (97, 2)):
+    for count, code in ((95, 0), (96, 3), (97, 3)):
         study = of_questions(count)
         path.write_text(json.dumps(study.document))
         assert main(["study", "check", str(path)]) == code

@@ -29,7 +29,7 @@ def files(tmp_path):
 def refused(capsys, folder, *arguments):
     """The files are all as before, and the line says what to do."""
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert main(list(map(str, arguments))) == 2
+    assert main(list(map(str, arguments))) == 3
     said = capsys.readouterr().err
     assert "which is read: choose another file" in said
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

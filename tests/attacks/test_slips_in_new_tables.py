@@ -32,7 +32,7 @@ def test_a_plans_table_of_other_people(tmp_path, capsys, table, said):
     study.write_text(Study({**studies.document(studies.YES_NO), "public": PUBLIC}).to_json())
     people.write_text(table)
     command = ["plan", str(study), "--formula", "ever ~ region", "--table", str(people), "--people", "1000"]
-    assert main([*command, "--out", str(out)]) == 2
+    assert main([*command, "--out", str(out)]) == 3
     assert said in capsys.readouterr().err
     assert not out.exists()
 
@@ -42,6 +42,6 @@ def test_a_feature_in_bins_without_a_number(tmp_path, capsys, cell):
     study, answers, out = tmp_path / "study.json", tmp_path / "answers.csv", tmp_path / "reports.ndjson"
     study.write_text(json.dumps(Study(studies.document(BINNED)).document))
     answers.write_text(f"habits.age,habits.ever\n20,yes\n{cell},yes\n")
-    assert main(["perturb", str(study), str(answers), "--out", str(out)]) == 2
+    assert main(["perturb", str(study), str(answers), "--out", str(out)]) == 3
     assert "line 3" in capsys.readouterr().err
     assert not out.exists()

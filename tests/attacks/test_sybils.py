@@ -103,9 +103,9 @@ def test_a_node_takes_no_list_of_another(network, tmp_path, capsys, monkeypatch)
         return code, capsys.readouterr().err
 
     code, error = take("--node-key", str(node.key_file))
-    assert (code, f"of node {study.route.nodes[1].url}" in error) == (2, True)
+    assert (code, f"of node {study.route.nodes[1].url}" in error) == (3, True)
     code, error = take()
-    assert (code, "--node-key" in error) == (2, True)
+    assert (code, "--node-key" in error) == (3, True)
     text = list_text("summed", study.route.nodes[0].url, node_hashes(["word"], 0))
     listed.write_text(text)
     assert "other keys" in take("--node-key", str(other.key_file))[1]
@@ -219,7 +219,7 @@ def test_invitations_reach_people_and_nodes(network, tmp_path, capsys):
     command = ["secure-sum", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]
     assert main(command) == 0
     assert capsys.readouterr().out.count("ldpkit admin invite summed --file") == 3
-    assert main(command) == 2
+    assert main(command) == 3
     word = (out / "invitations.txt").read_text().split()[0]
     assert all(word not in (out / f"node-{place}.txt").read_text() for place in (1, 2, 3))
     for place, node in enumerate(network.nodes):

@@ -49,7 +49,7 @@ def test_in_what_a_server_says(tmp_path, capsys, text):
 
 
 def test_in_the_line_of_an_error(capsys, tmp_path):
-    assert main(["study", "check", str(tmp_path / f"a{CLEAR.strip()}b")]) == 2
+    assert main(["study", "check", str(tmp_path / f"a{CLEAR.strip()}b")]) == 3
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert is_plain(told)

@@ -71,7 +71,7 @@ def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, caps
     expire = ["admin", "expire", "habits", "--before", right.isoformat(), *place]
     assert main([*expire, "--dry-run"]) == 1
     assert "1 report of habits came on a day that is still to come" in capsys.readouterr().err
-    assert main(["admin", "upkeep", *place]) == main(["admin", "upkeep", "--date", "2026-06-14", *place]) == 2
+    assert main(["admin", "upkeep", *place]) == main(["admin", "upkeep", "--date", "2026-06-14", *place]) == 3
     assert f"--date {right}" in capsys.readouterr().err
     assert main(["admin", "upkeep", "--date", right.isoformat(), *place]) == 0
     assert habits.put(late).status_code == 201
@@ -90,7 +90,7 @@ def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, 
     monkeypatch.setattr(upkeep, "utc_today", lambda: wrong)
     before = (wrong - timedelta(90)).isoformat()
     expire = ["admin", "expire", "habits", "--before", before, *place]
-    assert main([*expire, "--yes"]) == 2
+    assert main([*expire, "--yes"]) == 3
     assert f"the clock says {wrong}" in (said := capsys.readouterr().err)
     assert "nothing was deleted" in said
     assert main([*expire, "--dry-run"]) == 1

@@ -33,7 +33,7 @@ def test_the_command_answers_in_no_folder_that_holds_other_files(documents, caps
     before = state(documents)
     with Server(STUDY.canonical()) as server:
         command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
-        assert main([*command, "--folder", str(documents)]) == 2
+        assert main([*command, "--folder", str(documents)]) == 3
         assert server.requests == []
         assert "holds other files and no device" in capsys.readouterr().err
         assert state(documents) == before
@@ -49,7 +49,7 @@ def test_to_withdraw_makes_nothing(documents, name, capsys):
     (documents.parent / "link").symlink_to(documents)
     before = state(documents), state(documents.parent)
     url = "https://collector.example/v1/studies/survey"
-    assert main(["withdraw", url, "--folder", str(documents.parent / name)]) == 2
+    assert main(["withdraw", url, "--folder", str(documents.parent / name)]) == 3
     assert "has not answered study survey: is --folder right?" in capsys.readouterr().err
     assert (state(documents), state(documents.parent)) == before
 
@@ -57,7 +57,7 @@ def test_to_withdraw_makes_nothing(documents, name, capsys):
 def test_to_withdraw_with_a_ledger_that_is_lost_says_so(tmp_path, capsys):
     consenting(tmp_path, "4").answer(STUDY, {"ever": True})
     (tmp_path / "ledger.sqlite3").unlink()
-    assert main(["withdraw", "https://a.example/v1/studies/survey", "--folder", str(tmp_path)]) == 2
+    assert main(["withdraw", "https://a.example/v1/studies/survey", "--folder", str(tmp_path)]) == 1
     assert "is gone" in capsys.readouterr().err
     with pytest.raises(LedgerError, match="is gone"):
         consenting(tmp_path, "4")
@@ -80,7 +80,7 @@ def test_the_command_says_when_a_device_is_a_new_one(tmp_path, monkeypatch, caps
         command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
         assert main([*command, "--folder=~/device"]) == 0
         assert f"a new device, in {tmp_path / 'home' / 'device'}: " in capsys.readouterr().err
-        assert main([*command, "--folder", str(tmp_path / "home" / "device")]) == 2
+        assert main([*command, "--folder", str(tmp_path / "home" / "device")]) == 3
         assert "new device" not in capsys.readouterr().err
         assert os.listdir(tmp_path) == ["home"]
 

@@ -47,7 +47,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_command_makes_a_database(arguments, elsewhere, capsys):
-    assert main(arguments) == 2
+    assert main(arguments) == 3
     error = capsys.readouterr().err
     assert f"there is no database {elsewhere}/ldpkit.sqlite3" in error
     assert "ldpkit init" in error
@@ -60,7 +60,7 @@ def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
     """A wrong URL, or a disk that was not mounted: a file or a database is there, without tables."""
     if database_url.startswith("sqlite"):
         open(database_url.removeprefix("sqlite:///"), "w").close()
-    assert main([*arguments, "--database", database_url]) == 2
+    assert main([*arguments, "--database", database_url]) == 3
     error = capsys.readouterr().err
     assert "has no collector's tables" in error
     assert error.count("\n") == 1
@@ -83,9 +83,9 @@ def test_another_programs_database_is_neither_used_nor_filled(postgresql, capsys
         ["admin", "migrate"],
         ["serve", "--port", "0", "--token", "token-for-the-tests"],
     ):
-        assert main([*arguments, "--database", url]) == 2
+        assert main([*arguments, "--database", url]) == 3
         assert "has no collector's tables" in capsys.readouterr().err
-    assert main(["init", "--database", url]) == 2
+    assert main(["init", "--database", url]) == 3
     assert "has tables already" in capsys.readouterr().err
 
 
@@ -102,7 +102,7 @@ def test_a_file_that_is_moved_away_does_not_come_back_empty(habits):
 def test_an_earlier_release_is_not_migrated_on_the_way(arguments, database_url, capsys):
     database = Database(ensure_database(database_url), 10)
     downgrade(database, "0006")
-    assert main([*arguments, "--database", database_url]) == 2
+    assert main([*arguments, "--database", database_url]) == 3
     assert "`ldpkit admin migrate`" in capsys.readouterr().err
     with database.engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0006"
@@ -116,7 +116,7 @@ def test_nothing_migrates_under_a_server(database_url, make_harness, capsys):
     assert harness.client.get("/readyz").status_code == 200
     with harness.collector.database.writing_connection() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0007'"))
-    assert main(["admin", "migrate", "--database", database_url]) == 2
+    assert main(["admin", "migrate", "--database", database_url]) == 3
     assert "is in use" in capsys.readouterr().err
 
 
@@ -148,7 +148,7 @@ def test_init_makes_a_place_once(elsewhere, capsys):
     assert capsys.readouterr().out == f"{token}\n"
     for again in (["init"], ["serve", "--new", "--port", "0"]):
         before = settings.read_bytes()
-        assert main(again) == 2
+        assert main(again) == 3
         assert "already" in capsys.readouterr().err
         assert settings.read_bytes() == before
     assert create_app().test_client().get("/readyz").status_code == 200
@@ -156,11 +156,11 @@ def test_init_makes_a_place_once(elsewhere, capsys):
 
 def test_init_leaves_nothing_where_the_database_cannot_be_made(elsewhere, capsys):
     (elsewhere / "ldpkit.sqlite3").write_text("not a database, only a long enough text " * 100)
-    assert main(["init"]) == 2
+    assert main(["init"]) == 3
     assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
-    assert main(["init", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 2
+    assert main(["init", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 5
     assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
-    assert main(["init", "place", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 2
+    assert main(["init", "place", "--database", "postgresql://127.0.0.1:9/nowhere"]) == 5
     assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
     capsys.readouterr()
 
@@ -184,7 +184,7 @@ def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkey
     serve = ["serve", "--port", "0", "--database"]
     commands = ([*invite, "--database", other], ["admin", "upkeep", "--database", other])
     for command in (*commands, [*serve, other], [*serve, "sqlite:///new.sqlite3", "--new"]):
-        assert main(command) == 2
+        assert main(command) == 3
         assert (
             "the invitation_key of ldpkit.toml is for the database that it names" in capsys.readouterr().err
         )

@@ -72,7 +72,7 @@ def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path)
     first = ldpkit(*answer, "--folder", tmp_path / "phone")
     assert (first.returncode, "1 report sent" in first.stdout) == (0, True), first.stderr
     second = ldpkit(*answer, "--folder", tmp_path / "phone")
-    assert (second.returncode, "answered it before" in second.stderr) == (2, True)
+    assert (second.returncode, "answered it before" in second.stderr) == (3, True)
     assert "0 reports sent" in second.stdout
     assert len(exported(collector, reports)) == 1
     summarized = ldpkit("summarize", study_file, reports, "--out", summary)
@@ -106,7 +106,7 @@ def test_nothing_is_left_half_written_by_a_fit_that_is_stopped(tmp_path):
     study_file.write_text(json.dumps(studies.document(studies.YES_NO)))
     (tmp_path / "bad.ndjson").write_text("nonsense\n")
     done = ldpkit("fit", study_file, tmp_path / "bad.ndjson", "--out", tmp_path / "fit")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "1 of 1 reports" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.ndjson", "study.json"]
 

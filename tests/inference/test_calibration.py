@@ -102,7 +102,7 @@ def test_questions_that_cannot_be_simulated_are_left_out(tmp_path, capsys):
     assert set(json.loads((tmp_path / "out" / "calibration.json").read_text())["questions"]) == {"ever"}
     alone = Study(studies.document(studies.YES_NO_RECORD, {**studies.YES_NO_RECORD, "id": "other"}))
     (tmp_path / "study.json").write_text(alone.to_json())
-    assert main(arguments) == 2
+    assert main(arguments) == 3
     assert "no question of this study can be simulated" in capsys.readouterr().err
 
 

@@ -81,10 +81,10 @@ def test_the_command_line_asks_for_the_same(tmp_path, capsys):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<th>80 % HDI</th>" in page
     assert "if 1 % were false (90 %)" in page
-    for wrong, said in (
-        (["--prob", "80"], "write 0.8 for 80 %"),
-        (["--question", "evr"], "did you mean ever?"),
-        (["--formula", "ever ~ 1", "--chains", "3"], "--chains is for a study's own models"),
+    for wrong, code, said in (
+        (["--prob", "80"], 2, "write 0.8 for 80 %"),
+        (["--question", "evr"], 3, "did you mean ever?"),
+        (["--formula", "ever ~ 1", "--chains", "3"], 2, "--chains is for a study's own models"),
     ):
-        assert main([*own, *wrong]) == 2
+        assert main([*own, *wrong]) == code
         assert said in capsys.readouterr().err

@@ -104,26 +104,26 @@ def test_a_census_stands_for_its_people(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "code", "said"),
     [
-        ("--share evr=0.2", "--share evr: shares are of the answers to ever"),
-        ("--share ever=1.2", r"the shares of ever \(yes 1.2\) must be between 0 and 1"),
-        ("--share ever=0.2,ever[yes]=0.3", "was stated twice"),
-        ("--truth south=1", "'south' is no parameter of the formula"),
-        ("--truth Intercept=1 --share ever=0.2", "the share of ever follows from the coefficients"),
-        ("--power 0.8", "state it, such as --truth age=0.05"),
-        ("--people 0", "numbers of people must be whole, from 1"),
-        ("--width 0", "--width must be a number above 0"),
-        ("--question ever", "--question is not for a --formula"),
-        ("--design d.json", "a study says what its reports mean"),
-        ("--width 1 --parameter agee", "'agee' is no parameter"),
+        ("--share evr=0.2", 3, "--share evr: shares are of the answers to ever"),
+        ("--share ever=1.2", 3, r"the shares of ever \(yes 1.2\) must be between 0 and 1"),
+        ("--share ever=0.2,ever[yes]=0.3", 3, "was stated twice"),
+        ("--truth south=1", 3, "'south' is no parameter of the formula"),
+        ("--truth Intercept=1 --share ever=0.2", 3, "the share of ever follows from the coefficients"),
+        ("--power 0.8", 2, "state it, such as --truth age=0.05"),
+        ("--people 0", 2, "numbers of people must be whole, from 1"),
+        ("--width 0", 2, "--width must be a number above 0"),
+        ("--question ever", 2, "--question is not for a --formula"),
+        ("--design d.json", 2, "a study says what its reports mean"),
+        ("--width 1 --parameter agee", 3, "'agee' is no parameter"),
     ],
 )
-def test_slips_are_refused_before_anything_is_written(tmp_path, capsys, options, said):
+def test_slips_are_refused_before_anything_is_written(tmp_path, capsys, options, code, said):
     (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO, public=PUBLIC)).to_json())
     out = tmp_path / "out"
     command = ["plan", str(tmp_path / "study.json"), "--formula", "ever ~ age", "--out", str(out)]
-    assert main([*command, *options.split()]) == 2
+    assert main([*command, *options.split()]) == code
     assert re.search(said, capsys.readouterr().err)
     assert not out.exists()
 

@@ -10,5 +10,5 @@ from tests import studies
 @pytest.mark.parametrize("command", ["plan", "calibrate"])
 def test_tables_cannot_be_simulated(tmp_path, command, capsys):
     (tmp_path / "study.json").write_text(Study(studies.document(studies.TABLE, **studies.HOLDER)).to_json())
-    assert cli.main([command, str(tmp_path / "study.json"), "--out", str(tmp_path / "out")]) == 2
+    assert cli.main([command, str(tmp_path / "study.json"), "--out", str(tmp_path / "out")]) == 3
     assert "power: tables of data holders cannot be simulated" in capsys.readouterr().err

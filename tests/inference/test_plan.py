@@ -88,25 +88,25 @@ def test_a_truth_that_is_none(text):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "code", "says"),
     [
-        (["--devices", "0,5"], "whole and positive"),
-        (["--question", "never"], "--question: must be one of ever"),
-        (["--epsilon", "0"], "epsilon"),
-        (["--truth", "q=1"], "no parameter"),
-        (["--truth", "p=1.5"], "between 0 and 1"),
-        (["--truth", ""], "parameter=number"),
-        (["--truth", "p=nan"], "parameter=number"),
-        (["--parameter", "mean"], "'mean' is no parameter of ever: p are"),
-        (["--width", "0"], "--width must be a number above 0"),
-        (["--width", "-1"], "--width must be a number above 0"),
-        (["--seed", "-1"], "the seed must be a whole number from 0 to 4294967295"),
-        (["--devices", "100000000000"], "at most 100,000,000"),
+        (["--devices", "0,5"], 2, "whole and positive"),
+        (["--question", "never"], 3, "--question: must be one of ever"),
+        (["--epsilon", "0"], 3, "epsilon"),
+        (["--truth", "q=1"], 3, "no parameter"),
+        (["--truth", "p=1.5"], 3, "between 0 and 1"),
+        (["--truth", ""], 2, "parameter=number"),
+        (["--truth", "p=nan"], 2, "parameter=number"),
+        (["--parameter", "mean"], 3, "'mean' is no parameter of ever: p are"),
+        (["--width", "0"], 2, "--width must be a number above 0"),
+        (["--width", "-1"], 2, "--width must be a number above 0"),
+        (["--seed", "-1"], 2, "the seed must be a whole number from 0 to 4294967295"),
+        (["--devices", "100000000000"], 2, "at most 100,000,000"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path, capsys, options, says):
+def test_bad_input_is_one_line(tmp_path, capsys, options, code, says):
     (tmp_path / "study.json").write_text(STUDY.to_json())
-    assert main(["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]) == 2
+    assert main(["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]) == code
     error = capsys.readouterr().err
     assert says in error
     assert not (tmp_path / "out").exists()
@@ -132,7 +132,7 @@ def test_a_truth_in_other_units_than_the_bounds_is_refused(tmp_path, capsys, tem
     """Weeks' seconds for hours: no answer would lie between the bounds."""
     (tmp_path / "study.json").write_text(Study(studies.document(template)).to_json())
     command = ["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]
-    assert main(command) == 2
+    assert main(command) == 3
     said = capsys.readouterr().err
     assert "of the answers lie beyond their bounds" in said
     assert "own units?" in said
@@ -162,7 +162,7 @@ def test_a_parameter_is_one_questions(tmp_path, capsys):
     study = Study(studies.document(studies.YES_NO, studies.AGE))
     (tmp_path / "study.json").write_text(study.to_json())
     command = ["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), "--parameter", "mean"]
-    assert main(command) == 2
+    assert main(command) == 3
     said = capsys.readouterr().err
     assert "say which of ever, age by --question" in said
     assert "simulating" not in said
@@ -173,7 +173,7 @@ def test_all_is_looked_at_before_anything_is_simulated(tmp_path, capsys):
     study = Study(studies.document(studies.YES_NO, studies.AGE))
     (tmp_path / "study.json").write_text(study.to_json())
     monstrous = ["--epsilon", "0.0000001", "--out", str(tmp_path / "out")]
-    assert main(["plan", str(tmp_path / "study.json"), *monstrous]) == 2
+    assert main(["plan", str(tmp_path / "study.json"), *monstrous]) == 3
     assert "simulating" not in capsys.readouterr().err
 
 
@@ -186,7 +186,7 @@ def test_a_question_that_cannot_be_simulated_is_left_out(tmp_path, capsys):
     said = capsys.readouterr().err
     assert said.startswith("left out: chance: perturbed records of a yes/no response")
     assert set(json.loads((tmp_path / "out" / "plan.json").read_text())["questions"]) == {"ever"}
-    assert main([*command, "--question", "chance", "--out", str(tmp_path / "one")]) == 2
+    assert main([*command, "--question", "chance", "--out", str(tmp_path / "one")]) == 3
     assert "no summary to simulate" in capsys.readouterr().err
 
 

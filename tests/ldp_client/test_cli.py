@@ -14,12 +14,15 @@ import pytest
 from ldp_client import cli
 from ldp_client.commands.device import split_settings
 from ldp_client.describing import describe, odds, odds_of
+from ldp_client.documents import errors
 from ldp_client.documents.errors import InputError
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server
 from tests.secure_sum.conftest import build_study as secure_sum_study
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments, **options):
@@ -46,22 +49,23 @@ def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsy
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "code", "says"),
     [
-        (["study", "check", "none.json"], "cannot read none.json"),
-        (["perturb", "none.json", "a", "--out", "b"], "cannot read none.json"),
-        (["fit", "none.json", "a", "--out", "b"], "cannot read none.json"),
-        (["summarize", "none.json", "a", "--out", "b"], "cannot read none.json"),
-        (["answer", "nonsense"], "not of the form"),
-        (["demo", "--devices", "0"], "--devices"),
-        (["demo", "--epsilon", "-1"], "epsilon"),
-        (["export", "x", "--out", "y", "--token", "t", "--from", "ftp://h"], "http"),
-        (["export", "x", "--out", "y", "--token", "€"], "ASCII"),
+        (["study", "check", "none.json"], 3, "cannot read none.json"),
+        (["perturb", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
+        (["fit", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
+        (["summarize", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
+        (["answer", "nonsense"], 2, "not of the form"),
+        (["demo", "--devices", "0"], 2, "--devices"),
+        (["demo", "--epsilon", "-1"], 2, "epsilon"),
+        (["export", "x", "--out", "y", "--token", "t", "--from", "ftp://h"], 2, "http"),
+        (["export", "x", "--out", "y", "--token", "€"], 2, "ASCII"),
+        (["export", "x", "--out", "y", "--token", "t", "--from", "http://127.0.0.1:1"], 5, "127.0.0.1:1"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path, arguments, says):
+def test_bad_input_is_one_line_and_its_class_the_exit_code(tmp_path, arguments, code, says):
     done = run(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
+    assert done.returncode == code
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("ldpkit: ")
@@ -88,7 +92,7 @@ GOOD = json.dumps(studies.document(studies.NUMBER), indent=0)
 def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
     path = tmp_path / "my.json"
     path.write_text(text)
-    assert cli.main(["study", "check", str(path)]) == 2
+    assert cli.main(["study", "check", str(path)]) == 3
     error = capsys.readouterr().err
     assert error.startswith(f"ldpkit: {path}: study: ")
     assert says in error
@@ -142,6 +146,25 @@ def test_the_sentence_about_odds_is_about_what_is_seen():
     assert all("at most 73.2 % sure" in sentence for sentence in said)
 
 
+def test_the_documented_exit_codes_are_those_of_the_classes(capsys):
+    table = re.findall(r"^\| ([0-9, ]+) \|", (ROOT / "docs" / "commands.md").read_text(), flags=re.M)
+    named = {int(code) for row in table for code in row.split(",")}
+    assert named == {0, *(code for name, code in vars(errors).items() if name.startswith("EXIT_"))}
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    (line,) = re.findall(r"Exit codes:[^.]*", " ".join(capsys.readouterr().out.split()))
+    assert {int(code) for code in re.findall(r"[0-9]+", line)} == named
+    raised = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)
+    ]
+    assert {kind.__name__ for kind in raised if kind.exit_code == errors.EXIT_OTHER} == {
+        "LdpkitError",
+        "LedgerError",
+        "MissingExtraError",
+        "RandomnessError",
+    }
+
+
 BLOCKED = """
 import sys
 class Block:
@@ -169,7 +192,7 @@ def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extr
     arguments = [str(study_file) if argument == "STUDY" else argument for argument in arguments]
     command = [sys.executable, "-c", BLOCKED.format(blocked=blocked), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert extra in done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -248,7 +271,7 @@ def test_with_a_key_only_what_it_signed_is_answered(tmp_path):
         url = f"{server.url}/v1/studies/survey"
         answer = ["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path / "device")]
         answer += ["--key", str(tmp_path / "public.pem")]
-        assert cli.main(answer) == 2
+        assert cli.main(answer) == 3
         server.content = sign_study(study, private.encode()).to_json().encode()
         assert cli.main(answer) == 0
         assert len(server.asked("PUT")) == 1
@@ -293,5 +316,5 @@ def test_a_study_without_signatures_is_asked_for_by_name(tmp_path, capsys):
         server.statuses = [404]
         _, public = new_key()
         arguments = ["answer", f"{server.url}/v1/studies/s", "--folder", str(tmp_path), "--key", public]
-        assert cli.main(arguments) == 2
+        assert cli.main(arguments) == 5
     assert "and was it published with a signature?" in capsys.readouterr().err

@@ -213,10 +213,10 @@ def test_the_commands_make_keys_and_sign(tmp_path, algorithm, capsys):
     public = load_public_key(tmp_path / "key.pub.pem")
     assert public.id in capsys.readouterr().out
     verify_study(SignedStudy.from_json((tmp_path / "signed.json").read_text()), [public])
-    assert cli.main(["study", "keygen", "--out", key]) == 2
+    assert cli.main(["study", "keygen", "--out", key]) == 3
     assert "exists" in capsys.readouterr().err.lower()
     (tmp_path / "key.pem").unlink()
-    assert cli.main(["study", "keygen", "--out", key]) == 2
+    assert cli.main(["study", "keygen", "--out", key]) == 3
     assert "exists" in capsys.readouterr().err.lower()
     assert not (tmp_path / "key.pem").exists()
-    assert cli.main(["study", "sign", str(tmp_path / "study.json"), "--key", signed, "--out", signed]) == 2
+    assert cli.main(["study", "sign", str(tmp_path / "study.json"), "--key", signed, "--out", signed]) == 3

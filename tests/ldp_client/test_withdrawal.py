@@ -164,11 +164,11 @@ def test_only_the_study_that_is_named_is_withdrawn(tmp_path, server):
 
 def test_the_command(tmp_path, server, capsys):
     url, folder = f"{server.url}/v1/studies/survey", str(tmp_path)
-    assert cli.main(["withdraw", url, "--folder", folder]) == 2
+    assert cli.main(["withdraw", url, "--folder", folder]) == 3
     assert "has not answered study survey" in capsys.readouterr().err
     assert cli.main(["answer", url, "--folder", folder, "--set", "ever=yes", "--yes"]) == 0
     server.statuses = [400]
-    assert cli.main(["withdraw", url, "--folder", folder]) == 1
+    assert cli.main(["withdraw", url, "--folder", folder]) == 5
     assert "400" in capsys.readouterr().err
     assert cli.main(["withdraw", url, "--folder", folder]) == 0
     assert "0 reports sent, 1 deleted" in capsys.readouterr().out
@@ -181,4 +181,4 @@ def test_the_command_takes_back_a_consent_that_no_answer_followed(tmp_path, serv
     assert "0 reports to be deleted" in capsys.readouterr().out
     with pytest.raises(RefusedError, match="no consent"):
         device.answer(STUDY, YES)
-    assert cli.main(["withdraw", f"{server.url}/v1/studies/another", "--folder", str(tmp_path)]) == 2
+    assert cli.main(["withdraw", f"{server.url}/v1/studies/another", "--folder", str(tmp_path)]) == 3

@@ -52,7 +52,7 @@ def test_a_gateways_commands_work(ldpkit, tmp_path, interpreter):
     done = ldpkit(interpreter, "perturb", study, "answers.ndjson", "--out", "reports.ndjson")
     assert (done.returncode, len((tmp_path / "reports.ndjson").read_text().splitlines())) == (0, 1)
     done = ldpkit(interpreter, "study", "check", "none.json")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     listed = ldpkit(interpreter, "--help").stdout
     assert "withdraw" in listed
     old = interpreter.name in ("python3.9", "python3.10")

@@ -154,24 +154,24 @@ def test_the_command_tells_and_exits_by_the_verdict(tmp_path, capsys, monkeypatc
 
     monkeypatch.setitem(mechanisms.MECHANISMS, "laplace", faults.UnclippedLaplace)
     monkeypatch.setattr(mechanisms, "_built", {})
-    assert cli.main([*command, "--question", "hours"]) == 1
+    assert cli.main([*command, "--question", "hours"]) == 4
     assert "FAIL" in capsys.readouterr().out
     assert json.loads(out.read_text())[0]["passed"] is False
     assert cli.main([*command, "--question", "ever"]) == 0
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "code", "says"),
     [
-        (["--samples", "10"], "--samples"),
-        (["--question", "none"], "--question"),
-        (["--samples", "1000", "--out", "no/such/folder"], "cannot write no/such/folder"),
+        (["--samples", "10"], 2, "--samples"),
+        (["--question", "none"], 3, "--question"),
+        (["--samples", "1000", "--out", "no/such/folder"], 3, "cannot write no/such/folder"),
     ],
 )
-def test_bad_options_are_one_line(tmp_path, capsys, options, says):
+def test_bad_options_are_one_line(tmp_path, capsys, options, code, says):
     path = tmp_path / "study.json"
     path.write_text(json.dumps(studies.document(studies.YES_NO)))
-    assert cli.main(["audit", str(path), *options]) == 2
+    assert cli.main(["audit", str(path), *options]) == code
     assert says in capsys.readouterr().err
 
 

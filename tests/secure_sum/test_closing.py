@@ -386,7 +386,7 @@ def test_the_command_line_closes_and_verifies(network, tmp_path, capsys, monkeyp
     study, total = tmp_path / "study.json", tmp_path / "total.json"
     study.write_text(network.study.to_json())
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
-    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 2
+    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 3
     assert "each would see it" in capsys.readouterr().err
     assert main(["secure-sum", "close", str(study), "--same-token", "--out", str(total)]) == 0
     assert Summary.from_json(total.read_text(), network.study).questions["ever"].n == 15
@@ -413,7 +413,7 @@ def test_the_transcript_is_kept_where_the_total_is_impossible(network, tmp_path,
         "collector.secure_sum.node.add_shares", lambda opener, _shares: os.urandom(opener.size)
     )
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
-    assert close_by_command(network, tmp_path) == 2
+    assert close_by_command(network, tmp_path) == 3
     said = capsys.readouterr().err
     assert "is no possible sum" in said
     assert "total.transcript.json" in said
@@ -429,7 +429,7 @@ def test_each_nodes_token_in_the_environment(network, tmp_path, capsys, monkeypa
     network.answer(15)
     monkeypatch.setenv("LDPKIT_TOKEN", f"{TOKEN} {TOKEN} {TOKEN}")
     assert close_by_command(network, tmp_path) == 0
-    for tokens, said in ((f"{TOKEN} {TOKEN}", "give one token"), ("geheimés", "printable ASCII")):
+    for tokens, code, said in ((f"{TOKEN} {TOKEN}", 3, "give one token"), ("geheimés", 2, "printable ASCII")):
         monkeypatch.setenv("LDPKIT_TOKEN", tokens)
-        assert close_by_command(network, tmp_path) == 2
+        assert close_by_command(network, tmp_path) == code
         assert said in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_from_the_sheet_to_one_posterior(study, tmp_path, monkeypatch, capsys):
     assert "At 1 say yes, at 6 say no" in said
     assert "at most 5 times as likely" in said
     assert Path("entry.csv").read_text().splitlines()[:2] == [",".join(HEADER), f"1,{sheet_name(study)},,,,"]
-    assert main(["paper", "study.json", "--sheet", "entry.csv"]) == 2
+    assert main(["paper", "study.json", "--sheet", "entry.csv"]) == 3
     entered(tmp_path / "entry.csv", papers(900, 0.3, random))
     fit = ["fit", "study.json", "r.ndjson", "--paper", "entry.csv", "--formula", "ever ~ region", "--out"]
     reports = devices(study, 900, 0.9, random)

@@ -247,22 +247,23 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "code", "said"),
     [
-        (["--replicate-weights", "w"], "needs --replicate-type: jk1, jkn, brr, bootstrap"),
-        (["--replicate-type", "jk1"], "--replicate-type is for --replicate-weights"),
-        (["--replicate-weights", "w1,", "--replicate-type", "jk1"], "it must be PREFIX, or columns A,B"),
+        (["--replicate-weights", "w"], 2, "needs --replicate-type: jk1, jkn, brr, bootstrap"),
+        (["--replicate-type", "jk1"], 2, "--replicate-type is for --replicate-weights"),
+        (["--replicate-weights", "w1,", "--replicate-type", "jk1"], 2, "it must be PREFIX, or columns A,B"),
         (
             ["--replicate-weights", "w", "--replicate-type", "jk1", "--replicate-scale", "x"],
+            2,
             "must be a number",
         ),
-        (["--replicate-weights", "v", "--replicate-type", "jk1"], "no column is called v and a number"),
-        (["--replicate-weights", "w", "--replicate-type", "brr"], "of another type"),
+        (["--replicate-weights", "v", "--replicate-type", "jk1"], 3, "no column is called v and a number"),
+        (["--replicate-weights", "w", "--replicate-type", "brr"], 3, "of another type"),
     ],
 )
 @pytest.mark.usefixtures("files")
-def test_a_command_with_replicates_that_cannot_be_is_refused(given, said, tmp_path, capsys):
-    assert main([*FIT, "--weights", "w", *given]) == 2
+def test_a_command_with_replicates_that_cannot_be_is_refused(given, code, said, tmp_path, capsys):
+    assert main([*FIT, "--weights", "w", *given]) == code
     line = capsys.readouterr().err.strip().splitlines()
     assert said in line[-1]
     assert not (tmp_path / "out").exists()

@@ -151,7 +151,7 @@ def test_the_command_fits_a_study(answered, tmp_path, monkeypatch):
     entry = json.loads((tmp_path / "out" / "posterior.json").read_text())
     assert entry["study"] == study.digest
     assert set(entry["questions"]["ever"]["parameters"]) == {"Intercept", "age"}
-    assert main(["fit", *files, "--formula", "ever ~ agee"]) == 2
+    assert main(["fit", *files, "--formula", "ever ~ agee"]) == 3
     assert main(["fit", *files, "--formula", "ever ~ age", "--design", "design.json"]) == 2
 
 

@@ -249,20 +249,20 @@ def test_waves_of_tables_may_have_their_own_dice():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "code", "said"),
     [
-        (["--wave", "a=a.csv"], "two or more"),
-        (["--wave", "a=a.csv", "--wave", "a=b.csv"], "called a"),
-        (["--wave", "a.csv", "--wave", "b=b.csv"], "NAME=TABLE.csv"),
-        (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], "all"),
-        (["--wave", "a=a.csv", "--wave", "b=b.csv", "--table", "a.csv"], "--table"),
-        (["--wave", "a=a.csv", "--wave", "b=bad.csv"], "wave b: q, row 2"),
-        (["--wave", "a=a.csv", "--wave", "b=short.csv"], "wave b: there is no column 'age'"),
+        (["--wave", "a=a.csv"], 2, "two or more"),
+        (["--wave", "a=a.csv", "--wave", "a=b.csv"], 2, "called a"),
+        (["--wave", "a.csv", "--wave", "b=b.csv"], 2, "NAME=TABLE.csv"),
+        (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], 2, "all"),
+        (["--wave", "a=a.csv", "--wave", "b=b.csv", "--table", "a.csv"], 2, "--table"),
+        (["--wave", "a=a.csv", "--wave", "b=bad.csv"], 3, "wave b: q, row 2"),
+        (["--wave", "a=a.csv", "--wave", "b=short.csv"], 3, "wave b: there is no column 'age'"),
     ],
 )
-def test_a_command_for_waves_that_cannot_be_is_refused(given, said, tables, capsys):
+def test_a_command_for_waves_that_cannot_be_is_refused(given, code, said, tables, capsys):
     write(tables / "bad.csv", ["q", "age"], [[0, 1], [7, 1]])
     write(tables / "short.csv", ["q"], [[0], [1]])
-    assert main(["fit", *given, "--design", "d.json", "--formula", "q ~ wave + age", "--out", "out"]) == 2
+    assert main(["fit", *given, "--design", "d.json", "--formula", "q ~ wave + age", "--out", "out"]) == code
     assert said in capsys.readouterr().err
     assert not (tables / "out").exists()

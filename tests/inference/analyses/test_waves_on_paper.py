@@ -198,26 +198,26 @@ SECOND = ["--wave", "b=b.json,b.ndjson,b.csv"]
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "code", "said"),
     [
-        (["--wave", "a=a.json,a.csv"], "reports of devices come second"),
-        (["--wave", "a=a.json,a.csv,a.ndjson"], "reports of devices come second"),
-        (["--wave", "a=a.json,,"], "must be NAME="),
-        (["--wave", "a=a.json,a.ndjson,"], "must be NAME="),
-        (["--wave", "a=a.json,a.ndjson,a.csv,a.csv"], "write NAME="),
-        (["--wave", "a=a.json,a.ndjson,b.csv"], "wave a: b.csv: record 1: its sheet is"),
-        (["--wave", "a=a.json,a.ndjson,none.csv"], "wave a: cannot read none.csv"),
-        (["--wave", "a=a.json,a.ndjson,blank.csv"], "wave a: blank.csv: 1 row of 2 have blank cells"),
-        (["--wave", "a=a.json,a.ndjson,odd.csv"], "wave a: odd.csv: ever, row 2: 'maybe' is no report"),
-        (["--wave", "a=a.json,a.ndjson,a.csv", "--paper", "a.csv"], "--paper is of one study"),
-        (["--wave", "a=a.json,a.ndjson,a.csv", "--design", "none.json"], "cannot read none.json"),
+        (["--wave", "a=a.json,a.csv"], 2, "reports of devices come second"),
+        (["--wave", "a=a.json,a.csv,a.ndjson"], 2, "reports of devices come second"),
+        (["--wave", "a=a.json,,"], 2, "must be NAME="),
+        (["--wave", "a=a.json,a.ndjson,"], 2, "must be NAME="),
+        (["--wave", "a=a.json,a.ndjson,a.csv,a.csv"], 2, "write NAME="),
+        (["--wave", "a=a.json,a.ndjson,b.csv"], 3, "wave a: b.csv: record 1: its sheet is"),
+        (["--wave", "a=a.json,a.ndjson,none.csv"], 3, "wave a: cannot read none.csv"),
+        (["--wave", "a=a.json,a.ndjson,blank.csv"], 3, "wave a: blank.csv: 1 row of 2 have blank cells"),
+        (["--wave", "a=a.json,a.ndjson,odd.csv"], 3, "wave a: odd.csv: ever, row 2: 'maybe' is no report"),
+        (["--wave", "a=a.json,a.ndjson,a.csv", "--paper", "a.csv"], 2, "--paper is of one study"),
+        (["--wave", "a=a.json,a.ndjson,a.csv", "--design", "none.json"], 3, "cannot read none.json"),
     ],
 )
-def test_a_command_for_waves_on_paper_that_cannot_be_is_refused(given, said, files, capsys):
+def test_a_command_for_waves_on_paper_that_cannot_be_is_refused(given, code, said, files, capsys):
     study = files["2024"][0]
     entered(Path("blank.csv"), study, ["yes", ""])
     entered(Path("odd.csv"), study, ["yes", "maybe"])
-    assert main([*FIT, *given, *SECOND]) == 2
+    assert main([*FIT, *given, *SECOND]) == code
     line = capsys.readouterr().err.strip()
     assert said in line
     assert "\n" not in line
@@ -227,7 +227,7 @@ def test_a_command_for_waves_on_paper_that_cannot_be_is_refused(given, said, fil
 def test_a_summary_as_a_waves_reports_is_refused(files, capsys):
     """It has nobody's single report, so that nothing tells whether one stands in two waves."""
     assert main(["summarize", "a.json", "a.ndjson", "--out", "sum.json"]) == 0
-    assert main([*FIT, "--wave", "a=a.json,sum.json", *SECOND]) == 2
+    assert main([*FIT, "--wave", "a=a.json,sum.json", *SECOND]) == 3
     assert "wave a: a summary no longer has single reports" in capsys.readouterr().err
     study, reports, _ = files["2024"]
     with pytest.raises(InputError, match="wave a: a summary no longer has"):

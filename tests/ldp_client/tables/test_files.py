@@ -116,7 +116,7 @@ def test_what_is_wrong_with_a_csv_file_is_said_without_its_values(tmp_path, text
     out = tmp_path / "report.ndjson"
     code = cli.main(["perturb", str(tmp_path / "study.json"), str(tmp_path / "table.csv"), "--out", str(out)])
     said = capsys.readouterr().err
-    assert code == 2
+    assert code == 3
     assert said.count("\n") == 1
     assert said.replace(str(tmp_path) + "/", "") == f"ldpkit: {says}\n"
     assert not out.exists()
@@ -188,7 +188,7 @@ def test_perturb_writes_one_report_that_has_noise(tmp_path, written, capsys):
         mechanism = mechanism_for(question)
         mechanism.check(first.payloads[question.id])
         assert first.payloads[question.id] != second.payloads[question.id]
-    assert cli.main([*arguments, str(tmp_path / "one.ndjson")]) == 2
+    assert cli.main([*arguments, str(tmp_path / "one.ndjson")]) == 3
     assert "noise is drawn once" in capsys.readouterr().err
 
 
@@ -216,7 +216,7 @@ def test_answer_takes_a_table_and_sends_one_report(tmp_path, written, capsys):
         assert "1 report sent" in capsys.readouterr().out
         (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
         assert set(json.loads(body)["payloads"]) == {"power"}
-        assert cli.main(["answer", *common, "--table", written(GOOD)]) == 2
+        assert cli.main(["answer", *common, "--table", written(GOOD)]) == 3
         assert "has answered it before" in capsys.readouterr().err
 
 
@@ -231,7 +231,7 @@ def test_answer_takes_a_table_and_sends_one_report(tmp_path, written, capsys):
 def test_a_table_is_for_holders_and_values_for_people(tmp_path, study, options, says, capsys):
     with Server(study.canonical()) as server:
         common = [f"{server.url}/v1/studies/{study.id}", "--folder", str(tmp_path), "--yes"]
-        assert cli.main(["answer", *common, *options]) == 2
+        assert cli.main(["answer", *common, *options]) == 3
     assert says in capsys.readouterr().err
 
 
