@@ -15,7 +15,7 @@ from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.secure_sum.cli import add_secure_sum
-from collector.settings import TOKEN_VARIABLE, Settings, server_settings
+from collector.settings import TOKEN_VARIABLE, Settings, refuse_unknown_variables, server_settings
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import counted
@@ -96,6 +96,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """ldpkit export STUDY_ID --from URL --out FILE [--summary]"""
+    refuse_unknown_variables()
     token = arguments.token or os.environ.get(TOKEN_VARIABLE)
     if not token:
         raise UsageError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")

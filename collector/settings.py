@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from math import isfinite
@@ -14,6 +14,7 @@ import tomllib
 
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import read_bytes
+from ldp_client.words.text import nearest, visible
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -25,6 +26,9 @@ METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 # What `ldpkit init` writes, and every command reads that is started in its folder.
 FILE_NAME = "ldpkit.toml"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
+# Of no setting: where settings are, where compiled programs are kept, and of tests and benchmarks.
+_OTHER_VARIABLES = ("CONFIG", "CACHE", "DATA")
+_OF_A_FAILING_DISK = PREFIX + "DISK_"
 # Of a token: whoever has it may do everything, and may try five a second.
 FEWEST_CHARACTERS = 16
 
@@ -85,7 +89,8 @@ class Settings:
         """Settings by name; those left out keep their defaults. Raises InputError for unknown names."""
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
-            raise UsageError(f"unknown setting {unknown[0]!r}")
+            advice = _or_rather(unknown[0], [field.name for field in fields(cls)])
+            raise UsageError(f"unknown setting {unknown[0]!r}{advice}")
         given: dict[str, Any] = {
             name: _READERS[name](name, value) for name, value in values.items() if value is not None
         }
@@ -97,8 +102,9 @@ class Settings:
 
         That is the one which LDPKIT_CONFIG names, or else ldpkit.toml in the current folder if there is one.
         An SQLite file that it names by a relative path is found from the folder that it is in. Its token
-        stays, whatever LDPKIT_TOKEN is: clients send that, and it may be anybody's key.
+        stays, whatever LDPKIT_TOKEN is: clients send that, and it may be anybody's key. Raises InputError.
         """
+        refuse_unknown_variables(environment)
         file = _file_named(environment)
         values: dict[str, object] = {} if file is None else _read_file(Path(file))
         for field in fields(cls):
@@ -106,6 +112,23 @@ class Settings:
             if found is not None and (field.name != "token" or "token" not in values):
                 values[field.name] = found
         return cls.from_mapping(values)
+
+
+def refuse_unknown_variables(environment: Mapping[str, str] = os.environ) -> None:
+    """Raises UsageError for a LDPKIT_… that nothing reads: a slip would leave the default in silence."""
+    names = [*(field.name.upper() for field in fields(Settings)), *_OTHER_VARIABLES]
+    known = [PREFIX + name for name in names]
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known and not name.startswith(_OF_A_FAILING_DISK):
+            near = nearest(name, known)
+            raise UsageError(
+                f"no setting is called {visible(name[:64])}" + (f": did you mean {near}?" if near else "")
+            )
+
+
+def _or_rather(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    return f": did you mean {near}?" if near else ""
 
 
 def _check_token(token: str) -> None:

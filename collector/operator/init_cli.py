@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from collector.settings import FILE_NAME, Settings, sqlite_url
+from collector.settings import FILE_NAME, Settings, refuse_unknown_variables, sqlite_url
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
 
@@ -44,6 +44,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def run_init(arguments: argparse.Namespace) -> int:
     """ldpkit init [FOLDER] [--database URL]"""
+    refuse_unknown_variables()
     folder = Path(os.path.abspath(arguments.folder))
     if not folder.parent.is_dir():
         raise InputError(f"cannot make {folder}: there is no folder {folder.parent}")

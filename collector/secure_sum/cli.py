@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from collector.settings import TOKEN_VARIABLE
+from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
 from ldp_client.files.disk import load_study, read_bytes
@@ -93,6 +93,7 @@ def run_close(arguments: argparse.Namespace) -> int:
 
 
 def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
+    refuse_unknown_variables()
     tokens: list[str] = arguments.token or os.environ.get(TOKEN_VARIABLE, "").split()
     if not tokens:
         raise UsageError(
