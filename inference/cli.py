@@ -1,11 +1,12 @@
-"""The subcommands of `ldpkit` on the analyst's side: summarize, fit, demo, plan, calibrate, project."""
+"""The subcommands of `ldpkit` on the analyst's side."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inference.analyses.cli import add_analysis, print_quantities, run_analysis, wants_analysis
 from inference.design import cli as design_cli
@@ -24,14 +25,21 @@ if TYPE_CHECKING:
     from inference.results.intervals import Interval
     from inference.results.posterior import Posterior
 
+# Of `reproduce`: a file is not the one that was fitted.
+EXIT_OTHER_INPUT = 3
+
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register summarize, fit, demo, plan, calibrate and project."""
+    """Register summarize, fit, reproduce, demo, plan, calibrate and project."""
     summaries_cli.add_commands(subparsers)
     text = "fit a posterior to each question, from reports or a summary"
     _add_fit(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior"))
     text = "run the whole pipeline on real data; ends with a report page"
     _add_demo(add_command(subparsers, "demo", text, "demo --out demo --devices 500"))
+    text = "repeat a fit from its posterior.json, and say whether it is the same"
+    _add_reproduce(
+        add_command(subparsers, "reproduce", text, "reproduce posterior/posterior.json study.json")
+    )
     design_cli.add_commands(subparsers)
     add_project(subparsers)
 
@@ -41,7 +49,12 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "reports", metavar="REPORTS_OR_SUMMARY", nargs="?", help="NDJSON or Parquet, or what summarize wrote"
     )
-    fit.add_argument("--out", required=True, metavar="DIR", help="gets posterior.json, draws and report.html")
+    fit.add_argument(
+        "--out",
+        required=True,
+        metavar="DIR",
+        help="gets posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)",
+    )
     fit.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
     fit.add_argument(
         "--method",
@@ -85,8 +98,16 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         default="eti",
         help="equal tails (eti, default) or highest density (hdi)",
     )
+    _add_earlier(fit)
     add_analysis(fit)
     fit.set_defaults(run=run_fit)
+
+
+def _add_earlier(fit: argparse.ArgumentParser) -> None:
+    earlier = fit.add_argument_group("what was done before, for the report")
+    earlier.add_argument("--plan", metavar="DIR", help="what `ldpkit plan` wrote")
+    earlier.add_argument("--calibration", metavar="DIR", help="what `ldpkit calibrate` wrote")
+    earlier.add_argument("--audit", metavar="FILE.json", help="what `ldpkit audit --out` wrote")
 
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
@@ -99,12 +120,39 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.set_defaults(run=run_demo)
 
 
+def _add_reproduce(reproduce: argparse.ArgumentParser) -> None:
+    reproduce.add_argument("posterior", metavar="POSTERIOR.json")
+    reproduce.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="that were fitted, where they are not beside it, above it or here: known by their digests",
+    )
+    reproduce.set_defaults(run=run_reproduce)
+
+
+def run_reproduce(arguments: argparse.Namespace) -> int:
+    """ldpkit reproduce POSTERIOR.json [FILE …]: 0 the same, 4 not the same, 3 where an input is another."""
+    from inference.results.reproducing import OtherInputError, reproduce
+
+    try:
+        found = reproduce(Path(arguments.posterior), arguments.files)
+    except OtherInputError as error:
+        print(visible(f"ldpkit: {error}"), file=sys.stderr)
+        return EXIT_OTHER_INPUT
+    for line in found.versions:
+        print(f"  {line}")
+    print("\n".join([found.in_words(), *[f"  {line}" for line in found.lines]]))
+    return 0 if found.same else EXIT_NOT_TRUSTED
+
+
 def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N] …"""
     from inference.results.intervals import interval_of
 
     interval = interval_of(arguments.prob, arguments.interval)
     if wants_analysis(arguments):
+        _refuse_earlier(arguments)
         found = run_analysis(arguments, tell, interval)
         code = _told(arguments, {found.question: found}, interval)
         print_quantities(found, interval)
@@ -114,23 +162,43 @@ def run_fit(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from inference.fitting import fit
     from inference.results.folder import save_report, whole_folder
+    from inference.results.joined import read_earlier
+    from inference.results.made import made_by
     from summaries.reading import load_evidence
 
+    chosen: dict[str, Any] = {
+        "method": arguments.method or "nuts",
+        "chains": CHAINS if arguments.chains is None else arguments.chains,
+    }
+    earlier = read_earlier(study, arguments.plan, arguments.calibration, arguments.audit)
     with whole_folder(Path(arguments.out), study=study) as folder:
         evidence = load_evidence(study, arguments.reports)
+        made = made_by(arguments, **chosen)
         posteriors = fit(
             study,
             evidence,
             arguments.seed,
             tell,
-            method=arguments.method or "nuts",
             draws=arguments.draws,
-            chains=CHAINS if arguments.chains is None else arguments.chains,
             questions=arguments.question,
             false_reports=arguments.false_reports,
+            **chosen,
         )
-        save_report(study, posteriors, folder, interval=interval)
-    return _told(arguments, posteriors, interval)
+        joined = earlier(posteriors)
+        save_report(study, posteriors, folder, interval=interval, made=made, earlier=joined)
+    code = _told(arguments, posteriors, interval)
+    for line in joined.lines:
+        print(f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}")
+    return code if joined.ok else EXIT_NOT_TRUSTED
+
+
+def _refuse_earlier(arguments: argparse.Namespace) -> None:
+    """Raises InputError where a formula is to be joined with what was done before."""
+    for name in ("plan", "calibration", "audit"):
+        if getattr(arguments, name) is not None:
+            raise InputError(
+                f"--{name} is of a study's own models: leave it out with --formula, --cross or --table"
+            )
 
 
 def _told(arguments: argparse.Namespace, posteriors: Mapping[str, Posterior], interval: Interval) -> int:

@@ -91,6 +91,7 @@ def _of_record(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     from inference.analyses.page import check_file_name, save_analysis
     from inference.analyses.record_formula import FOR_SINGLE_QUESTIONS, record_formula
     from inference.results.folder import whole_folder
+    from inference.results.made import made_by
     from ldp_client.files.disk import load_study
     from summaries.reading import load_evidence
 
@@ -105,9 +106,10 @@ def _of_record(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
 
     with whole_folder(Path(arguments.out), study=study) as folder:
         reports: Any = load_evidence(study, arguments.reports)
+        made = made_by(arguments)
         priors = stated_priors(arguments.prior)
         found = fit_record(study, reports, record, priors=priors, progress=tell, **_common(arguments))
-        save_analysis(found, folder, study.title, interval)
+        save_analysis(found, folder, study.title, interval, made)
     return found
 
 
@@ -118,6 +120,7 @@ def _of_table(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     from inference.analyses.page import check_file_name, save_analysis
     from inference.analyses.sources import source_of
     from inference.results.folder import whole_folder
+    from inference.results.made import made_by
 
     names, by = _crossed(arguments)
     for name in names:
@@ -131,12 +134,13 @@ def _of_table(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
         print(line)
     with whole_folder(Path(arguments.out), study=source) as folder:
         table = source.table()
+        made = made_by(arguments)
         if arguments.cross is not None:
             found = cross_table(table, names, arguments.by, progress=tell, **_crossed_by(arguments))
         else:
             options = _options(arguments, source.priors)
             found = analyse_table(table, arguments.formula, progress=tell, **options)
-        save_analysis(found, folder, source.title, interval)
+        save_analysis(found, folder, source.title, interval, made)
     return found
 
 

@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from inference.analyses.result import AnalysisPosterior
-from inference.results.folder import PAGE
+from inference.results.defence import defence_of_analysis
 from inference.results.identified import IdentifiedSets, set_of
 from inference.results.intervals import USUAL, Interval
-from inference.results.page import ENVIRONMENT, PART_QUESTIONS, false_heading, rows_of
+from inference.results.made import Made
+from inference.results.page import PAGE, PART_QUESTIONS, false_heading, rows_of, verdict_in_words
 from inference.results.plots import (
     INCHES_WIDE,
     MOST_ROWS,
@@ -28,6 +29,7 @@ from inference.results.plots import (
     wrapped,
 )
 from inference.results.quantity import Quantity
+from inference.results.rendering import PAGES
 from inference.results.saving import save_posteriors
 from inference.samplers import SAMPLERS
 from ldp_client.describing import prior_lines
@@ -49,10 +51,14 @@ def check_file_name(outcome: str) -> None:
 
 
 def save_analysis(
-    posterior: AnalysisPosterior, folder: Path, title: str = "", interval: Interval = USUAL
+    posterior: AnalysisPosterior,
+    folder: Path,
+    title: str = "",
+    interval: Interval = USUAL,
+    made: Made | None = None,
 ) -> None:
     """Write posterior.json, report.html, the draws (OUTCOME.nc) and two pictures."""
-    save_posteriors({posterior.question: posterior}, folder)
+    save_posteriors({posterior.question: posterior}, folder, made)
     pictures = pictures_of(posterior, None, interval)
     (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
     forest = forest_plot(posterior, interval)
@@ -61,14 +67,14 @@ def save_analysis(
     # On one scale: no ratios, and no numbers of people.
     apart = re.compile(r"odds|(design-based )?total")
     quoted = [one for one in posterior.quantities if not (one.contrast or apart.match(one.name))]
-    page = ENVIRONMENT.get_template("analysis.html.j2").render(
+    page = PAGES.get_template("analysis.html.j2").render(
         title=title or f"What is said of {posterior.question}",
         outcome=posterior.question,
         asked=posterior.formula,
         model=posterior.model,
         form=posterior.form,
         ok=verdict.ok,
-        headline=verdict.headline(),
+        verdict=verdict_in_words(posterior),
         reasons=verdict.reasons,
         parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
         notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
@@ -89,8 +95,7 @@ def save_analysis(
         densities=pictures.densities,
         chains=base64.b64encode(pictures.chains_png).decode(),
         chains_words=chains_in_words(posterior),
-        digest=posterior.study,
-        seed=posterior.seed,
+        **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
     )
     (folder / PAGE).write_text(page, encoding="utf-8")
 

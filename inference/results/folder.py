@@ -1,4 +1,4 @@
-"""The folder of a fit: posterior.json, draws, plots, report.html; whole or not at all."""
+"""The folder of a fit: posterior.json, draws, plots, the report; whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Protocol
 
 from inference.results.intervals import USUAL, Interval
-from inference.results.page import render_page
+from inference.results.joined import NOTHING, Earlier
+from inference.results.made import Made
+from inference.results.page import PAGE, report_files
 from inference.results.plots import Draws, pictures_of
 from inference.results.posterior import Posterior
 from inference.results.saving import RESULT, save_posteriors
+from inference.results.tables import FILES
 from ldp_client.documents.errors import InputError
 from schemas import Study
-
-PAGE = "report.html"
 
 
 class Digested(Protocol):
@@ -56,7 +57,7 @@ class OwnFiles:
         return {self.mark, *self.others, *named}
 
 
-FIT_FILES = OwnFiles(RESULT, ("{}.nc", "{}.png", "{}-chains.png"), (PAGE,))
+FIT_FILES = OwnFiles(RESULT, ("{}.nc", "{}.png", "{}-chains.png"), (PAGE, *FILES))
 
 
 def save_report(
@@ -65,12 +66,14 @@ def save_report(
     folder: Path,
     raw: Mapping[str, Draws] | None = None,
     interval: Interval = USUAL,
+    made: Made | None = None,
+    earlier: Earlier = NOTHING,
 ) -> None:
-    """Write posterior.json, report.html, and of each question draws (QUESTION.nc) and two pictures.
+    """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), and of each question draws and pictures.
 
-    QUESTION.png has its intervals, QUESTION-chains.png its traces and ranks.
+    QUESTION.nc has its draws, QUESTION.png its intervals, QUESTION-chains.png its traces and ranks.
     """
-    save_posteriors(posteriors, folder)
+    save_posteriors(posteriors, folder, made)
     known = raw or {}
     pictures = {name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()}
     # First, so that a question named like another one's chains still has its own picture.
@@ -78,7 +81,8 @@ def save_report(
         (folder / f"{name}-chains.png").write_bytes(drawn.chains_png)
     for name, drawn in pictures.items():
         (folder / f"{name}.png").write_bytes(drawn.intervals_png)
-    (folder / PAGE).write_text(render_page(study, posteriors, raw, pictures, interval), encoding="utf-8")
+    for name, text in report_files(study, posteriors, raw, pictures, interval, made, earlier).items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 @contextmanager

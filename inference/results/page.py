@@ -1,4 +1,4 @@
-"""The report page: every question's posterior, for people. One file, no network."""
+"""The report of a fit, for people: the page, one file without network, and its tables as texts."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
+from inference.results.defence import defence_of
+from inference.results.headline import headlines
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval, in_words, written
+from inference.results.joined import NOTHING, Earlier
+from inference.results.made import Made
 from inference.results.plots import Draws, Pictures, chains_in_words, pictures_of
 from inference.results.posterior import Posterior
+from inference.results.rendering import PAGES
+from inference.results.tables import tables_of
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of
 from ldp_client.describing import odds_of, prior_lines
 from schemas import Study
 
+PAGE = "report.html"
 PART_QUESTIONS = {
     "chains": "Do the draws represent the posterior?",
     "model": "Do the reports fit the model?",
     "knowledge": "Is it narrower than the prior?",
 }
-ENVIRONMENT = Environment(
-    loader=PackageLoader("inference.results"),
-    autoescape=select_autoescape(default=True, default_for_string=True),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-)
 
 
 def render_page(
@@ -37,30 +36,67 @@ def render_page(
     raw: Mapping[str, Draws] | None = None,
     pictures: Mapping[str, Pictures] | None = None,
     interval: Interval = USUAL,
+    made: Made | None = None,
+    earlier: Earlier = NOTHING,
 ) -> str:
     """The page's HTML. raw: {question id: draws from the raw answers}, where they are known.
 
-    pictures: {question id: Pictures} where they are drawn already.
+    pictures: {question id: Pictures} where they are drawn already. made: how; None for what is known of any
+    fit. earlier: what was done before it.
     """
+    return PAGES.get_template("report.html.j2").render(
+        _shown(study, posteriors, raw, pictures, interval, made, earlier)
+    )
+
+
+def report_files(
+    study: Study,
+    posteriors: Mapping[str, Posterior],
+    raw: Mapping[str, Draws] | None,
+    pictures: Mapping[str, Pictures],
+    interval: Interval,
+    made: Made | None,
+    earlier: Earlier,
+) -> dict[str, str]:
+    """{file name: text}: the page, and its tables in Markdown, CSV and LaTeX."""
+    shown = _shown(study, posteriors, raw, pictures, interval, made, earlier)
+    page = PAGES.get_template("report.html.j2").render(shown)
+    return {PAGE: page, **tables_of(posteriors, shown, interval)}
+
+
+def _shown(
+    study: Study,
+    posteriors: Mapping[str, Posterior],
+    raw: Mapping[str, Draws] | None,
+    pictures: Mapping[str, Pictures] | None,
+    interval: Interval,
+    made: Made | None,
+    earlier: Earlier,
+) -> dict[str, Any]:
+    """What the templates read."""
     known = raw or {}
     drawn = pictures or {
         name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()
     }
     names = [question.id for question in study.questions if question.id in posteriors]
-    items = [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names]
-    first = next(iter(posteriors.values()))
-    return ENVIRONMENT.get_template("report.html.j2").render(
-        study=study,
-        items=items,
-        size=max(posteriors.values(), key=lambda posterior: posterior.n).size_in_words(),
-        unit="holders" if study.unit == "holder" else "devices",
-        epsilon=float(study.epsilon),
-        delta=float(study.delta),
-        compared=raw is not None,
-        seed=first.seed,
-        interval=interval.name,
-        raw_interval=f"raw {interval.percent} %",
-    )
+    size = max(posteriors.values(), key=lambda posterior: posterior.n).size_in_words()
+    return {
+        "study": study,
+        "title": study.title,
+        "lead": f"From {size} with the noise that the study states, which the reports do not prove.",
+        "headlines": headlines(study, posteriors, interval),
+        "all_ok": earlier.ok and all(found.verdict.ok for found in posteriors.values()),
+        "earlier": earlier,
+        "items": [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names],
+        "size": size,
+        "unit": "holders" if study.unit == "holder" else "devices",
+        "epsilon": float(study.epsilon),
+        "delta": float(study.delta),
+        "compared": raw is not None,
+        "interval": interval.name,
+        "raw_interval": f"raw {interval.percent} %",
+        **defence_of(study, posteriors, made, earlier),
+    }
 
 
 def _item(
@@ -74,6 +110,9 @@ def _item(
         "mechanism": question.mechanism.name,
         "model": question.model.name,
         "size": posterior.size_in_words(),
+        "about": f"{f'{question.id}, ' if question.text else ''}{question.mechanism.name}, "
+        f"{question.model.name}, {posterior.size_in_words()}",
+        "verdict": verdict_in_words(posterior),
         "ok": posterior.verdict.ok,
         "headline": posterior.verdict.headline(),
         "parts": [
@@ -97,6 +136,14 @@ def _item(
         "expected": pictures.expected,
         "expected_words": posterior.predictive.in_words() if posterior.predictive else "",
     }
+
+
+def verdict_in_words(posterior: Posterior) -> str:
+    """The verdict as it leads: a sentence."""
+    words = posterior.verdict.headline()
+    if posterior.verdict.ok:
+        return f"{words[0].upper()}{words[1:]}."
+    return f"Do not use these numbers as they stand: {words}."
 
 
 def _method(posterior: Posterior) -> str:

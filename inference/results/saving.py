@@ -9,6 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inference.results.made import Made, made_now
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import replacing
 
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 RESULT = "posterior.json"
 
 
-def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path) -> None:
-    """Write posterior.json for all questions of one study, and each question's draws."""
+def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path, made: Made | None = None) -> None:
+    """Write posterior.json for all questions of one study, and each question's draws. made: how."""
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
-    document = {"study": first.study, "seed": first.seed}
+    document: dict[str, Any] = {"study": first.study, "seed": first.seed}
+    document["made"] = (made or made_now()).to_document()
     document["questions"] = {**_saved_before(folder / RESULT, document, set(questions)), **questions}
     folder.mkdir(parents=True, exist_ok=True)
     # Not a number has no place in JSON: a parameter without spread has no R-hat.

@@ -36,6 +36,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     print("\n".join(table(audits)))
     if arguments.out:
         with replacing(arguments.out) as file:
-            json.dump([audit.to_dict() for audit in audits], file, indent=1, ensure_ascii=False)
+            found = [{"study": study.digest, **audit.to_dict()} for audit in audits]
+            json.dump(found, file, indent=1, ensure_ascii=False)
             file.write("\n")
     return 0 if all([audit.passed for audit in audits]) else EXIT_NOT_TRUSTED

@@ -1,0 +1,74 @@
+"""What a result is defended with: methods, papers, citation, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from inference.results.joined import NOTHING, Earlier
+from inference.results.made import Made, made_now
+from inference.results.methods import bibtex, citation, cited, drawing_of, methods_of
+from inference.results.posterior import Posterior
+from ldp_client.describing import prior_lines
+from ldp_client.words.text import visible
+from schemas import Study
+
+REPEATED = (
+    "“ldpkit reproduce posterior.json” repeats the fit from these files and says whether it is the same."
+)
+NOT_REPEATED = "This was no call of “ldpkit fit” on files, so that “ldpkit reproduce” cannot repeat it."
+
+
+def defence_of(
+    study: Study, posteriors: Mapping[str, Posterior], made: Made | None = None, earlier: Earlier = NOTHING
+) -> dict[str, Any]:
+    """What templates show of a study's fit."""
+    made = made or made_now()
+    about = {"Study": f"{study.id}, version {study.version}", "Digest of the study": study.digest}
+    return _shown(
+        methods_of(study, posteriors, made),
+        cited(study, posteriors, earlier.calibrated),
+        about,
+        next(iter(posteriors.values())).seed,
+        made,
+    )
+
+
+def defence_of_analysis(
+    posterior: Posterior, formula: str, noise: tuple[str, ...], made: Made | None
+) -> dict[str, Any]:
+    """The same of a formula. noise: what the study or the design says of it."""
+    made = made or made_now()
+    priors = "; ".join(prior_lines(dict(posterior.prior))).replace("flat()", "flat")
+    fitted = (
+        f"“{visible(formula)}” was fitted to {posterior.size_in_words()} as {posterior.model}, with a "
+        f"likelihood that includes the noise{f', under the priors {priors}' if priors else ''}."
+    )
+    lines = [fitted, *noise, *drawing_of([posterior], made)]
+    about = {"Digest of what was read": posterior.study}
+    return _shown(lines, cited(None, {posterior.question: posterior}), about, posterior.seed, made)
+
+
+def _shown(
+    methods: list[str], papers: list[str], about: Mapping[str, str], seed: int, made: Made
+) -> dict[str, Any]:
+    return {
+        "methods": methods,
+        "papers": papers,
+        "citation": citation(),
+        "bibtex": bibtex(),
+        "provenance": list(_provenance(about, seed, made).items()),
+        "repeat": REPEATED if made.files or made.options else NOT_REPEATED,
+    }
+
+
+def _provenance(about: Mapping[str, str], seed: int, made: Made) -> dict[str, str]:
+    known = {"ldpkit": "ldpkit", "numpyro": "NumPyro", "jax": "JAX", "numpy": "NumPy", "python": "Python"}
+    versions = [f"{name} {made.versions[key]}" for key, name in known.items() if key in made.versions]
+    if "platform" in made.versions:
+        versions.append(made.versions["platform"])
+    read = {
+        f"Read: {visible(one.name)}": f"SHA-256 {one.sha256}" if one.sha256 else "a stream: it has no digest"
+        for one in made.inputs
+    }
+    return {"Fitted on": made.day, "With": ", ".join(versions), **about, **read, "Seed": str(seed)}

@@ -1,0 +1,114 @@
+"""What a report says first: of each question one sentence, and what may be believed of it.
+
+A number stands in it only where the draws are good, the reports do not speak against the model, and the
+reports taught it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from inference.results.intervals import USUAL, Interval, in_words
+from inference.results.posterior import Posterior
+from inference.results.prior_notes import DROWNED
+from inference.results.verdict import BAD
+from schemas import Question, Study
+
+# Of many choices or coefficients a headline has the first; the question's own table has all.
+MOST_SAID = 4
+NO_NUMBER = {
+    "chains": "No number: the draws do not represent the posterior.",
+    "model": "No number: the reports do not fit the model.",
+    "knowledge": "Nothing was learnt: the reports do not say more than the prior.",
+}
+# How a verdict is shown: only what is good in every part as good.
+OK, NOTE, WRONG = "ok", "note", "bad"
+
+
+class Headline(NamedTuple):
+    """One question's line. text: as people were asked. says: a sentence. verdict: in words; shown: how."""
+
+    id: str
+    text: str
+    says: str
+    verdict: str
+    shown: str
+
+
+def headlines(
+    study: Study, posteriors: Mapping[str, Posterior], interval: Interval = USUAL
+) -> list[Headline]:
+    """A line for each question that was fitted, in the study's order."""
+    asked = [question for question in study.questions if question.id in posteriors]
+    return [headline(question, posteriors[question.id], interval) for question in asked]
+
+
+def headline(question: Question, posterior: Posterior, interval: Interval = USUAL) -> Headline:
+    """What one question's posterior says."""
+    verdict = posterior.verdict
+    shown = OK if verdict.ok else WRONG if verdict.parts[verdict.worst].state == BAD else NOTE
+    words = verdict.headline()
+    says = sentence(question, posterior, interval)
+    return Headline(question.id, question.text or question.id, says, f"{words[0].upper()}{words[1:]}", shown)
+
+
+def sentence(question: Question, posterior: Posterior, interval: Interval = USUAL) -> str:
+    """The numbers that a reader wants first, or why there are none."""
+    parts = posterior.verdict.parts
+    for name, said in NO_NUMBER.items():
+        if parts[name].state == BAD:
+            return said
+    said = _numbers(question, posterior, interval)
+    # A label or a feature's name stays as it is.
+    return f"{said[0].upper()}{said[1:]}." if said.startswith(("the ", "of ")) else f"{said}."
+
+
+def _numbers(question: Question, posterior: Posterior, interval: Interval) -> str:
+    found = _wanted(question, posterior)
+    known = [name for name in found if _learnt(posterior, name)]
+    if not known:
+        return f"of {_listed(list(found.values()))} the reports do not say more than the prior"
+    said = [_one(posterior, name, found[name], interval) for name in known[:MOST_SAID]]
+    said[0] = said[0].replace(" (", f" ({interval.name} ", 1)
+    more = len(known) - len(said)
+    line = "; ".join([*said, *([f"and {more:,} more below"] if more else [])])
+    unknown = [found[name] for name in found if name not in known]
+    return f"{line}; of {_listed(unknown)} the reports do not say more than the prior" if unknown else line
+
+
+def _listed(words: list[str]) -> str:
+    shown = words[:MOST_SAID]
+    more = len(words) - len(shown)
+    return ", ".join([*shown, *([f"{more:,} more"] if more else [])])
+
+
+def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
+    """{parameter: what it is called}: shares, the largest first; slopes; a number's mean; else all."""
+    draws = posterior.draws
+    if posterior.model == "bernoulli":
+        return {"p": "the share of yes"}
+    if posterior.model == "multinomial":
+        shares = sorted(draws, key=lambda name: -float(np.median(draws[name])))
+        return {name: f"“{name.removeprefix('p[').removesuffix(']')}”" for name in shares}
+    slopes = [name for name in draws if name.startswith("coefficient[")]
+    if slopes:
+        kind = "log-odds of" if question.response is not None and question.response.bounds is None else ""
+        response = question.response.id if question.response is not None else "the response"
+        return {name: f"{kind} {response} by {name[12:-1]}".strip() for name in slopes}
+    if question.ask == "number" and "mean" in draws:
+        return {"mean": "the mean"}
+    return {name: name for name in draws}
+
+
+def _learnt(posterior: Posterior, name: str) -> bool:
+    """Whether the reports made it narrower than its prior."""
+    before = posterior.prior_sd.get(name, float("inf"))
+    return bool(posterior.draws[name].std() <= DROWNED * before)
+
+
+def _one(posterior: Posterior, name: str, called: str, interval: Interval) -> str:
+    said = in_words(posterior.draws[name], posterior.is_share(name), interval)
+    return f"{called} {said['median']} ({said['interval']})"

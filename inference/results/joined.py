@@ -1,0 +1,193 @@
+"""What was done before a fit, beside its result: plan, calibration and audit of the same study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inference.results.intervals import written
+from inference.results.posterior import Posterior
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import visible
+from schemas import Study
+
+PLAN, CALIBRATION = "plan.json", "calibration.json"
+# Of the whole study rather than of one question.
+WHOLE = "(whole reports)"
+
+
+class Joined(NamedTuple):
+    """What one of the three says of one question. state: "good", "bad", or "" where it is no verdict."""
+
+    question: str
+    what: str
+    state: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """lines: of all that was given. calibrated: whether a calibration was."""
+
+    lines: tuple[Joined, ...] = ()
+    calibrated: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing of it speaks against the result."""
+        return all(line.state != "bad" for line in self.lines)
+
+
+NOTHING = Earlier()
+
+
+def read_earlier(
+    study: Study, plan: str | None = None, calibration: str | None = None, audit: str | None = None
+) -> Callable[[Mapping[str, Posterior]], Earlier]:
+    """Read what was done before a fit; the result takes the posteriors, whose widths a plan expected.
+
+    plan, calibration: the folders of `ldpkit plan` and `calibrate`. audit: what `ldpkit audit --out` wrote.
+    Raises InputError where one cannot be read, or is of another study.
+    """
+    planned = _questions(study, plan, PLAN, "a plan", "ldpkit plan") if plan is not None else None
+    calibrated = (
+        _questions(study, calibration, CALIBRATION, "a calibration", "ldpkit calibrate")
+        if calibration is not None
+        else None
+    )
+    audits = _audits(study, audit) if audit is not None else None
+
+    def of(posteriors: Mapping[str, Posterior]) -> Earlier:
+        lines: list[Joined] = []
+        if planned is not None:
+            lines += [_planned(study, one, planned.get(name)) for name, one in posteriors.items()]
+        if calibrated is not None:
+            lines += [_calibrated(name, calibrated.get(name)) for name in posteriors]
+        if audits is not None:
+            lines += list(_audited(audits, posteriors))
+        return Earlier(tuple(lines), calibrated is not None)
+
+    return of
+
+
+def _questions(study: Study, folder: str, name: str, what: str, command: str) -> dict[str, Any]:
+    """The questions of a folder's document. Raises InputError."""
+    path = Path(folder)
+    path = path / name if path.is_dir() else path
+    document = _read(path)
+    try:
+        digest, questions = document["study"], document["questions"]
+    except (KeyError, TypeError):
+        digest, questions = None, None
+    if not isinstance(digest, str) or not isinstance(questions, dict):
+        raise InputError(f"{path} is not {what}: give the folder that `{command}` wrote")
+    _refuse_other(study, path, digest, what, command)
+    return questions
+
+
+def _audits(study: Study, path: str) -> list[Any]:
+    """The entries of an audit. Raises InputError."""
+    found = _read(Path(path))
+    if not isinstance(found, list) or not all(isinstance(one, dict) and "checks" in one for one in found):
+        raise InputError(f"{path} is not an audit: give the file that `ldpkit audit --out` wrote")
+    for one in found:
+        if not isinstance(one.get("study"), str):
+            raise InputError(f"{path} does not say of which study it is: run `ldpkit audit` again")
+        _refuse_other(study, Path(path), one["study"], "an audit", "ldpkit audit")
+    return found
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{path} is not JSON") from None
+
+
+def _refuse_other(study: Study, path: Path, digest: str, what: str, command: str) -> None:
+    if digest != study.digest:
+        raise InputError(
+            f"{path} is {what} of another study document, with digest {visible(digest[:64])}, not of "
+            f"{study.id} version {study.version} with digest {study.digest}: run `{command}` with this one"
+        )
+
+
+def _planned(study: Study, posterior: Posterior, entry: Any) -> Joined:
+    name = posterior.question
+    if not isinstance(entry, dict):
+        return Joined(name, "plan", "", "not planned")
+    epsilon = Decimal(str(study.question(name).mechanism.epsilon))
+    try:
+        own = [widths for stated, widths in entry["half_widths"].items() if Decimal(stated) == epsilon]
+        devices = entry["devices"]
+        if not own:
+            return Joined(name, "plan", "", f"planned for other budgets than the study's ε = {epsilon}")
+        parameter = next(one for one in own[0] if one in posterior.draws)
+        said = [
+            f"± {_width(posterior, parameter, float(width))} from {int(n):,} devices"
+            for n, width in zip(devices, own[0][parameter], strict=True)
+        ]
+    except (KeyError, TypeError, ValueError, ArithmeticError, StopIteration):
+        return Joined(name, "plan", "", "planned for other parameters than those that were fitted")
+    low, high = np.quantile(posterior.draws[parameter], [0.05, 0.95])
+    reached = _width(posterior, parameter, float(high - low) / 2)
+    return Joined(
+        name,
+        "plan",
+        "",
+        f"expected of {parameter} {', '.join(said)}; reached ± {reached} from {posterior.size_in_words()} "
+        "(halves of the 90 % interval)",
+    )
+
+
+def _width(posterior: Posterior, name: str, width: float) -> str:
+    share = posterior.is_share(name)
+    return f"{written(width, share)}{' points' if share else ''}"
+
+
+def _calibrated(name: str, entry: Any) -> Joined:
+    if not isinstance(entry, dict):
+        return Joined(name, "calibration", "", "not calibrated")
+    try:
+        covered = [float(row["covered_90"]) for row in entry["parameters"].values()]
+        held = (
+            f"{min(covered):.0%}"
+            if min(covered) == max(covered)
+            else f"{min(covered):.0%} to {max(covered):.0%}"
+        )
+        studies = f"{int(entry['studies'])} simulated studies of {int(entry['n']):,} devices"
+        ok, reasons = entry["ok"] is True, [str(one) for one in entry["reasons"]]
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"the calibration says nothing of {name} that can be read: calibrate it again"
+        ) from None
+    said = f"in {studies} 90 % intervals contained the truth in {held.replace('%', ' %')} of them"
+    return Joined(name, "calibration", "good" if ok else "bad", "; ".join([said, *([] if ok else reasons)]))
+
+
+def _audited(audits: Iterable[Mapping[str, Any]], posteriors: Mapping[str, Posterior]) -> Iterable[Joined]:
+    known = {str(one.get("question")): one for one in audits}
+    for name in (*posteriors, *([WHOLE] if WHOLE in known else [])):
+        entry = known.get(name)
+        if entry is None:
+            yield Joined(name, "audit", "", "not audited")
+            continue
+        checks = [one for one in entry["checks"] if isinstance(one, dict)]
+        made = [one for one in checks if one.get("made") is True]
+        failed = [
+            f"{one.get('name')}: {one.get('detail')}" for one in checks if one.get("passed") is not True
+        ]
+        ok = entry.get("passed") is True and not failed and made != []
+        said = f"{len(made)} checks made, {len(failed)} failed"
+        if name != WHOLE:
+            shown, stated = str(entry.get("lower_bound"))[:6], entry.get("epsilon")
+            said += f"; reports showed an ε of at least {shown}, and {stated} is stated"
+        yield Joined(name, "audit", "good" if ok else "bad", "; ".join([said, *failed]))

@@ -1,0 +1,154 @@
+"""How a result was made: versions, day, and the call of `ldpkit fit` with its input files by digest.
+
+It stands in posterior.json as `made`, so that `ldpkit reproduce` can repeat the fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from ldp_client.documents.errors import InputError
+
+PACKAGES = ("ldpkit", "numpyro", "jax", "jaxlib", "numpy", "scipy")
+# What decides the numbers: files, values, and what may be repeated.
+POSITIONAL = ("study", "reports")
+FILES = ("table", "design", "poststratify", "paper")
+VALUES = (
+    "seed", "method", "draws", "chains", "false_reports", "prob", "interval", "formula", "cross", "family",
+    "blanks", "by", "weights", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type",
+    "replicate_scale",
+)  # fmt: skip
+REPEATED = ("question", "prior", "wave")
+OPTIONS = frozenset(f"--{name.replace('_', '-')}" for name in (*FILES, *VALUES, *REPEATED))
+# Of an argument: text, and the numbers of input files in between.
+Parts = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One file that was read. name: without its folder. sha256: of its bytes; None of a stream."""
+
+    name: str
+    sha256: str | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """day: of the fit, in UTC. versions: {package: version}, of Python and the platform too.
+
+    inputs: files that were read. files: the numbers of the study's and the reports' among them. options: each
+    an option and what it was given; none where the fit was no command.
+    """
+
+    day: str
+    versions: Mapping[str, str]
+    inputs: tuple[Input, ...] = ()
+    files: tuple[int, ...] = ()
+    options: tuple[Parts, ...] = field(default=())
+
+    def to_document(self) -> dict[str, Any]:
+        """The member `made` of posterior.json."""
+        inputs = [{"name": one.name, "sha256": one.sha256} for one in self.inputs]
+        return {
+            "day": self.day,
+            "versions": dict(self.versions),
+            "inputs": inputs,
+            "files": list(self.files),
+            "options": [list(option) for option in self.options],
+        }
+
+
+def made_now() -> Made:
+    """What is known of any fit: the day and the versions."""
+    versions = {name: version(name) for name in PACKAGES}
+    versions["python"] = platform.python_version()
+    versions["platform"] = f"{platform.system()} {platform.machine()}"
+    return Made(datetime.now(UTC).date().isoformat(), versions)
+
+
+def made_by(arguments: argparse.Namespace, **used: object) -> Made:
+    """How the command `ldpkit fit` makes a result. used: options that it chose itself.
+
+    Reads the input files, for their digests. Raises InputError where one cannot be read.
+    """
+    paths: list[str] = []
+    files = tuple(
+        _place(paths, given) for name in POSITIONAL if (given := getattr(arguments, name)) is not None
+    )
+    options = tuple(_options({**vars(arguments), **used}, paths))
+    inputs = tuple(Input(os.path.basename(path), digest_of_file(path)) for path in paths)
+    now = made_now()
+    return Made(now.day, now.versions, inputs, files, options)
+
+
+def _place(paths: list[str], path: str) -> int:
+    paths.append(path)
+    return len(paths) - 1
+
+
+def _options(given: Mapping[str, Any], paths: list[str]) -> Iterator[Parts]:
+    for name in (*FILES, *VALUES, *REPEATED):
+        for value in _listed(given[name]):
+            yield (f"--{name.replace('_', '-')}", *_parts(name, value, paths))
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if value is None:
+        return ()
+    return value if isinstance(value, list) else [value]
+
+
+def _parts(name: str, value: Any, paths: list[str]) -> Parts:
+    if name in FILES:
+        return (_place(paths, value),)
+    if name == "prior" and value != "flat" and not value.endswith("=flat"):
+        return (_place(paths, value),)
+    if name != "wave":
+        return (str(value),)
+    lead, equals, rest = value.partition("=")
+    wave, listed = (f"{lead}=", rest) if equals else ("", lead)
+    parts: list[str | int] = [wave]
+    for place, path in enumerate(listed.split(",")):
+        parts.append("," if place else "")
+        # Without reports of devices, the second of three is blank.
+        parts += [_place(paths, path.strip())] if path.strip() else []
+    return tuple(part for part in parts if part != "")
+
+
+def digest_of_file(path: str) -> str | None:
+    """The SHA-256 of a file; None of a pipe, which can be read only once. Raises InputError."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def made_from(document: object) -> Made:
+    """Read the member `made`. Raises InputError where it is none, or names an option that a fit has not."""
+    wrong = InputError("its member `made` does not say how it was made")
+    if not isinstance(document, dict):
+        raise wrong
+    try:
+        inputs = tuple(Input(str(one["name"]), one["sha256"]) for one in document["inputs"])
+        options = tuple(tuple(option) for option in document["options"])
+        made = Made(
+            str(document["day"]), dict(document["versions"]), inputs, tuple(document["files"]), options
+        )
+    except (KeyError, TypeError, ValueError):
+        raise wrong from None
+    numbers = [part for option in made.options for part in option[1:] if not isinstance(part, str)]
+    known = all(option and option[0] in OPTIONS for option in made.options)
+    if not known or not all(type(one) is int and 0 <= one < len(inputs) for one in (*numbers, *made.files)):
+        raise wrong
+    return made

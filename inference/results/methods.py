@@ -1,0 +1,162 @@
+"""The methods paragraphs of a paper, from the study and the posteriors, and what to cite.
+
+All of it is read off: what the study states, what the fit did, what its checks found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import metadata
+from math import isfinite
+from typing import Any
+
+from inference.results import references
+from inference.results.diagnostics import MAX_R_HAT, MIN_ESS, listed
+from inference.results.made import Made
+from inference.results.posterior import Posterior
+from inference.results.prior_notes import DROWNED
+from inference.samplers import SAMPLERS
+from ldp_client import mechanisms_of
+from ldp_client.describing import prior_lines
+from ldp_client.words.text import counted, rounded_up, visible
+from schemas import Question, Study
+
+TITLE = "ldpkit: local differential privacy with honest posteriors"
+AUTHORS = "The ldpkit developers"
+KINDS = {
+    "number": "a number", "choice": "one of several choices", "yes_no": "yes or no",
+    "record": "several answers together", "table": "a table of records",
+}  # fmt: skip
+
+
+def citation() -> str:
+    """How to cite the software."""
+    about = metadata("ldpkit")
+    return (
+        f"{AUTHORS}. {TITLE} (version {about['Version']}, {about['License-Expression']} licence) [software]."
+    )
+
+
+def bibtex() -> str:
+    """The same as an entry of BibTeX."""
+    return (
+        f"@software{{ldpkit,\n  author = {{{{{AUTHORS}}}}},\n  title = {{{{{TITLE}}}}},\n"
+        f"  version = {{{metadata('ldpkit')['Version']}}}\n}}"
+    )
+
+
+def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Made) -> list[str]:
+    """Paragraphs: the privacy of the whole, each question, how posteriors were drawn and checked."""
+    asked = [question for question in study.questions if question.id in posteriors]
+    return [
+        _privacy(study),
+        *[_question(study, question, posteriors[question.id]) for question in asked],
+        *drawing_of(list(posteriors.values()), made),
+    ]
+
+
+def cited(study: Study | None, posteriors: Mapping[str, Posterior], calibrated: bool = False) -> list[str]:
+    """The papers behind what was done, in the order of authors."""
+    found: set[str] = set()
+    for question in study.questions if study is not None else ():
+        if question.id in posteriors:
+            found |= {*references.papers(question.mechanism.name)}
+    for posterior in posteriors.values():
+        if posterior.method in SAMPLERS and SAMPLERS[posterior.method].label == "NUTS":
+            found |= {references.NUTS, references.VEHTARI}
+        if posterior.method in SAMPLERS:
+            found.add(references.NUMPYRO)
+    return sorted(found | ({references.TALTS, references.SAILYNOJA} if calibrated else set()))
+
+
+def _privacy(study: Study) -> str:
+    """What the study as a whole states: the reports do not prove it."""
+    which = f"The study “{visible(study.title)}” ({study.id}, version {study.version}) states that"
+    epsilon = f"ε = {rounded_up(float(study.epsilon), 6)}"
+    delta = f", {_delta(study.delta)}" if float(study.delta) else ""
+    if study.route is not None:
+        return (
+            f"{which} each device adds noise and sends secret shares to {len(study.route.nodes)} nodes, whose "
+            f"sum alone is opened: it is differentially private for each person with {epsilon}{delta}, where the "
+            f"nodes do not work together and of at least {study.route.fewest} devices at most "
+            f"{study.route.tolerate} cheat or drop out."
+        )
+    holders = study.unit == "holder"
+    whose = "record" if holders else "person"
+    where = "where the table is kept" if holders else "on the person's device"
+    how = "all questions together are"
+    if study.ask_one:
+        how = "each device answers one question, drawn by chance; that is"
+    return (
+        f"{which} noise is added to every answer {where} before anything is sent; {how} "
+        f"{'' if holders else 'locally '}differentially private for each {whose} with {epsilon}{delta}. "
+        f"Neighbours are any two {'values of one record' if holders else 'answers of one person'}."
+    )
+
+
+def _delta(delta: Any) -> str:
+    return f"δ = {rounded_up(float(delta), 2)}"
+
+
+def _question(study: Study, question: Question, posterior: Posterior) -> str:
+    mechanism = mechanisms_of(study)[question.id]
+    name = question.mechanism.name
+    sources = "; ".join(references.short(paper) for paper in references.papers(name))
+    delta = f" and {_delta(mechanism.privacy.delta)}" if float(mechanism.privacy.delta) else ""
+    priors = listed([line for line in prior_lines(dict(posterior.prior))])
+    text = f"“{visible(question.text)}” ({question.id})" if question.text else question.id
+    return (
+        f"{text} asked for {KINDS.get(question.ask, question.ask)}, under {references.called(name)}"
+        f"{f' ({sources})' if sources else ''} with ε = "
+        f"{rounded_up(float(mechanism.privacy.epsilon), 6)}{delta}. "
+        f"{posterior.size_in_words()[0].upper()}{posterior.size_in_words()[1:]} were fitted with the model "
+        f"{posterior.model}, whose likelihood includes the noise"
+        f"{f', under the priors {priors}' if priors else ''}. {_found(posterior)}"
+    ).replace("1 report were", "1 report was")
+
+
+def _found(posterior: Posterior) -> str:
+    """What the checks found: of draws, of the model, of what was learnt."""
+    said = [f"{meaning}" for _, _, meaning in posterior.verdict.lines()]
+    found = f"Checks: {'; '.join(said)}."
+    if posterior.identified is not None and posterior.identified.sets:
+        found += f" What quantities may be {posterior.identified.condition} is given beside their intervals."
+    return found
+
+
+def drawing_of(posteriors: Sequence[Posterior], made: Made) -> list[str]:
+    """How draws were made, a paragraph for each method; then how they were checked."""
+    lines = []
+    for method in dict.fromkeys(posterior.method for posterior in posteriors):
+        own = [posterior for posterior in posteriors if posterior.method == method]
+        lines.append(_sampled(method, own, made))
+    return [*lines, _checks(posteriors)]
+
+
+def _sampled(method: str, posteriors: Sequence[Posterior], made: Made) -> str:
+    label = SAMPLERS[method].label if method in SAMPLERS else f"the published method {method}"
+    source = f" ({references.short(references.NUTS)})" if label == "NUTS" else ""
+    shapes = {next(iter(one.draws.values())).shape for one in posteriors}
+    sizes = listed(sorted(f"{counted(chains, 'chain')} of {kept:,} kept draws" for chains, kept in shapes))
+    numpyro = f"NumPyro {made.versions['numpyro']} ({references.short(references.NUMPYRO)}) and "
+    of = f" of {listed([one.question for one in posteriors])}"
+    return (
+        f"Posteriors{of} were drawn by {label}{source} with {numpyro if method in SAMPLERS else ''}ldpkit "
+        f"{made.versions['ldpkit']}: {sizes}, seed {posteriors[0].seed}."
+    )
+
+
+def _checks(posteriors: Sequence[Posterior]) -> str:
+    rows = [row for one in posteriors for row in one.rows().values() if isfinite(row["r_hat"])]
+    measured = (
+        f" (here at most {max(row['r_hat'] for row in rows):.3f}, at least "
+        f"{min(row['ess_bulk'] for row in rows):,.0f} and {min(row['ess_tail'] for row in rows):,.0f})"
+        if rows
+        else ""
+    )
+    return (
+        f"Draws were called good with rank-normalised R-hat of at most {MAX_R_HAT}, and bulk and tail "
+        f"effective sample sizes of at least {MIN_ESS:.0f} ({references.short(references.VEHTARI)})"
+        f"{measured}; a model, where replicated reports, and the laws that noise alone gives, did not speak against it; a "
+        f"parameter as learnt where its posterior's standard deviation is at most {DROWNED:g} of its prior's."
+    )

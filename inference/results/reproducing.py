@@ -1,0 +1,257 @@
+"""Repeat the fit behind a posterior.json and say whether it is the same.
+
+The command that made it is run anew, in a process of its own, on the files that it read; those are known by
+their digests.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import hypot, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.results.made import Input, Made, digest_of_file, made_from, made_now
+from inference.results.saving import RESULT
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import visible
+
+LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
+# What a fit exits with where it wrote a result.
+WRITTEN = (0, 4)
+BITWISE, WITHIN, DIFFERENT = "bitwise", "within Monte Carlo error", "not the same"
+_SENTENCES = {
+    BITWISE: "the same, to the last bit",
+    WITHIN: "the same within Monte Carlo error, but not to the last bit: platform or versions decide on that",
+    DIFFERENT: "NOT the same",
+}
+# In standard errors of a difference, of which a sound repetition has one beyond once in 10⁶ comparisons.
+FAR = 5.0
+# {number: (standard error over sd / √(effective draws), which draws)}: of a mean as it is, of the others what
+# it is for an exponential law at most, whose tail is longer than most.
+ERRORS = {
+    "mean": (1.0, "ess_bulk"),
+    "sd": (1.5, "ess_bulk"),
+    "q50": (1.6, "ess_bulk"),
+    "q05": (4.4, "ess_tail"),
+    "q95": (4.4, "ess_tail"),
+}
+# Of an entry, what no random number decides.
+EXACT = ("model", "method", "prior", "n", "holders", "formula", "form", "noise")
+
+
+class OtherInputError(InputError):
+    """A file that was given, or lies beside, is not the one that was read."""
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """verdict: "bitwise", "within Monte Carlo error" or "not the same". lines, versions: what differs."""
+
+    verdict: str
+    lines: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether the result is the same."""
+        return self.verdict != DIFFERENT
+
+    def in_words(self) -> str:
+        """The verdict as a sentence."""
+        return _SENTENCES[self.verdict]
+
+
+def reproduce(path: Path, given: Sequence[str]) -> Repeated:
+    """Repeat a fit.
+
+    Args:
+        path: its posterior.json.
+        given: files, among which those that it read are found by digest; others are looked for by name beside
+            posterior.json, in the folder above it and in the current one.
+
+    Returns:
+        Whether it is the same, and what differs.
+
+    Raises:
+        OtherInputError: an input's digest is another.
+        InputError: posterior.json does not say how it was made, a file is missing, or the fit failed.
+    """
+    document = _document(path)
+    try:
+        made = made_from(document.get("made"))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not made.inputs:
+        raise InputError(f"{path} was not made by `ldpkit fit` on files: only that can be repeated")
+    files = [found_input(one, given, path.resolve().parent) for one in made.inputs]
+    with tempfile.TemporaryDirectory(prefix="ldpkit-again-") as name:
+        folder = Path(name) / "fit"
+        _fit(made, files, folder)
+        again = _document(folder / RESULT)
+        lines, verdict = compared(document, again, path.parent, folder)
+    return Repeated(verdict, tuple(lines), tuple(_other_versions(made, made_now())))
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{path} is not JSON") from None
+    if not isinstance(document, dict) or not isinstance(document.get("questions"), dict):
+        raise InputError(f"{path} is no posterior.json")
+    return document
+
+
+def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
+    """The path of the file that was read. Raises OtherInputError, InputError where there is none."""
+    name = Path(wanted.name).name
+    if wanted.sha256 is None:
+        raise InputError(f"{visible(name)} was read from a stream, which cannot be read again")
+    near = [str(folder / name) for folder in (beside, beside.parent, Path.cwd())]
+    there = [*given, *[one for one in near if Path(one).is_file()]]
+    for path in there:
+        if digest_of_file(path) == wanted.sha256:
+            return path
+    others = [path for path in there if Path(path).name == name]
+    if others:
+        raise OtherInputError(
+            f"{others[0]} is not the file that was fitted: its SHA-256 is {digest_of_file(others[0])}, and "
+            f"posterior.json says {visible(str(wanted.sha256)[:64])}"
+        )
+    raise InputError(
+        f"{visible(name)} is not beside posterior.json: give its path too "
+        "(`ldpkit reproduce posterior.json FILE …`)"
+    )
+
+
+def _fit(made: Made, files: Sequence[str], folder: Path) -> None:
+    """Run the command again. Raises InputError where it writes nothing."""
+    options = [
+        "".join(
+            [f"{option[0]}=", *[one if isinstance(one, str) else _plain(files[one]) for one in option[1:]]]
+        )
+        for option in made.options
+    ]
+    command = [*LDPKIT, "fit", f"--out={folder}", *options, "--", *[files[place] for place in made.files]]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        code = process.wait()
+    if code not in WRITTEN:
+        raise InputError(f"the fit could not be repeated: it ended with exit code {code}")
+
+
+def _plain(path: str) -> str:
+    """A path as a part of an option, in which a comma stands between files."""
+    if "," in path:
+        raise InputError(f"{path}: a comma stands between files here: move it to a path without one")
+    return path
+
+
+def _other_versions(before: Made, now: Made) -> Iterator[str]:
+    for name in sorted({*before.versions, *now.versions}):
+        was, found = before.versions.get(name, "unknown"), now.versions.get(name, "unknown")
+        if was != found:
+            yield f"{name} was {visible(str(was))} and is {found}"
+
+
+def compared(
+    before: Mapping[str, Any], again: Mapping[str, Any], folder: Path, other: Path
+) -> tuple[list[str], str]:
+    """What differs between two results, and the verdict. folder, other: theirs, with the files of draws."""
+    if before.get("study") != again["study"] or set(before["questions"]) != set(again["questions"]):
+        return ["it is of other questions, or of another study"], DIFFERENT
+    lines: list[str] = []
+    same = all(_equal_draws(folder / f"{name}.nc", other / f"{name}.nc") for name in again["questions"])
+    if same and _without_day(before) == _without_day(again):
+        return [], BITWISE
+    for name, entry in again["questions"].items():
+        lines += [f"{name}: {line}" for line in _differences(before["questions"][name], entry)]
+    return lines, DIFFERENT if lines else WITHIN
+
+
+def _without_day(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != "made"}
+
+
+def _equal_draws(one: Path, other: Path) -> bool:
+    """Whether two files hold the same draws to the last bit; without the first nothing is known."""
+    if not one.is_file():
+        return True
+    ours, theirs = _draws(one), _draws(other)
+    return ours.keys() == theirs.keys() and all(
+        np.array_equal(ours[name], theirs[name], equal_nan=True) for name in ours
+    )
+
+
+def _draws(path: Path) -> dict[str, NDArray[np.float64]]:
+    import xarray
+
+    try:
+        with xarray.open_datatree(path, engine="h5netcdf") as tree:
+            return {str(name): np.asarray(values) for name, values in tree["posterior"].data_vars.items()}
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def _differences(before: Any, again: Mapping[str, Any]) -> list[str]:
+    """What cannot be chance between two entries of one question."""
+    if not isinstance(before, dict) or not isinstance(before.get("parameters"), dict):
+        return ["its entry cannot be read"]
+    lines = [
+        f"{key} was {_short(before.get(key))} and is {_short(again.get(key))}"
+        for key in EXACT
+        if before.get(key) != again.get(key)
+    ]
+    if _states(before) != _states(again):
+        lines.append(f"the verdict was {_states(before)} and is {_states(again)}")
+    if set(before["parameters"]) != set(again["parameters"]):
+        return [*lines, "it has other parameters"]
+    for name, row in again["parameters"].items():
+        was = before["parameters"][name]
+        far = [f"{key} was {_short(was.get(key))} and is {_short(row[key])}" for key in _far(was, row)]
+        lines += [f"{visible(name)}: {', '.join(far)}"] if far else []
+    return lines
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))[:80]
+
+
+def _states(entry: Mapping[str, Any]) -> str:
+    verdict = entry.get("verdict")
+    parts = verdict.items() if isinstance(verdict, dict) else ()
+    return ", ".join(
+        f"{name} {part.get('state') if isinstance(part, dict) else part}" for name, part in parts
+    )
+
+
+def _far(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """The numbers of a parameter that two fits with their own random numbers would not give so far apart."""
+    return [
+        key for key in ERRORS if not _near(was.get(key), row[key], hypot(_error(was, key), _error(row, key)))
+    ]
+
+
+def _error(row: Mapping[str, Any], key: str) -> float:
+    """The Monte Carlo standard error of a parameter's mean, sd or quantile; 0 where none can be told."""
+    factor, size = ERRORS[key]
+    sd, effective = row.get("sd"), row.get(size)
+    if not isinstance(sd, int | float) or not isinstance(effective, int | float) or effective <= 0:
+        return 0.0
+    return float(factor * sd / sqrt(effective))
+
+
+def _near(one: Any, other: Any, error: float) -> bool:
+    if not isinstance(one, int | float) or not isinstance(other, int | float):
+        return one is other
+    return one == other or abs(one - other) <= FAR * error

@@ -1,0 +1,57 @@
+"""A report's tables beside its page: Markdown (report.md), CSV (tables.csv) and LaTeX (tables.tex)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from inference.results import rendering
+from inference.results.identified import set_of
+from inference.results.intervals import USUAL, Interval
+from inference.results.posterior import Posterior
+from ldp_client.words.text import visible
+
+MARKDOWN, CSV, LATEX = "report.md", "tables.csv", "tables.tex"
+FILES = (MARKDOWN, CSV, LATEX)
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def tables_of(
+    posteriors: Mapping[str, Posterior], shown: Mapping[str, Any], interval: Interval = USUAL
+) -> dict[str, str]:
+    """{file name: its text}. shown: what the templates of Markdown and LaTeX read."""
+    return {
+        MARKDOWN: rendering.MARKDOWN.get_template("report.md.j2").render(shown),
+        CSV: csv_of(posteriors, interval),
+        LATEX: rendering.LATEX.get_template("tables.tex.j2").render(shown),
+    }
+
+
+def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> str:
+    """A row for each parameter of each question, numbers in full: shares as shares, not in per cent."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    low, high = interval.columns
+    writer.writerow([
+        "question", "model", "n", "parameter", "mean", "sd", "median", low, high, "if_false_low",
+        "if_false_high", "prior_sd", "r_hat", "ess_bulk", "ess_tail", "ok", "verdict",
+    ])  # fmt: skip
+    for name, posterior in posteriors.items():
+        for parameter, row in posterior.rows().items():
+            ends = interval.of(posterior.draws[parameter])
+            possible = set_of(posterior.identified, parameter) or ("", "")
+            measured = (row["mean"], row["sd"], row["q50"], *ends, *possible, posterior.prior_sd[parameter])
+            mixed = (row["r_hat"], row["ess_bulk"], row["ess_tail"])
+            verdict = (str(posterior.verdict.ok).lower(), posterior.verdict.headline())
+            head = (_cell(name), posterior.model, posterior.n, _cell(parameter))
+            writer.writerow([*head, *measured, *mixed, *verdict])
+    return text.getvalue()
+
+
+def _cell(text: str) -> str:
+    """A name as no spreadsheet computes it."""
+    said = visible(text)
+    return f"'{said}" if said.startswith(FORMULA) else said
