@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +23,6 @@ from summaries.influence import FALSE_SHARE
 if TYPE_CHECKING:
     from inference.results.intervals import Interval
     from inference.results.posterior import Posterior
-
-# Of `reproduce`: a file is not the one that was fitted.
-EXIT_OTHER_INPUT = 3
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -133,13 +129,9 @@ def _add_reproduce(reproduce: argparse.ArgumentParser) -> None:
 
 def run_reproduce(arguments: argparse.Namespace) -> int:
     """ldpkit reproduce POSTERIOR.json [FILE …]: 0 the same, 4 not the same, 3 where an input is another."""
-    from inference.results.reproducing import OtherInputError, reproduce
+    from inference.results.reproducing import reproduce
 
-    try:
-        found = reproduce(Path(arguments.posterior), arguments.files)
-    except OtherInputError as error:
-        print(visible(f"ldpkit: {error}"), file=sys.stderr)
-        return EXIT_OTHER_INPUT
+    found = reproduce(Path(arguments.posterior), arguments.files)
     for line in found.versions:
         print(f"  {line}")
     print("\n".join([found.in_words(), *[f"  {line}" for line in found.lines]]))
@@ -196,7 +188,7 @@ def _refuse_earlier(arguments: argparse.Namespace) -> None:
     """Raises InputError where a formula is to be joined with what was done before."""
     for name in ("plan", "calibration", "audit"):
         if getattr(arguments, name) is not None:
-            raise InputError(
+            raise UsageError(
                 f"--{name} is of a study's own models: leave it out with --formula, --cross or --table"
             )
 

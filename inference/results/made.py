@@ -28,6 +28,7 @@ VALUES = (
 )  # fmt: skip
 REPEATED = ("question", "prior", "wave")
 OPTIONS = frozenset(f"--{name.replace('_', '-')}" for name in (*FILES, *VALUES, *REPEATED))
+FILE_OPTIONS = frozenset(f"--{name}" for name in FILES)
 # Of an argument: text, and the numbers of input files in between.
 Parts = tuple[str | int, ...]
 
@@ -141,14 +142,32 @@ def made_from(document: object) -> Made:
         raise wrong
     try:
         inputs = tuple(Input(str(one["name"]), one["sha256"]) for one in document["inputs"])
-        options = tuple(tuple(option) for option in document["options"])
+        options = tuple(tuple(option) if isinstance(option, list) else () for option in document["options"])
         made = Made(
             str(document["day"]), dict(document["versions"]), inputs, tuple(document["files"]), options
         )
     except (KeyError, TypeError, ValueError):
         raise wrong from None
     numbers = [part for option in made.options for part in option[1:] if not isinstance(part, str)]
-    known = all(option and option[0] in OPTIONS for option in made.options)
-    if not known or not all(type(one) is int and 0 <= one < len(inputs) for one in (*numbers, *made.files)):
+    if not all(type(one) is int and 0 <= one < len(inputs) for one in (*numbers, *made.files)):
+        raise wrong
+    if not all(_may_stand(option) for option in made.options):
         raise wrong
     return made
+
+
+def _may_stand(option: Parts) -> bool:
+    """Whether a fit has the option, and what stands in it as text is no file: those are inputs."""
+    if len(option) < 2 or option[0] not in OPTIONS:
+        return False
+    name, texts = str(option[0]), [part for part in option[1:] if isinstance(part, str)]
+    if name in FILE_OPTIONS:
+        return not texts
+    if name == "--prior":
+        return all(text == "flat" or text.endswith("=flat") for text in texts)
+    if name == "--wave":
+        return all(
+            text == "," or (place == 0 and text.find("=") == len(text) - 1)
+            for place, text in enumerate(texts)
+        )
+    return len(option) == 2 and len(texts) == 1

@@ -76,9 +76,9 @@ def _privacy(study: Study) -> str:
     delta = f", {_delta(study.delta)}" if float(study.delta) else ""
     if study.route is not None:
         return (
-            f"{which} each device adds noise and sends secret shares to {len(study.route.nodes)} nodes, whose "
-            f"sum alone is opened: it is differentially private for each person with {epsilon}{delta}, where the "
-            f"nodes do not work together and of at least {study.route.fewest} devices at most "
+            f"{which} each device adds noise and sends secret shares to {len(study.route.nodes)} nodes, "
+            f"whose sum alone is opened: it is differentially private for each person with {epsilon}{delta}, "
+            f"where the nodes do not work together and of at least {study.route.fewest} devices at most "
             f"{study.route.tolerate} cheat or drop out."
         )
     holders = study.unit == "holder"
@@ -157,6 +157,7 @@ def _checks(posteriors: Sequence[Posterior]) -> str:
     return (
         f"Draws were called good with rank-normalised R-hat of at most {MAX_R_HAT}, and bulk and tail "
         f"effective sample sizes of at least {MIN_ESS:.0f} ({references.short(references.VEHTARI)})"
-        f"{measured}; a model, where replicated reports, and the laws that noise alone gives, did not speak against it; a "
-        f"parameter as learnt where its posterior's standard deviation is at most {DROWNED:g} of its prior's."
+        f"{measured}; a model, where replicated reports, and the laws that noise alone gives, did not speak "
+        "against it; a parameter as learnt where its posterior's standard deviation is at most "
+        f"{DROWNED:g} of its prior's."
     )

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.made import Input, Made, digest_of_file, made_from, made_now
+from inference.results.made import Input, Made, Parts, digest_of_file, made_from, made_now
 from inference.results.saving import RESULT
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
 LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
@@ -46,10 +46,6 @@ ERRORS = {
 }
 # Of an entry, what no random number decides.
 EXACT = ("model", "method", "prior", "n", "holders", "formula", "form", "noise")
-
-
-class OtherInputError(InputError):
-    """A file that was given, or lies beside, is not the one that was read."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +78,8 @@ def reproduce(path: Path, given: Sequence[str]) -> Repeated:
         Whether it is the same, and what differs.
 
     Raises:
-        OtherInputError: an input's digest is another.
-        InputError: posterior.json does not say how it was made, a file is missing, or the fit failed.
+        InputError: posterior.json does not say how it was made, a file is another one, or the fit failed.
+        UsageError: a file is missing.
     """
     document = _document(path)
     try:
@@ -114,7 +110,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
-    """The path of the file that was read. Raises OtherInputError, InputError where there is none."""
+    """The path of the file that was read. Raises InputError, where there is none UsageError."""
     name = Path(wanted.name).name
     if wanted.sha256 is None:
         raise InputError(f"{visible(name)} was read from a stream, which cannot be read again")
@@ -125,11 +121,11 @@ def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
             return path
     others = [path for path in there if Path(path).name == name]
     if others:
-        raise OtherInputError(
+        raise InputError(
             f"{others[0]} is not the file that was fitted: its SHA-256 is {digest_of_file(others[0])}, and "
             f"posterior.json says {visible(str(wanted.sha256)[:64])}"
         )
-    raise InputError(
+    raise UsageError(
         f"{visible(name)} is not beside posterior.json: give its path too "
         "(`ldpkit reproduce posterior.json FILE …`)"
     )
@@ -137,12 +133,7 @@ def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
 
 def _fit(made: Made, files: Sequence[str], folder: Path) -> None:
     """Run the command again. Raises InputError where it writes nothing."""
-    options = [
-        "".join(
-            [f"{option[0]}=", *[one if isinstance(one, str) else _plain(files[one]) for one in option[1:]]]
-        )
-        for option in made.options
-    ]
+    options = [f"{option[0]}={_value(option, files)}" for option in made.options]
     command = [*LDPKIT, "fit", f"--out={folder}", *options, "--", *[files[place] for place in made.files]]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         code = process.wait()
@@ -150,11 +141,12 @@ def _fit(made: Made, files: Sequence[str], folder: Path) -> None:
         raise InputError(f"the fit could not be repeated: it ended with exit code {code}")
 
 
-def _plain(path: str) -> str:
-    """A path as a part of an option, in which a comma stands between files."""
-    if "," in path:
-        raise InputError(f"{path}: a comma stands between files here: move it to a path without one")
-    return path
+def _value(option: Parts, files: Sequence[str]) -> str:
+    """What the option is given now, with the files' paths."""
+    paths = [files[part] for part in option[1:] if not isinstance(part, str)]
+    if option[0] == "--wave" and any("," in path for path in paths):
+        raise InputError(f"{', '.join(paths)}: move them to paths without a comma")
+    return "".join([part if isinstance(part, str) else files[part] for part in option[1:]])
 
 
 def _other_versions(before: Made, now: Made) -> Iterator[str]:

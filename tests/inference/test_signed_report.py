@@ -1,0 +1,205 @@
+"""The report that an analyst signs: what it leads with, what it is joined with, and its tables as texts."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from inference.results import methods, references
+from inference.results.diagnostics import diagnose
+from inference.results.folder import save_report
+from inference.results.headline import headline
+from inference.results.joined import read_earlier
+from inference.results.page import render_page
+from inference.results.plots import pictures_of
+from inference.results.posterior import Posterior
+from inference.results.prior_notes import knowledge
+from inference.results.verdict import Part, Verdict
+from ldp_client.documents.catalogue import MECHANISMS
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+
+HOSTILE = ["=1+1", "a & b_c%$#{}~^\\", "[x] | <b>*y*</b> `z`"]
+STUDY = Study(
+    studies.document(
+        {**studies.YES_NO, "text": "Ever | *been* \\input{x} <i>there</i>?"},
+        {**studies.ONE_OF, "choices": HOSTILE},
+    )
+)
+
+
+def posterior_of(question, names, prior_sd=1.0, study=STUDY):
+    random = np.random.default_rng(4)
+    draws = {name: random.normal(0.3, 0.02, (4, 1000)) for name in names}
+    prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
+    found = diagnose(draws, np.zeros((4, 1000), bool), knowledge=knowledge(draws, prior_draws))
+    model = study.question(question).model.name
+    prior = dict.fromkeys(names, prior_sd)
+    return Posterior(question, model, 500, draws, prior, found, study.digest, 0)
+
+
+POSTERIORS = {
+    "ever": posterior_of("ever", ["p"]),
+    "colour": posterior_of("colour", [f"p[{label}]" for label in HOSTILE]),
+}
+
+
+def with_part(posterior, name, part):
+    verdict = replace(posterior.verdict, **{name: part})
+    return replace(posterior, diagnostics=replace(posterior.diagnostics, verdict=verdict))
+
+
+@pytest.mark.parametrize("name", ["chains", "model", "knowledge"])
+def test_a_headline_has_no_number_that_should_not_be_believed_and_is_not_good(name):
+    question = STUDY.question("ever")
+    good = headline(question, POSTERIORS["ever"])
+    assert good.shown == "ok"
+    assert "the share of yes 30" in good.says.lower()
+    bad = headline(question, with_part(POSTERIORS["ever"], name, Part("bad", ("why",))))
+    assert bad.shown == "bad"
+    assert not re.search(r"\d", bad.says)
+
+
+def test_only_what_is_good_in_every_part_is_green(pictures):
+    question = STUDY.question("ever")
+    partial = headline(question, with_part(POSTERIORS["ever"], "knowledge", Part("partial", ("why",))))
+    unchecked = headline(question, with_part(POSTERIORS["ever"], "model", Part("not checked", ("why",))))
+    assert {partial.shown, unchecked.shown} == {"note"}
+    bad = {"ever": with_part(POSTERIORS["ever"], "chains", Part("bad", ("why",)))}
+    page = render_page(STUDY, bad, pictures=pictures)
+    assert 'class="ok"' not in page
+    assert Verdict().ok
+
+
+def test_a_parameter_that_is_its_prior_is_no_headline():
+    names = ["p[" + label + "]" for label in HOSTILE]
+    posterior = replace(POSTERIORS["colour"], prior_sd={**dict.fromkeys(names, 1.0), names[0]: 0.02})
+    says = headline(STUDY.question("colour"), posterior).says
+    assert "of “=1+1” the reports do not say more than the prior" in says
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return {name: pictures_of(found, None) for name, found in POSTERIORS.items()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("report")
+    save_report(STUDY, POSTERIORS, made)
+    return made
+
+
+def test_csv_has_every_parameter_and_nothing_that_a_spreadsheet_computes(folder):
+    head, *rows = csv.reader(io.StringIO((folder / "tables.csv").read_text()))
+    assert [row[head.index("parameter")] for row in rows] == [
+        name for one in POSTERIORS.values() for name in one.draws
+    ]
+    assert float(rows[0][head.index("mean")]) == POSTERIORS["ever"].draws["p"].mean()
+    assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "@")]
+
+
+def test_markdown_shows_hostile_labels_as_they_are(folder):
+    text = (folder / "report.md").read_text()
+    assert "<b>" not in text
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    cells = {len(re.findall(r"(?<!\\)\|", line)) for line in tables[2:4]}
+    assert cells == {4}
+    assert "\\*been\\*" in text
+
+
+def test_latex_compiles_whatever_labels_hold(folder, tmp_path):
+    text = (folder / "tables.tex").read_text()
+    assert "\\input{x}" not in text
+    assert r"a \& b\_c\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
+    bare = re.sub(r"\\[\\{}]", "", text)
+    assert bare.count("{") == bare.count("}")
+    if shutil.which("pdflatex") is None:
+        return
+    whole = "\\documentclass{article}\n\\begin{document}\n" + text + "\\end{document}\n"
+    (tmp_path / "whole.tex").write_text(whole)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "whole.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_methods_name_what_the_study_and_the_fit_say(folder):
+    page = (folder / "report.html").read_text()
+    for said in ("with ε = 1", "Warner 1965", "4 chains of 1,000 kept draws", "seed 0", STUDY.digest):
+        assert said in page
+    assert "these reports do not show who added it" in page
+
+
+def test_every_mechanism_has_its_papers_and_a_short_form():
+    assert set(references.MECHANISMS) == set(MECHANISMS)
+    for name in MECHANISMS:
+        for paper in references.papers(name):
+            assert re.fullmatch(r"[\w’ ]+( & \w+| et al\.)? (19|20)\d\d", references.short(paper)), paper
+
+
+def test_the_citation_is_that_of_the_repository(pytestconfig):
+    stated = (pytestconfig.rootpath / "CITATION.cff").read_text()
+    assert f'title: "{methods.TITLE}"' in stated
+    assert f'- name: "{methods.AUTHORS}"' in stated
+    assert f"version {re.search(r'^version: (.+)$', stated, re.M)[1]}," in methods.citation()
+
+
+PLANNED = {"half_widths": {"1": {"p": [0.05, 0.02]}}, "devices": [1000, 10000]}
+CALIBRATED = {"parameters": {"p": {"covered_90": 0.91}}, "studies": 100, "n": 1000, "ok": True, "reasons": []}
+CHECK = {"name": "noise", "passed": True, "made": True, "detail": "ok"}
+AUDITED = {"question": "ever", "passed": True, "epsilon": "1.0", "lower_bound": "0.9", "checks": [CHECK]}
+
+
+def earlier(tmp_path, digest=STUDY.digest, calibrated=CALIBRATED, audited=AUDITED):
+    for name, entry in (("plan", PLANNED), ("calibration", calibrated)):
+        (tmp_path / name).mkdir(exist_ok=True)
+        document = {"study": digest, "seed": 0, "questions": {"ever": entry}}
+        (tmp_path / name / f"{name}.json").write_text(json.dumps(document))
+    (tmp_path / "audit.json").write_text(json.dumps([{"study": digest, **audited}]))
+    return [str(tmp_path / name) for name in ("plan", "calibration", "audit.json")]
+
+
+def test_plan_calibration_and_audit_stand_beside_the_result(tmp_path, pictures):
+    found = read_earlier(STUDY, *earlier(tmp_path))(POSTERIORS)
+    assert found.ok
+    said = {(line.question, line.what): (line.state, line.says) for line in found.lines}
+    assert said["ever", "plan"][1].startswith("expected of p ± 5.0 points from 1,000 devices")
+    assert said["ever", "calibration"][0] == said["ever", "audit"][0] == "good"
+    assert said["colour", "audit"] == ("", "not audited")
+    assert "What was done before" in render_page(STUDY, POSTERIORS, pictures=pictures, earlier=found)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"calibrated": {**CALIBRATED, "ok": False, "reasons": ["ranks of p"]}},
+        {"audited": {**AUDITED, "passed": False}},
+        {"audited": {**AUDITED, "checks": [{**CHECK, "passed": False}]}},
+        {"audited": {**AUDITED, "checks": []}},
+    ],
+)
+def test_what_failed_before_is_no_good_result_now(wrong, tmp_path, pictures):
+    found = read_earlier(STUDY, *earlier(tmp_path, **wrong))(POSTERIORS)
+    assert not found.ok
+    assert "Not all of this may be believed" in render_page(
+        STUDY, POSTERIORS, pictures=pictures, earlier=found
+    )
+
+
+def test_earlier_checks_of_another_study_are_refused(tmp_path):
+    plan, calibration, audit = earlier(tmp_path, digest="0" * 64)
+    for given in ({"plan": plan}, {"calibration": calibration}, {"audit": audit}):
+        with pytest.raises(InputError, match="of another study document"):
+            read_earlier(STUDY, **given)
+    (tmp_path / "audit.json").write_text(json.dumps([AUDITED]))
+    with pytest.raises(InputError, match="does not say of which study"):
+        read_earlier(STUDY, audit=audit)
+    with pytest.raises(InputError, match="is not a plan"):
+        read_earlier(STUDY, plan=audit)
