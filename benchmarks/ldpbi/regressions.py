@@ -67,16 +67,19 @@ def with_constant(x: Matrix) -> Matrix:
     return np.column_stack([np.ones(len(x)), x])
 
 
-def posterior_lines(model: str, epsilon: float, parts: Sequence[Split], signs: bool = False) -> list[Vector]:
+def posterior_lines(
+    model: str, epsilon: float, parts: Sequence[Split], signs: bool = False, scale: str | None = None
+) -> list[Vector]:
     """The posterior mean (intercept, coefficients) of each split, from its simulated reports.
 
     signs: by signs of products in place of noisy sums.
+    scale: sd of the coefficients' prior, where the study states one.
     """
     d = parts[0].x.shape[1]
     # As public as the norm of `principal_components`.
     whole = np.vstack([parts[0].x, parts[0].test_x])
     limits = np.quantile(np.abs(whole), WITHIN_LIMITS, axis=0)
-    study = signs_study(limits, epsilon, model) if signs else record_study(d, epsilon, model)
+    study = signs_study(limits, epsilon, model, scale) if signs else record_study(d, epsilon, model, scale)
     question, summarise = study.questions[0], signs_summary if signs else record_summary
     models = [
         model_for(question, summarise(question, part.x, part.y, np.random.default_rng([7, seed])))

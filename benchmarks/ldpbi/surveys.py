@@ -52,19 +52,22 @@ def yes_no_study(epsilon: float) -> Study:
     return _study(ask="yes_no", mechanism=mechanism, model={"name": "bernoulli"})
 
 
-def record_study(features: int, epsilon: float, model: str) -> Study:
-    """A record whose features and response lie between −1 and 1; norm 1, δ = 1e-5."""
+def record_study(features: int, epsilon: float, model: str, scale: str | None = None) -> Study:
+    """A record whose features and response lie between −1 and 1; norm 1, δ = 1e-5.
+
+    scale: sd of the coefficients' prior; the model's own unless given.
+    """
     return _study(
         ask="record",
         features=[{"id": f"x{i}", "bounds": ["-1", "1"]} for i in range(features)],
         norm="1",
         response=_response(model),
         mechanism={**_pure("gaussian_statistics", epsilon), "delta": DELTA},
-        model={"name": model},
+        model=_regression(model, features, scale),
     )
 
 
-def signs_study(limits: Vector, epsilon: float, model: str) -> Study:
+def signs_study(limits: Vector, epsilon: float, model: str, scale: str | None = None) -> Study:
     """The same by signs of products, of features that lie within ± their limits: pure ε, and no norm."""
     products = 1 + sum(epsilon >= least for least in SEVERAL_FROM)
     stated = {**_pure("sampled_products", epsilon), "weights": {"response": 4}}
@@ -75,8 +78,14 @@ def signs_study(limits: Vector, epsilon: float, model: str) -> Study:
         ],
         response=_response(model),
         mechanism={**stated, **({"products": products} if products > 1 else {})},
-        model={"name": model},
+        model=_regression(model, len(limits), scale),
     )
+
+
+def _regression(name: str, features: int, scale: str | None) -> dict[str, Any]:
+    prior = {"distribution": "normal", "loc": "0", "scale": scale}
+    stated = {"prior": {"coefficients": {f"x{i}": prior for i in range(features)}}}
+    return {"name": name, **(stated if scale else {})}
 
 
 def _response(model: str) -> dict[str, Any]:
