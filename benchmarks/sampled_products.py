@@ -3,11 +3,10 @@
 python -m benchmarks.sampled_products [--repetitions 60] [--people 100000 1000000] [--seed 0] [--several]
 
 RMSE of slopes by least squares on what each mechanism releases of the second moments: one sign a report,
-with even weights and with `"response": 4`, against `gaussian_statistics` (δ = 1e-6) at norm 1 and at √d,
-which clips nobody, of which the better one counts. Eigenvalues of the features' covariance below √d of a
-moment's noise are taken for that, under both alike. Both are drawn by the mechanisms' own integers: signs by
-their exact law given the records' moments, sums as exact sums and the noise's sd. Slopes are the same in all
-repetitions.
+with each of WEIGHTS, against `gaussian_statistics` (δ = 1e-6) at norm 1 and at √d, which clips nobody, of
+which the better one counts. Eigenvalues of the features' covariance below √d of a moment's noise are taken
+for that, under both alike. Both are drawn by the mechanisms' own integers: signs by their exact law given the
+records' moments, sums as exact sums and the noise's sd. Slopes are the same in all repetitions.
 
 --several: instead the RMSE with 1 to 4 products a report, from reports that the mechanism itself draws.
 """
@@ -40,7 +39,7 @@ Values = NDArray[np.float64]
 HEAD = {"format": "ldpkit.study/1", "id": "signs", "version": 1, "title": "Signs"}
 DIMENSIONS, EPSILONS = (1, 3, 5), ("0.5", "1", "2")
 MORE = ((5, "4"), (10, "1"), (10, "4"))
-WEIGHTS = ({}, {"response": 4})
+WEIGHTS: tuple[dict[str, int], ...] = ({}, {"response": 4}, {"response": 16, "means": 4})
 SEVERAL, PRODUCTS = ((5, "2"), (5, "4"), (5, "8")), (1, 2, 3, 4)
 
 
@@ -242,18 +241,19 @@ def main() -> None:
         print_several(given.people, given.repetitions, given.seed)
         return
     ratios: dict[bool, list[tuple[float, ...]]] = {True: [], False: []}
-    print("features  d    ε    people  even weights  response 4  norm 1  norm √d   ratios")
+    print("features  d    ε    people  even weights  response 4  16, means 4  norm 1  norm √d   ratios")
     for setting in settings(given.people):
         found = errors_of(setting, given.repetitions, given.seed)
         ratios[setting.features in DIMENSIONS and setting.epsilon in EPSILONS].append(found.ratios)
         print(
-            f"{setting.law:8} {setting.features:2} {setting.epsilon:>4} {setting.people:9,} "
-            f"{found.signs[0]:12.4f} {found.signs[1]:12.4f} {found.sums[0]:8.4f} {found.sums[-1]:8.4f} "
-            f"{found.ratios[0]:6.2f} {found.ratios[1]:6.2f}",
+            f"{setting.law:8} {setting.features:2} {setting.epsilon:>4} {setting.people:9,}"
+            + "".join(f" {each:12.4f}" for each in found.signs)
+            + f" {found.sums[0]:8.4f} {found.sums[-1]:8.4f} "
+            + "".join(f" {each:6.2f}" for each in found.ratios),
             flush=True,
         )
     for inside, name in ((True, "d 1, 3, 5 and ε 0.5, 1, 2"), (False, "beyond")):
-        for place, weights in enumerate(("even", "response 4")):
+        for place, weights in enumerate(("even", "response 4", "response 16, means 4")):
             column = [each[place] for each in ratios[inside]]
             print(f"{name}, {weights}: median {np.median(column):.2f}, largest {max(column):.2f}")
 

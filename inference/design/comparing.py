@@ -25,6 +25,8 @@ from schemas import Question, Study
 # Of mechanisms that need one, where the study's own states none.
 DELTA = "1e-6"
 COMPARED = ("sampled_products", "gaussian_statistics")
+# Of so many features on, products with the response are worth drawing more often.
+FEW_FEATURES, MANY_FEATURES = 3, 8
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def offers(
 def _others(study: Study, question_id: str) -> list[tuple[str, Question]]:
     """The question under each mechanism, by what that is called: with its own norm, or 1, and √d.
 
-    Of sampled products with one a report, with as many as the study has, and with as many as tell most.
+    Of sampled products with one a report, with as many as the study has, and with as many as tell most; of
+    these again with weights that suit its number of features, unless the study states its own.
     """
     document = deepcopy(study.document)
     (asked,) = (one for one in document["questions"] if one["id"] == question_id)
@@ -101,6 +104,11 @@ def _others(study: Study, question_id: str) -> list[tuple[str, Question]]:
     for each in sorted({own.get("products", 1), most_telling(found[0][1])} - {1}):
         asked["mechanism"]["products"] = each
         found.append((f"{COMPARED[0]}, {each} products a report", Study(document).questions[0]))
+    suited = suited_weights(len(asked["features"]))
+    if suited and "weights" not in own:
+        asked["mechanism"]["weights"] = suited
+        said = ", ".join(f"{kind} {weight}" for kind, weight in suited.items())
+        found.append((f"{found[-1][0]}, weights {said}", Study(document).questions[0]))
     if has_levels(found[0][1]):
         # Nothing else takes levels.
         return found
@@ -118,6 +126,13 @@ def _others(study: Study, question_id: str) -> list[tuple[str, Question]]:
         asked["norm"] = each
         found.append((f"{COMPARED[1]}, norm {each}", Study(document).questions[0]))
     return found
+
+
+def suited_weights(features: int) -> dict[str, int]:
+    """Weights that suit slopes of so many features, of those that benchmarks.sampled_products tries."""
+    if features < FEW_FEATURES:
+        return {}
+    return {"response": 16, "means": 4} if features >= MANY_FEATURES else {"response": 4}
 
 
 def most_telling(question: Question) -> int:

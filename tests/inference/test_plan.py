@@ -1,5 +1,6 @@
 """Plans agree with known asymptotics, and say how many devices a width needs."""
 
+import copy
 import json
 import re
 from math import sqrt
@@ -10,7 +11,7 @@ import pytest
 
 from inference.design.calibration import prior_truths
 from inference.design.cli import plan_lines
-from inference.design.comparing import offer_lines, offers
+from inference.design.comparing import _others, offer_lines, offers, suited_weights
 from inference.design.plan import Plan, devices_for, plan, rounded_up
 from inference.design.truth import parse_truth, with_truth
 from inference.models.base import Truth
@@ -252,3 +253,24 @@ def test_mechanisms_are_compared_on_the_same_truths(monkeypatch):
     assert ["narrowest" in line for line in lines] == [False, True, False, False, False]
     assert offers(asked, "ever", truths, 500, 1, 101, (0.05, 0.95)) == ()
     assert offer_lines("ever", ()) == []
+
+
+@pytest.mark.parametrize(
+    ("features", "stated", "said"),
+    [
+        (2, {}, None),
+        (3, {}, "sampled_products, weights response 4"),
+        (8, {}, "sampled_products, weights response 16, means 4"),
+        (8, {"epsilon": "4"}, "sampled_products, 4 products a report, weights response 16, means 4"),
+        (8, {"weights": {"response": 2}}, None),
+    ],
+)
+def test_weights_that_suit_the_features_are_offered(features, stated, said):
+    document = copy.deepcopy(studies.PRODUCTS)
+    document["features"] = [{"id": f"x{i}", "bounds": ["0", "1"]} for i in range(features)]
+    document["mechanism"] |= stated
+    found = _others(Study(studies.document(document)), document["id"])
+    assert [name for name, _ in found if "weights" in name] == ([said] if said else [])
+    if said:
+        (question,) = (one for name, one in found if name == said)
+        assert question.mechanism.weights["response"] == suited_weights(features)["response"]
