@@ -9,7 +9,7 @@ from functools import cache
 from string import Formatter
 from typing import Any
 
-from babel import Locale
+from babel import Locale, UnknownLocaleError
 from babel.numbers import format_decimal, format_percent
 from werkzeug.datastructures import LanguageAccept
 
@@ -102,7 +102,11 @@ def is_leftward(language: str) -> bool:
 @cache
 def own_name(language: str) -> str:
     """What a language calls itself; a tag that no list knows stands for itself."""
-    found = Locale.parse(language).get_display_name(language)
+    try:
+        locale = Locale.parse(language, sep="-")
+    except (UnknownLocaleError, ValueError):
+        return language
+    found = locale.get_display_name(locale)
     return found[:1].upper() + found[1:] if found else language
 
 

@@ -84,6 +84,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         *([words.say("study.purpose", purpose=visible(study.purpose))] if study.purpose else []),
         words.say("study.open", opens=study.opens or any_time, closes=study.closes or any_time),
         words.say("study.digest", digest=study.digest),
+        *([words.say("study.languages", languages=", ".join(study.languages))] if study.languages else []),
         *(words.say("study.holders").split("\n") if study.unit == "holder" else []),
         *public_lines(study, words),
     ]

@@ -9,7 +9,7 @@ from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from ldp_client.documents.study import Study
@@ -29,11 +29,21 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
     if len(study.questions) > 1:
         lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
+    shown = [study.shown_in(language) for language in study.languages] or [study]
+    both = [line for one in shown for line in _asked_both_ways(one, words)]
+    lines += [*dict.fromkeys(both), *_paper_warnings(study, words), *names_in_words(study, words)]
+    return lines + list(dict.fromkeys([line for one in shown for line in _label_warnings(one, words)]))
+
+
+def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
     for question in study.questions:
         for field in study.public:
             if field.text and _letters(field.text) == _letters(question.text):
-                lines.append(words.say("study.warning_both", question=question.id, field=field.id))
-    lines += [*_paper_warnings(study, words), *names_in_words(study, words)]
+                yield words.say("study.warning_both", question=question.id, field=field.id)
+
+
+def _label_warnings(study: "Study", words: Words) -> "list[str]":
+    lines = []
     choices: "list[tuple[str, Sequence[Any]]]" = [(one.id, one.choices) for one in study.questions]
     choices += [(field.id, field.choices) for one in study.questions for field in one.features]
     choices += [(field.id, field.choices) for field in study.public]

@@ -23,6 +23,8 @@ __all__ = ["choice", "feature", "linear", "logistic", "number", "public", "study
 
 Number = int | float | str | Decimal
 Mechanism = str | Mapping[str, Any]
+# A text, or one for each of the study's languages: {"en": …, "de": …}.
+Spoken = str | Mapping[str, str]
 # What stands in a document is called so by who builds it.
 _CALLED = {"mechanism.name": "mechanism", "model.name": "model", "bounds[0]": "low", "bounds[1]": "high"}
 
@@ -31,7 +33,7 @@ def yes_no(
     id: str,
     *,
     epsilon: Number,
-    text: str = "",
+    text: Spoken = "",
     mechanism: Mechanism = "randomized_response",
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -56,10 +58,10 @@ def yes_no(
 
 def choice(
     id: str,
-    choices: Sequence[str] | int,
+    choices: Sequence[Spoken] | int,
     *,
     epsilon: Number,
-    text: str = "",
+    text: Spoken = "",
     mechanism: Mechanism | None = None,
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def number(
     high: Number,
     *,
     epsilon: Number,
-    text: str = "",
+    text: Spoken = "",
     model: str = "",
     mechanism: Mechanism = "laplace",
     delta: Number | None = None,
@@ -135,7 +137,7 @@ def linear(
     response: Mapping[str, Any],
     *,
     epsilon: Number,
-    text: str = "",
+    text: Spoken = "",
     mechanism: Mechanism = "sampled_products",
     delta: Number | None = None,
     norm: Number | None = None,
@@ -170,7 +172,7 @@ def logistic(
     response: Mapping[str, Any],
     *,
     epsilon: Number,
-    text: str = "",
+    text: Spoken = "",
     mechanism: Mechanism = "sampled_products",
     delta: Number | None = None,
     norm: Number | None = None,
@@ -204,7 +206,7 @@ def feature(
     low: Number | None = None,
     high: Number | None = None,
     *,
-    choices: Sequence[str] | None = None,
+    choices: Sequence[Spoken] | None = None,
     cuts: Sequence[Number] = (),
 ) -> dict[str, Any]:
     """Name a field of a record: a number with bounds, one of a few choices, or else yes or no.
@@ -236,12 +238,12 @@ def feature(
 
 def public(
     id: str,
-    choices: Sequence[str] | None = None,
+    choices: Sequence[Spoken] | None = None,
     *,
     low: Number | None = None,
     high: Number | None = None,
     step: Number = 1,
-    text: str = "",
+    text: Spoken = "",
     by_invitation: bool = False,
 ) -> dict[str, Any]:
     """Name a field that is sent in clear beside the answers, such as a region or an age.
@@ -273,7 +275,7 @@ def public(
 
 def study(
     id: str,
-    title: str,
+    title: Spoken,
     questions: Iterable[Mapping[str, Any]] | Mapping[str, Any],
     *,
     version: int = 1,
@@ -296,7 +298,8 @@ def study(
         closes: its last day.
         ask_one: whether each device answers one question alone, drawn by itself.
         public: fields that are sent in clear, made by `public`.
-        **fields: others of the document, such as route, as it has them.
+        **fields: others of the document, such as route, as it has them; languages=["en", "de"] where texts
+            are {"en": …, "de": …}.
 
     Returns:
         The study, the same as from its JSON: `study.to_json()`.
@@ -304,7 +307,7 @@ def study(
     Raises:
         InputError: something does not fit; the error names the argument, or the question.
     """
-    if not isinstance(title, str):
+    if not isinstance(title, str | Mapping):
         raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
     stated: dict[str, Any]
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
@@ -321,10 +324,13 @@ def study(
         raise InputError(f"study({id!r}): {where}: {error.problem}") from None
 
 
-def _question(builder: str, id: str, ask: str, text: str, own: dict[str, Any]) -> dict[str, Any]:
+def _question(builder: str, id: str, ask: str, text: Spoken, own: dict[str, Any]) -> dict[str, Any]:
     """A question that is valid alone. Raises InputError."""
     found = {"id": id, "ask": ask, **({"text": text} if text else {}), **own}
     unnamed = {"format": FORMAT, "id": "one", "version": 1, "title": "One", "questions": [found]}
+    texts = [one for one in (text, *_labels(own)) if isinstance(one, Mapping)]
+    if texts:
+        unnamed["languages"] = sorted(texts[0])
     try:
         Study(unnamed)
     except StudyError as error:
@@ -332,6 +338,13 @@ def _question(builder: str, id: str, ask: str, text: str, own: dict[str, Any]) -
         where = _CALLED.get(where, where.removeprefix("mechanism.").removeprefix("model."))
         raise InputError(f"ask.{builder}({id!r}): {where}: {error.problem}") from None
     return found
+
+
+def _labels(part: Mapping[str, Any]) -> list[Any]:
+    """All labels of a question, and of the fields of its record."""
+    fields = [one for one in (*part.get("features", ()), part.get("response")) if one]
+    own = part.get("choices", ())
+    return [*(own if isinstance(own, list) else ()), *[label for one in fields for label in _labels(one)]]
 
 
 def _mechanism(stated: Mechanism, epsilon: Number, delta: Number | None = None) -> dict[str, Any]:

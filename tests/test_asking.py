@@ -125,3 +125,16 @@ def test_slips_are_said_in_the_builders_words(said):
 def test_asking_needs_no_other_package(pytestconfig):
     code = "import sys, ldpkit; ldpkit.ask.yes_no('a', epsilon=1); assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=pytestconfig.rootpath, check=True)
+
+
+def test_texts_in_several_languages_are_built_too():
+    both = {"en": "pear", "de": "Birne"}
+    fruit = ask.choice("fruit", ["kiwi", both], epsilon=1, text={"en": "Which?", "de": "Welches?"})
+    built = ask.study("fruit", {"en": "Fruit", "de": "Obst"}, [fruit], languages=["en", "de"])
+    assert built.title == "Fruit"
+    assert built.questions[0].choices == ("kiwi", "pear")
+    assert built.shown_in("de").questions[0].choices == ("kiwi", "Birne")
+    with pytest.raises(InputError, match="languages"):
+        ask.study("fruit", "Fruit", [fruit])
+    with pytest.raises(InputError, match="language"):
+        ask.yes_no("ever", epsilon=1, text={"en": "Ever?", "english": "Ever?"})

@@ -127,7 +127,8 @@ def test_the_architecture_names_every_folder_of_code():
 
 
 def test_the_guides_study_is_valid():
-    (document,) = blocks(DOCS / "study.md", "json")
+    document, spoken, *_ = blocks(DOCS / "study.md", "json")
+    assert Study.from_json(spoken).shown_in("de").questions[0].choices == ("Apfel", "Birne", "kiwi")
     assert [mechanism_for(question).name for question in Study.from_json(document).questions]
     signs, levels, crossed, question, *_ = blocks(DOCS / "models.md", "json")
     assert mechanism_for(Study(studies.document(json.loads(signs))).questions[0]).weights.count(3) == 2

@@ -2,6 +2,7 @@
 
 import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
 import { answersIn, entriesOf } from "./entries.js";
+import { inOwnLabels, shownIn } from "./shown.js";
 import { inWords, say, saidOf, written } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
@@ -91,6 +92,7 @@ async function start() {
   addEventListener("hashchange", keepInvitation);
   if (!isSecureContext) throw new Error(say("script.https"));
   const study = await parseStudy(find("study").textContent);
+  const shownHere = await shownIn(study, find("study").dataset.language);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
   let shown;
   let hasShown = false;
@@ -147,7 +149,7 @@ async function start() {
 
   for (const button of document.querySelectorAll(".try")) button.addEventListener("click", () => tryOut(study, button));
   on("answers", "submit", async () => {
-    const found = entriesOf(find("answers"), study);
+    const found = entriesOf(find("answers"), shownHere);
     // Perhaps meanwhile in another tab.
     if ((await device.status(study)).answered) throw refusal("answered");
     if (showProblems(found)) return;
@@ -158,7 +160,7 @@ async function start() {
   addEventListener("pointerdown", () => (pressed = true), true);
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false), true);
   find("answers")?.addEventListener("change", ({ target }) => {
-    const look = () => entriesOf(find("answers"), study).filter(({ name }) => name === target.name).forEach(mark);
+    const look = () => entriesOf(find("answers"), shownHere).filter(({ name }) => name === target.name).forEach(mark);
     // A button that moves while it is pressed is not clicked.
     if (pressed) addEventListener("pointerup", () => setTimeout(look), { once: true });
     else look();
@@ -170,7 +172,8 @@ async function start() {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage.persist();
     if (await isClosed(study.id)) throw refusal("closed");
-    await device.answer(study, answersIn(entries, study), invitation("answers"));
+    const answers = inOwnLabels(answersIn(entries, shownHere), shownHere, study);
+    await device.answer(study, answers, invitation("answers"));
   });
   on("consent", "submit", async () => {
     // In another tab a later round may have been answered meanwhile: its report is shown first.
@@ -220,7 +223,7 @@ async function showReport(study, { version, body }) {
   // Another report may be shown by now.
   if (find("body").textContent !== body) return;
   find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
-  find("in-words").replaceChildren(...(its ? said(inWords(its, body)) : []));
+  find("in-words").replaceChildren(...(its ? said(inWords(await shownIn(its, find("study").dataset.language), body, its)) : []));
 }
 
 /** Show what reports of an invented answer would say: the device's own noise, drawn anew. */

@@ -1,6 +1,7 @@
 /** What the payloads of a report say, in the words that the page carries: one language of ldp_client/words. */
 
 import { mechanismFor } from "../../ldp_client/js/index.js";
+import { shownValue } from "./shown.js";
 
 // By what a sampler says that its payloads are, else by the kind of question; what neither has is a code.
 const READERS = { number, one: choice, some: choices, products, product, signs, record: entries };
@@ -18,8 +19,8 @@ export function say(key, facts = {}) {
   return sentence.replace(/\{(\w+)\}/g, (_, name) => shown(facts[name]));
 }
 
-/** [words, what the report says] for each question, and for each value that stands in clear. */
-export function inWords(study, body) {
+/** [words, what the report says] for each question, and for each value that stands in clear; own: the study itself. */
+export function inWords(study, body, own) {
   const { payloads, public: values = {} } = JSON.parse(body);
   const answers = study.questions.map((question) => {
     // Every object has a "constructor", which a question may be called.
@@ -28,8 +29,9 @@ export function inWords(study, body) {
     return [question.text ?? question.id, words];
   });
   const inClear = Object.entries(values).map(([id, value]) => {
-    const { text = id } = study.public.find((field) => field.id === id);
-    return [text, say("script.public", { value })];
+    const place = own.public.findIndex((field) => field.id === id);
+    const field = study.public[place];
+    return [field.text ?? id, say("script.public", { value: shownValue(value, field, own.public[place]) })];
   });
   return [...answers, ...inClear];
 }

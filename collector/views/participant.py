@@ -96,8 +96,10 @@ def page(study_id: str) -> Response:
 
 
 def _offered(study: Study) -> tuple[str, ...]:
-    """The languages of the study's page; data holders and devices of a secure sum are told in English."""
-    return LANGUAGES if study.unit == "person" and study.route is None else LANGUAGES[:1]
+    """The languages of the study's page, its own first; data holders and secure sums have English only."""
+    if study.unit != "person" or study.route is not None:
+        return LANGUAGES[:1]
+    return tuple(dict.fromkeys([*study.languages, *LANGUAGES]))
 
 
 def _language(offered: tuple[str, ...]) -> str:
@@ -118,12 +120,17 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
 
     What a sender chooses, as the Host header, must not choose how much is rendered or kept.
     """
-    study, words = rules.study, words_of(language)
+    study, words = rules.study.shown_in(language), words_of(language)
+    spoken = rules.study.language_for(language)
     return _worded(
         "holder.html" if study.unit == "holder" else "participant.html",
         language,
-        _offered(study),
+        _offered(rules.study),
         study=study,
+        document=rules.study.document,
+        spoken=spoken,
+        # Where a study lacks the page's language, it says which one it is in.
+        in_its_language=Markup(' lang="{}"').format(spoken) if spoken not in ("", words.language) else "",
         mechanisms=rules.mechanisms,
         over=season == "over",
         early=season == "early",

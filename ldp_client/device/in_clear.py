@@ -43,7 +43,8 @@ def kept_marks(study: "Study", question: "Question", words: str) -> "set[str]":
     """
     clear = {clear_mark(field) for field in study.document.get("public", [])}
     known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
-    return known.union(marks_of(question), () if words else clear)
+    told = [study.shown_in(language).question(question.id) for language in study.languages] or [question]
+    return known.union(*[marks_of(one) for one in told], () if words else clear)
 
 
 def mark(name: str) -> str:
@@ -57,8 +58,10 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") ->
     if not study.public:
         return
     rows = connection.execute("SELECT question, words FROM spent WHERE study = ?", (study.id,)).fetchall()
-    for field, document in zip(study.public, study.document["public"]):
-        names = {field.id, mark(field.id), *([mark(field.text)] if field.text else [])}
+    shown = [study.shown_in(language).public for language in study.languages] or [study.public]
+    for place, (field, document) in enumerate(zip(study.public, study.document["public"])):
+        texts = [fields[place].text for fields in shown]
+        names = {field.id, mark(field.id), *[mark(text) for text in texts if text]}
         asked = [{question, *words.split()} for question, words in rows]
         if any([names & known and clear_mark(document) not in known for known in asked]):
             raise RefusedError(say("device.asked_behind_noise", study=study.id, field=field.id))

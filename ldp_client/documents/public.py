@@ -13,6 +13,7 @@ from ldp_client.documents.fields import (
     printable,
 )
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.spoken import Spoken
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -33,8 +34,8 @@ INVITATION = "invitation"
 _TOLERANCE = Rational(1, 1000)
 _EXACT = Rational(0)
 
-_OPTIONAL: "dict[str, Any]" = {"text": Text(1000), "source": Constant(INVITATION)}
-_CHOICE = Record({"id": Identifier(), "choices": ListOf(Text(200), 2, MOST_CHOICES)}, _OPTIONAL)
+_OPTIONAL: "dict[str, Any]" = {"text": Spoken(1000), "source": Constant(INVITATION)}
+_CHOICE = Record({"id": Identifier(), "choices": ListOf(Spoken(200), 2, MOST_CHOICES)}, _OPTIONAL)
 _NUMBER = Record({"id": Identifier(), "bounds": Bounds(), "step": Decimal(above="0")}, _OPTIONAL)
 
 

@@ -10,6 +10,7 @@ from ldp_client.documents.priors import given_priors
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.route import Route
+from ldp_client.documents.spoken import languages_of, plain
 from ldp_client.documents.study_rules import check_together
 from ldp_client.documents.study_shape import STUDY, UNITS
 
@@ -125,6 +126,15 @@ class Question:
         self.repeats = self.mechanism.name == "memoized"
 
 
+def _read(document: "Any", languages: "tuple[str, ...]") -> "dict[str, Any]":
+    """The document's parts, in its own language; in each other one it has to be as good."""
+    found = [STUDY.read(plain(document, one, StudyError), "", StudyError) for one in languages[:1]]
+    for language in languages[1:]:
+        STUDY.read(plain(document, language, StudyError), "", StudyError)
+    parsed: "dict[str, Any]" = found[0] if found else STUDY.read(document, "", StudyError)
+    return parsed
+
+
 class Study:
     """A valid study document. Equal documents have equal canonical bytes and digests.
 
@@ -135,6 +145,8 @@ class Study:
 
     Attributes:
         document: as given.
+        languages: what its texts are in, its own first; all other attributes are in that one. Empty where the
+            document does not say.
         id: the study's name.
         version: counts from 1.
         title: for people.
@@ -155,7 +167,8 @@ class Study:
     """
 
     def __init__(self, document: "dict[str, Any]") -> None:
-        parsed = STUDY.read(document, "", StudyError)
+        self.languages: "tuple[str, ...]" = languages_of(document, StudyError)
+        parsed = _read(document, self.languages)
         check_together(parsed)
         self.document = document
         self.id: str = parsed["id"]
@@ -206,6 +219,38 @@ class Study:
     def canonical(self) -> bytes:
         """Return the canonical bytes: what is digested and signed."""
         return self._canonical.encode("utf-8")
+
+    def shown_in(self, language: str) -> "Study":
+        """Give the study with its texts in one language, to show: it has another digest, and no answers.
+
+        Args:
+            language: any tag.
+
+        Returns:
+            The study in that language where it has it, else in its own. Questions, choices and fields stand
+            in the same order, so that what a person picks is the study's choice of that place.
+        """
+        if not self.languages:
+            return self
+        document = plain(self.document, self.language_for(language), StudyError)
+        # It refers to labels of the study's own language.
+        document.pop("paper", None)
+        return Study(document)
+
+    def language_for(self, language: str) -> str:
+        """Say in which language `shown_in` shows the study.
+
+        Args:
+            language: any tag.
+
+        Returns:
+            The study's tag that is the same, else begins with the same part, else its first one; "" where it
+            does not say which it has.
+        """
+        parts = [one.split("-")[0] for one in self.languages]
+        first = language.split("-")[0]
+        alike = self.languages[parts.index(first)] if first in parts else "".join(self.languages[:1])
+        return language if language in self.languages else alike
 
     def question(self, question_id: str) -> Question:
         """Find a question by its id.

@@ -13,11 +13,11 @@ from ldp_client.documents.fields import (
     OneOf,
     Record,
     Tagged,
-    Text,
 )
 from ldp_client.documents.paper import PAPER
 from ldp_client.documents.public import PUBLIC
 from ldp_client.documents.route import ROUTE
+from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ _CUT_FIELD = Record(
     {"id": Identifier(), "bounds": Bounds()}, {"cuts": ListOf(Decimal(), 1, MOST_LEVELS - 1, repeats=True)}
 )
 _CHOICE_FIELD = Record(
-    {"id": Identifier(), "ask": Constant("choice"), "choices": ListOf(Text(200), 2, MOST_LEVELS)}
+    {"id": Identifier(), "ask": Constant("choice"), "choices": ListOf(Spoken(200), 2, MOST_LEVELS)}
 )
 
 _PAIR = ListOf(Identifier(), 2, 2)
 # Of 16 features, as many as a posterior takes, each with each.
 _INTERACTIONS = ListOf(_PAIR, 1, 120)
-_LABELS = ListOf(Text(200), 2, 10000)
+_LABELS = ListOf(Spoken(200), 2, 10000)
 _COUNT = Record({"count": Integer(2, 1 << 20)})
 
 
@@ -119,7 +119,7 @@ def _question_shape(ask: str, own: "dict[str, Any]") -> Record:
     required = {"id": Identifier(), "ask": Constant(ask)}
     required.update(own)
     required["mechanism"] = _Fitting(MECHANISMS, ask)
-    optional: "dict[str, Any]" = {"text": Text(1000)}
+    optional: "dict[str, Any]" = {"text": Spoken(1000)}
     optional.update(_OWN_OPTIONAL_FIELDS.get(ask, {}))
     (optional if ask == "number" else required)["model"] = _Fitting(MODELS, ask)
     return _Question(required, optional)
@@ -150,11 +150,12 @@ STUDY = Record(
         "format": Constant(FORMAT),
         "id": Identifier(),
         "version": Integer(1, 10**6),
-        "title": Text(200),
+        "title": Spoken(200),
         "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
     },
     {
-        "purpose": Text(5000),
+        FIELD: LANGUAGES,
+        "purpose": Spoken(5000),
         "opens": Day(),
         "closes": Day(),
         "ask_one": Boolean(),

@@ -44,7 +44,7 @@ export async function openDevice({
     return write((memory) => {
       const recalled = recall(study, memory);
       refuseSpending(study, recalled, memory.spent, budget);
-      const { id, secret, body, answered } = reportOf(
+      const { answered, ...made } = reportOf(
         study,
         drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism)),
         identity,
@@ -64,7 +64,7 @@ export async function openDevice({
         // Once more where a memoized question came to ask another thing.
         for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
       });
-      const report = { ...origin, closes: study.closes, collector, id, secret, body, state: "held", invitation, publisher: "" };
+      const report = { ...origin, closes: study.closes, collector, ...made, state: "held", invitation, publisher: "" };
       memory.reports.push(report);
       return report;
     });

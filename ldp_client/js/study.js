@@ -43,7 +43,8 @@ const STUDY = record(
 export async function parseStudy(source) {
   const document = parse(source);
   await loadMechanisms(document);
-  const study = STUDY(document, "");
+  const spoken = document?.languages && (await import("./languages.js"));
+  const study = STUDY(spoken ? spoken.read(document, STUDY) : document, "");
   check(!(study.opens > study.closes), "closes");
   for (const [index, asked] of study.questions.entries()) {
     asked.path = `questions[${index}]`;

@@ -12,7 +12,7 @@ const JSON_TYPE = "application/json";
  * report, and whether to ask again soon. A report of an older ledger may name no study.
  */
 export const findPublisher = (url, { version, digest }) =>
-  request(`${url}?version=${version}`, {}, undefined, async ({ text, publisher, reason }) => {
+  request(`${url}?version=${version}`, async ({ text, publisher, reason }) => {
     const isServed = !digest || (await sha256(utf8(text))) === digest;
     return isServed && publisher ? { publisher } : { reason: `unserved ${reason}` };
   });
@@ -21,23 +21,23 @@ export const findPublisher = (url, { version, digest }) =>
 export function put(url, report) {
   const { body, invitation } = report;
   const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }) };
-  return request(url, { method: "PUT", body, headers }, report, ({ said, result, problem, date, reason }) => {
+  const changesOf = ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
     const isLast =
       said.digest === report.digest &&
       (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
         (problem === "study-closed" && isOver(report.closes, date)));
     return { state: problem === "invitation-needed" ? "uninvited" : isLast ? "refused" : "queued", reason };
-  });
+  };
+  return request(url, changesOf, { method: "PUT", body, headers }, report);
 }
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
 export function remove(url, report) {
   // A report of an older ledger has none.
   if (!report.secret) return { changes: { reason: "operator" } };
-  return request(url, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret } }, report, ({ result, reason }) =>
-    result === "withdrawn" ? { state: null } : { reason },
-  );
+  const changesOf = ({ result, reason }) => (result === "withdrawn" ? { state: null } : { reason });
+  return request(url, changesOf, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret } }, report);
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
@@ -54,7 +54,7 @@ const isOver = (closes, date) =>
   Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + 31 * 864e5;
 
 /** Make a request: what an answer changes, and whether to ask again soon. */
-async function request(url, options, report, changesOf) {
+async function request(url, changesOf, options, report) {
   const answer = await exchange(url, options, report);
   return { ...answer, changes: await changesOf(answer) };
 }
@@ -93,7 +93,7 @@ async function exchange(url, options, report) {
       reason: problem ? `problem ${status} ${problem}` : `foreign ${status}`,
     };
   } catch {
-    return { said: {}, text: "", again: true, reason: "unreachable" };
+    return { said: {}, again: true, reason: "unreachable" };
   }
 }
 

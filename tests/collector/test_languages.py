@@ -12,6 +12,7 @@ from collector.languages import LANGUAGES, chosen, words_of
 from ldp_client.words.text import ENGLISH
 from tests import studies
 from tests.collector.conftest import TOKEN
+from tests.portable.vector_languages import WHOLE
 
 # What a participant's page says; the rest is for commands, operators and data holders, in English.
 SAID = (
@@ -157,3 +158,37 @@ def test_data_holders_are_told_in_english(empty):
     assert got.headers["Content-Language"] == "en"
     assert '<html lang="en" dir="ltr">' in text
     assert "?lang=" not in text
+
+
+def test_texts_come_in_the_visitors_language_else_in_the_studys(empty):
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    swedish = {
+        **WHOLE,
+        "id": "swedish",
+        "languages": ["sv", "de"],
+        "questions": [studies.YES_NO],
+        "public": [],
+    }
+    swedish |= {"title": {"sv": "Vanor", "de": "Gewohnheiten"}, "purpose": "?"}
+    del swedish["public"]
+    for document in (WHOLE, swedish):
+        assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
+
+    def shown(study_id, language):
+        got, text = page_of(empty.client, study_id, query_string={"lang": language})
+        return got.headers["Content-Language"], text
+
+    language, text = shown(WHOLE["id"], "de")
+    assert language == "de"
+    assert "<h1>Gewohnheiten</h1>" in text
+    assert "Studentin" in text
+    assert "student<" not in text
+    # The page's words are there in French or not, the study's are not: they say which language they are in.
+    assert '<h1 lang="sv">Vanor</h1>' in shown("swedish", "ar")[1]
+    language, text = shown("swedish", "sv")
+    assert language == "sv"
+    assert '<html lang="en" dir="ltr">' in text
+    assert '<h1 lang="sv">Vanor</h1>' in text
+    assert 'hreflang="sv" aria-current="true">Svenska</a>' in text
+    # Who says nothing reads the study's own.
+    assert page_of(empty.client, "swedish")[0].headers["Content-Language"] == "sv"

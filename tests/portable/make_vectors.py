@@ -19,6 +19,7 @@ from tests.portable import vector_records as records
 from tests.portable.run_vectors import integers, outcome
 from tests.portable.stream import IN_WORDS
 from tests.portable.vector_draws import laplace_heads, normal_heads
+from tests.portable.vector_languages import language_reports, language_studies
 from tests.portable.vector_paper import paper_studies
 from tests.portable.vector_public import public_reports, public_studies
 from tests.portable.vector_texts import GOLDEN, reports, study_texts
@@ -63,6 +64,10 @@ PUBLIC_TEXT = (
     "studies: as in studies.json. public: with these answers and the stream of this seed the report is "
     "`report`, with the spaces behind it, or the answer to `refused` is not taken. "
 ) + IN_WORDS
+LANGUAGES_TEXT = (
+    "studies: as in studies.json. languages: with these answers, in the labels of the study's own language, "
+    "and the stream of this seed the report is `report`, or the answer to `refused` is not taken. "
+) + IN_WORDS
 
 
 def build() -> dict[str, dict[str, Any]]:
@@ -83,6 +88,11 @@ def build() -> dict[str, dict[str, Any]]:
         "about": PUBLIC_TEXT,
         "studies": list(public_studies()),
         "public": list(public_reports()),
+    }
+    files["languages"] = {
+        "about": LANGUAGES_TEXT,
+        "studies": list(language_studies()),
+        "languages": list(language_reports()),
     }
     return files
 

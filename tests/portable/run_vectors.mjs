@@ -175,6 +175,8 @@ if (!only) {
   found.missing = await mechanismFailures(load("missing"), false);
   found.reports = await reportFailures(load("reports"));
   found.public = await publicFailures(load("public"));
+  const { studies, languages } = load("languages");
+  found.languages = await publicFailures({ studies, public: languages });
 found.report_ids = await idFailures(load("report_ids"));
   found.paper = await studyFailures({ studies: load("paper").paper });
   found.studies = await studyFailures(load("studies"));

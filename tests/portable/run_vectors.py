@@ -150,9 +150,9 @@ def report_failures(vectors):
             yield f"{entry['seed']}: found {found}"
 
 
-def public_failures(vectors):
+def public_failures(vectors, name="public"):
     yield from study_failures(vectors, True)
-    for entry in vectors["public"]:
+    for entry in vectors[name]:
         found = public_outcome(entry)
         if found != expected(entry, found):
             yield f"{entry['seed']}: found {found}"
@@ -192,6 +192,7 @@ def failures(folder, strict_json=True):
     found["reports"] = list(report_failures(load("reports")))
     found["report_ids"] = list(id_failures(load("report_ids")))
     found["public"] = list(public_failures(load("public")))
+    found["languages"] = list(public_failures(load("languages"), "languages"))
     found["paper"] = list(study_failures({"studies": load("paper")["paper"]}, True))
     found["studies"] = list(study_failures(load("studies"), strict_json))
     return found

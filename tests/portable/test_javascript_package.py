@@ -24,6 +24,7 @@ MORE_BYTES = {
 MOST_BYTES_OF_PRIORS = 1_900
 MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
 MOST_BYTES_OF_PAPER = 1_000
+MOST_BYTES_OF_LANGUAGES = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
 MOST_BYTES_OF_INTERACTIONS = 1_000
 MOST_BYTES_OF_BLOCKS = 1_200
@@ -41,7 +42,16 @@ def bundle_size(modules):
     command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
     left_out = [
         f"--external:*/{name}.js"
-        for name in [*MECHANISMS, "priors", "public", "paper", "levels", "interactions", "product_blocks"]
+        for name in [
+            *MECHANISMS,
+            "priors",
+            "public",
+            "paper",
+            "levels",
+            "interactions",
+            "product_blocks",
+            "languages",
+        ]
         if name not in modules
     ]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
@@ -54,6 +64,7 @@ def test_what_a_study_of_one_mechanism_loads_is_small(mechanism):
     assert 1_000 < bundle_size([mechanism, "priors"]) - size <= MOST_BYTES_OF_PRIORS
     assert 1_000 < bundle_size([mechanism, "public"]) - size <= MOST_BYTES_OF_PUBLIC_FIELDS
     assert 500 < bundle_size([mechanism, "paper"]) - size <= MOST_BYTES_OF_PAPER
+    assert 500 < bundle_size([mechanism, "languages"]) - size <= MOST_BYTES_OF_LANGUAGES
 
 
 def test_features_with_levels_and_interactions_are_loaded_where_a_study_has_some():

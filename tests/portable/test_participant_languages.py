@@ -10,6 +10,7 @@ from collector.languages import LANGUAGES
 from tests import studies
 from tests.portable import npm
 from tests.portable.participant import TEXT
+from tests.portable.vector_languages import WHOLE
 
 HOURS = {**studies.NUMBER, **TEXT, "bounds": ["-10", "2000000"]}
 # What is typed in each language, and what the page takes it for; None: it has two readings, or none.
@@ -73,6 +74,30 @@ def test_arabic_is_mirrored_and_a_report_is_the_same(meet):
     report = json.loads(person.body)
     assert set(report["payloads"]) == {"hours", "ever"}
     assert report["digest"] == person.study.digest
+
+
+def test_a_study_is_read_in_ones_language_and_answered_in_its_own(meet):
+    """What is counted and what stands in clear are the study's own labels, whoever reads which."""
+    person = meet(WHOLE)
+    in_language(person, "de")
+    assert person.find("h1").text == "Gewohnheiten"
+    person.fill(region="Norden", occupation="Arbeiter", ever="yes", hours="7,5", age="42")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    entered = person.find("#entered").text.splitlines()
+    assert entered[3] == "Arbeiter"
+    assert entered[6:8] == ["Wo wohnen Sie?", "Norden – gesendet, wie es ist, im Klartext"]
+    person.click("#confirm button")
+    person.until("report")
+    assert "Norden (north)" in person.find("#in-words").text
+    report = json.loads(person.body)
+    assert report["public"] == {"age": "42", "region": "north"}
+    assert report["digest"] == person.study.digest
+    # Of a report that waits, too, each reader reads it in her language.
+    person.browser.get(f"{person.server.url}/s/{person.study.id}?lang=ar")
+    person.until("report")
+    assert "الشمال (north)" in person.find("#in-words").text
+    assert json.loads(person.body) == report
 
 
 def test_browsers_and_the_collector_count_alike():

@@ -1,0 +1,126 @@
+"""Texts of a study in several languages, {"en": …, "de": …} wherever one stands, all under one digest.
+
+The study's `languages` says which, its own first. What a device reads is the plain document of that first
+language: its labels are what choices are answered, counted and sent by, whatever a person reads.
+"""
+
+from ldp_client.documents.fields import ListOf, Text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.documents.fields import Error
+
+MOST = 50
+FIELD = "languages"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_TAG = {"type": "string", "pattern": "^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$", "maxLength": 35}
+
+
+class Tag:
+    """A language by its tag (BCP 47): "de", "pt-BR", "zh-Hant"."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        parts = value.split("-") if isinstance(value, str) and len(value) <= 35 else [""]
+        good = 2 <= len(parts[0]) <= 3 and all([letter in LETTERS for letter in parts[0]])
+        for part in parts[1:]:
+            inner = [letter in LETTERS + LETTERS.upper() + "0123456789" for letter in part]
+            good = good and 1 <= len(part) <= 8 and all(inner)
+        if not good:
+            raise error(path, 'must be the tag of a language, such as "de" or "pt-BR"')
+        tag: str = value
+        return tag
+
+    def json_schema(self) -> "dict[str, Any]":
+        return dict(_TAG)
+
+
+LANGUAGES = ListOf(Tag(), 1, MOST)
+
+
+class Spoken(Text):
+    """A text, or one for each of the study's languages, of which `plain` leaves one."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if isinstance(value, dict):
+            raise error(path, f"must be a string: texts in several languages need the study's {FIELD!r}")
+        return super().read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        text = super().json_schema()
+        texts = {
+            "type": "object",
+            "propertyNames": dict(_TAG),
+            "additionalProperties": text,
+            "minProperties": 1,
+        }
+        return {"oneOf": [text, texts]}
+
+
+def languages_of(document: "Any", error: "Error") -> "tuple[str, ...]":
+    """Read the languages that a document states, its own first; none where it states none."""
+    if not isinstance(document, dict) or FIELD not in document:
+        return ()
+    found: "tuple[str, ...]" = LANGUAGES.read(document[FIELD], FIELD, error)
+    return found
+
+
+def plain(document: "dict[str, Any]", language: str, error: "Error") -> "dict[str, Any]":
+    """Give the document with each text in one language.
+
+    Args:
+        document: of a study that states `languages`.
+        language: one of them.
+        error: what to raise for a text that lacks one of the languages, or has another.
+
+    Returns:
+        A document of plain texts.
+    """
+    known = sorted(document[FIELD])
+    found: "dict[str, Any]" = _part(
+        {key: document[key] for key in document if key != FIELD}, language, known, "", error
+    )
+    return found
+
+
+def _part(part: "Any", language: str, known: "list[str]", path: str, error: "Error") -> "Any":
+    if isinstance(part, list):
+        return [_part(one, language, known, f"{path}[{index}]", error) for index, one in enumerate(part)]
+    if not isinstance(part, dict):
+        return part
+    found = {}
+    for key in part:
+        where = f"{path}.{key}" if path else key
+        read = READERS.get(key)
+        found[key] = read(part[key], language, known, where, error) if read else part[key]
+    return found
+
+
+def _texts(values: "Any", language: str, known: "list[str]", path: str, error: "Error") -> "Any":
+    if not isinstance(values, list):
+        return values
+    return [_text(one, language, known, f"{path}[{index}]", error) for index, one in enumerate(values)]
+
+
+def _text(value: "Any", language: str, known: "list[str]", path: str, error: "Error") -> "Any":
+    if not isinstance(value, dict):
+        return value
+    if sorted([str(tag) for tag in value]) != known:
+        raise error(
+            path, f"must have a text in each of the study's languages, and in no other: {', '.join(known)}"
+        )
+    return value[language]
+
+
+# By its name in a document: a text, a list of them, and a part that has some.
+READERS = {
+    "title": _text,
+    "purpose": _text,
+    "text": _text,
+    "choices": _texts,
+    "questions": _part,
+    "features": _part,
+    "response": _part,
+    "public": _part,
+}

@@ -1,0 +1,47 @@
+/** Texts of a study in several languages. ldp_client/documents/spoken.py is its twin. */
+
+import { check, isObject, isText, listOf } from "./shapes.js";
+
+const TEXTS = /^(title|purpose|text)$/;
+const PARTS = /^(questions|features|response|public)$/;
+
+function tag(value, path) {
+  check(isText(value) && value.length <= 35 && /^[a-z]{2,3}(-[a-z\d]{1,8})*$/i.test(value), path);
+  check(!/^[^-]*[A-Z]/.test(value), path);
+  return value;
+}
+
+/** The plain document of each language, its own first, each of which `shape` takes: that of the first. */
+export function read(document, shape) {
+  const languages = listOf(tag, 1, 50)(document.languages, "languages");
+  const [own] = languages.map((language) => {
+    const found = plain(document, language);
+    shape(found, "");
+    return found;
+  });
+  return own;
+}
+
+/** A study's document with each text in one language, and without `languages`. */
+export function plain(document, language) {
+  const known = `${[...document.languages].sort()}`;
+  function text(value, path) {
+    if (!isObject(value)) return value;
+    check(`${Object.keys(value).sort()}` === known, path);
+    return value[language];
+  }
+  function part(value, path) {
+    if (Array.isArray(value)) return value.map((one, index) => part(one, `${path}[${index}]`));
+    if (!isObject(value)) return value;
+    const pairs = Object.entries(value).map(([key, one]) => [key, field(key, one, path && `${path}.`)]);
+    return Object.fromEntries(pairs);
+  }
+  function field(key, value, prefix) {
+    const path = prefix + key;
+    if (TEXTS.test(key)) return text(value, path);
+    if (key === "choices" && Array.isArray(value)) return value.map((one, index) => text(one, `${path}[${index}]`));
+    return PARTS.test(key) ? part(value, path) : value;
+  }
+  const { languages, ...rest } = document;
+  return part(rest, "");
+}
