@@ -45,17 +45,28 @@ class Hundred(NamedTuple):
     band: Band | None = None
 
 
-def hundred_of(question: Question, mechanism: Mechanism, words: Words = ENGLISH) -> Hundred | None:
+def hundred_of(
+    question: Question, mechanism: Mechanism, words: Words = ENGLISH, one_of: int = 1
+) -> Hundred | None:
     """Say what a hundred reports would be. None of mechanisms that no such sentence fits.
 
     Args:
         question: what is asked.
         mechanism: its mechanism.
         words: the language.
+        one_of: from how many questions chance draws the one that a report is on.
 
     Returns:
-        The sentence, with dots for those who tell the truth, or a band for noise of a number.
+        The sentence, with dots for the reports that tell the truth, or a band for noise of a number.
     """
+    found = _of_reports_on_it(question, mechanism, words)
+    if found is None or one_of == 1:
+        return found
+    drawn = words.say("hundred.drawn", drawn=_of_100(1 / one_of))
+    return found._replace(sentence=f"{drawn} {found.sentence}")
+
+
+def _of_reports_on_it(question: Question, mechanism: Mechanism, words: Words) -> Hundred | None:
     if mechanism.name in HALF_WIDTH:
         return _number(mechanism, words)
     if isinstance(mechanism, ChoiceMechanism):
@@ -73,9 +84,21 @@ def _told(key: str, mechanism: Any, words: Words, **facts: Any) -> Hundred:
 
 def _choice(question: Question, mechanism: Any, words: Words) -> Hundred:
     if "randomized_response" not in (mechanism.name, getattr(mechanism, "of", "")):
-        return _told("hundred.among", mechanism, words, other=round(100 * float(mechanism.q)))
+        return _among(mechanism, words)
     key = "hundred.yes_no" if question.ask == "yes_no" else "hundred.choice"
     return _told(key, mechanism, words)
+
+
+def _among(mechanism: ChoiceMechanism, words: Words) -> Hundred:
+    """Of the truth and of another choice; "hadamard" has its own odds for one of the same block.
+
+    The first block is the fullest: if any choices share one, the first two do, and if any do not, the first
+    and the last.
+    """
+    others = {_of_100(mechanism.support_probability(0, other)) for other in (1, mechanism.choices - 1)}
+    if len(others) == 1:
+        return _told("hundred.among", mechanism, words, other=others.pop())
+    return _told("hundred.among.unlike", mechanism, words, least=min(others), most=max(others))
 
 
 def _of_100(share: Any) -> int:

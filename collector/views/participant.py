@@ -138,7 +138,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
         repeated=sum(asked.repeats for asked in study.questions),
         odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta), words),
         in_words=partial(in_words, words=words),
-        hundred_of=partial(hundred_of, words=words),
+        hundred_of=partial(hundred_of, words=words, one_of=len(study.questions) if study.ask_one else 1),
         words=words.sentences("script."),
         budget=BUDGET,
         address=ADDRESS,

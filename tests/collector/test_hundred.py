@@ -35,7 +35,7 @@ def test_dots_and_words_have_the_mechanisms_probability(question):
 def test_an_answer_that_is_nearly_always_told_is_not_always_told():
     hundred, mechanism = said(studies.with_epsilon(studies.YES_NO, "8"))
     assert float(mechanism.p) > 0.999
-    assert "about 99 reports say yes and 1 say no" in hundred.sentence
+    assert "about 99 say yes and 1 say no" in hundred.sentence
 
 
 @pytest.mark.parametrize("name", HALF_WIDTH)
