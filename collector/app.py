@@ -14,6 +14,7 @@ from collector.views import handling
 from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
 from collector.views.health import health
+from collector.views.operating import operating
 from collector.views.page import page
 from collector.views.parameters import check_study_id
 from collector.views.participant import participant
@@ -46,7 +47,7 @@ def create_app(
     if collector.node is not None:
         _register(app, studies, shares, health)
     else:
-        _register(app, studies, reports, export, summary, health, page, participant)
+        _register(app, studies, operating, reports, export, summary, health, page, participant)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app
 

@@ -91,6 +91,11 @@ class CostBoundCache(Generic[T]):
                 self._due = end + REST * (end - start)
             return self._value
 
+    def forget(self) -> None:
+        """Compute it at the next call: it was changed."""
+        with self._lock:
+            self._due = 0.0
+
 
 LOGGER = logging.getLogger("collector")
 QUIET_SECONDS = 60.0

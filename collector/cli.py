@@ -1,21 +1,23 @@
-"""The subcommands `ldpkit init`, `serve`, `export`, `posteriors`, `backup`, `admin` and `secure-sum`."""
+"""The subcommands `ldpkit init`, `serve`, `export`, `admin`, `secure-sum` and those of an operator."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
+from collector.operator.at_a_collector import DEFAULT_URL, token_of
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
+from collector.operator.study_commands import add_study_commands
 from collector.secure_sum.cli import add_secure_sum
-from collector.settings import TOKEN_VARIABLE, Settings, refuse_unknown_variables, server_settings
+from collector.settings import TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import counted
@@ -28,6 +30,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "make a place for a collector: database, token, settings"
     add_init(add_command(subparsers, "init", text, "init"))
     _add_serve(add_command(subparsers, "serve", "run the collector", "serve --port 8000"))
+    add_study_commands(subparsers)
+    add_access_commands(subparsers)
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     text = "fit posteriors for the operator's page, again whenever reports have come"
@@ -65,7 +69,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="collector",
         metavar="URL",
-        default="http://127.0.0.1:8000",
+        default=DEFAULT_URL,
         help="the collector (default %(default)s)",
     )
     parser.add_argument("--token", help=f"a key that may read; default {TOKEN_VARIABLE}")
@@ -96,12 +100,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """ldpkit export STUDY_ID --from URL --out FILE [--summary]"""
-    refuse_unknown_variables()
-    token = arguments.token or os.environ.get(TOKEN_VARIABLE)
-    if not token:
-        raise UsageError(f"an export needs the operator's token: --token, or {TOKEN_VARIABLE}")
-    if not (token.isascii() and token.isprintable()):
-        raise UsageError("the token must be printable ASCII")
+    token = token_of(arguments, "an export")
     write = _write_summary if arguments.summary else _write_reports
     print(write(arguments, token))
     return 0
@@ -169,7 +168,7 @@ def _has_keys(settings: Settings) -> bool:
     from collector.storage.migrating import opened
 
     with opened(settings.database, settings.busy_timeout) as database, database.read() as session:
-        return any(role is Role.OPERATE for _, role in list_keys(session))
+        return any(key.role is Role.OPERATE for key in list_keys(session))
 
 
 def _announce(url: str, ready_file: str | None) -> None:

@@ -8,13 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import current_app
+from sqlalchemy.orm import Session
 
 from collector.bounding import CostBoundCache, Room, log_throttled
 from collector.metrics import Metrics
-from collector.operator.key_checks import KeyChecks
+from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
@@ -23,13 +24,13 @@ from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Change, Work, Writer
 from collector.secure_sum.node import Node
 from collector.settings import TOKEN_VARIABLE, Settings
-from collector.storage import queries
+from collector.storage import overviews, queries
 from collector.storage.database import Bounds, Database
 from collector.storage.invitations import WRONG_KEY, Spending
-from collector.storage.keys import hash_key, role_of, was_removed
+from collector.storage.keys import find_key, hash_key, was_removed
 from collector.storage.migrating import check
 from collector.storage.node_keys import NodeKeys
-from collector.storage.queries import StudyOverview
+from collector.storage.overviews import Arrivals, StudyOverview
 from collector.storage.upkeep import Upkeep
 from collector.studies.publishing import CurrentStudies, Published, load_keys
 from ldp_client.core.public_keys import PublicKey
@@ -37,6 +38,7 @@ from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 
 EXTENSION = "ldpkit"
+T = TypeVar("T")
 # Of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
@@ -51,7 +53,7 @@ class Collector:
 
     parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for
     streams, each of which holds a thread for as long as its reader takes. counting: room for one summary that
-    is counted when somebody asks for it.
+    is counted when somebody asks for it. daily: lines of the audit log that say no time.
     """
 
     settings: Settings
@@ -62,6 +64,7 @@ class Collector:
     deletions: Deletions
     metrics: Metrics
     studies: CostBoundCache[list[StudyOverview]]
+    arrivals: CostBoundCache[list[Arrivals]]
     current: CurrentStudies
     today: Callable[[], date]
     signers: tuple[PublicKey, ...]
@@ -71,6 +74,7 @@ class Collector:
     exports: Room
     counting: Room
     keys: KeyChecks
+    daily: DailyLines
 
     @classmethod
     def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
@@ -110,19 +114,21 @@ class Collector:
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
-        studies = CostBoundCache(lambda: _overviews(database))
+        counts = _cached(database, overviews.study_overviews), _cached(database, overviews.arrivals)
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
         _check_studies(database, node, settings.body_limit)
-        counted = (limits, deletions, metrics, studies, CurrentStudies(database))
+        counted = (limits, deletions, metrics, *counts, CurrentStudies(database))
         held = (settings, database, rules, writer, *counted, today)
         most = BODIES_IN_PARSING * settings.body_limit
         parsing = Room(most, PARSING_PATIENCE, lambda: ProblemError(OVERLOADED, "too much is being read"))
         detail = f"{MOST_EXPORTS} exports are being read"
         exports = Room(MOST_EXPORTS, 0.0, lambda: ProblemError(OVERLOADED, detail))
-        keys = KeyChecks(database, token_hash, metrics)
+        keys = KeyChecks(database, token_hash, metrics, today, writer.act)
         counting = Room(1, 0.0, lambda: ProblemError(OVERLOADED, "another summary is being counted"))
-        return cls(*held, signers, node, identity, parsing, exports, counting, keys)
+        return cls(
+            *held, signers, node, identity, parsing, exports, counting, keys, DailyLines(writer.act, today)
+        )
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""
@@ -140,6 +146,17 @@ class Collector:
         log_throttled(logging.ERROR, f"an open study is served as closed: {WRONG_KEY}")
         return False
 
+    def has_changed(self, study_id: str) -> None:
+        """Read a study anew that this process has changed."""
+        self.current.forget(study_id)
+        self.studies.forget()
+
+    def count_refusal(self, problem: ProblemError, study_id: str) -> None:
+        """Count an upload that is refused; for its study where this process has met that, or labels would be
+        whatever anybody sends."""
+        known = study_id if self.rules.knows(study_id) or self.current.knows(study_id) else None
+        self.metrics.count(0, 0, [problem.kind.name], known)
+
     def close(self) -> None:
         """Finish what waits to be written and close the database."""
         self.writer.close()
@@ -147,9 +164,12 @@ class Collector:
         self.database.engine.dispose()
 
 
-def _overviews(database: Database) -> list[StudyOverview]:
-    with database.read() as session:
-        return queries.study_overviews(session)
+def _cached(database: Database, read: Callable[[Session], T]) -> CostBoundCache[T]:
+    def compute() -> T:
+        with database.read() as session:
+            return read(session)
+
+    return CostBoundCache(compute)
 
 
 def _warn_of_doubt(upkeep: Upkeep, database: Database) -> None:
@@ -163,10 +183,10 @@ def _check_token(token: str | None, database: Database) -> None:
     if token is None:
         return
     with database.read() as session:
-        role = role_of(session, token)
+        found = find_key(session, token)
         removed = was_removed(session, token)
-    if role is not None:
-        what = f"for {role.value} (`ldpkit admin keys list`)"
+    if found is not None:
+        what = f"for {found.role.value} (`ldpkit admin keys list`)"
     elif removed:
         what = "that was removed (`ldpkit admin keys remove`)"
     else:

@@ -24,6 +24,8 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ACCEPTED = "ldpkit_reports_accepted_total"
 DUPLICATES = "ldpkit_reports_duplicate_total"
 REJECTED = "ldpkit_reports_rejected_total"
+STUDY_ACCEPTED = "ldpkit_study_reports_accepted_total"
+STUDY_REJECTED = "ldpkit_study_reports_rejected_total"
 FOLDER_MODE = 0o700
 COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
@@ -49,6 +51,10 @@ class Metrics:
         self._rejected = self._counter(
             REJECTED, "Reports and uploads refused, by type of problem", ["reason"]
         )
+        self._of_study_accepted = self._counter(STUDY_ACCEPTED, "Reports stored, by study", ["study"])
+        self._of_study_rejected = self._counter(
+            STUDY_REJECTED, "Reports and uploads refused, by study and type of problem", ["study", "reason"]
+        )
         self._deletions = self._counter(
             "ldpkit_reports_deleted_total", "Deletions, by who proved the right to them", ["by"]
         )
@@ -66,14 +72,20 @@ class Metrics:
             multiprocess_mode="livesum",
         )
 
-    def count(self, accepted: int, duplicates: int, rejected: Iterable[str] = ()) -> None:
-        """Add reports. rejected: one reason for each refused one."""
+    def count(
+        self, accepted: int, duplicates: int, rejected: Iterable[str] = (), study: str | None = None
+    ) -> None:
+        """Add reports. rejected: one reason for each refused one. study: that exists, or None."""
         if accepted:
             self._accepted.inc(accepted)
         if duplicates:
             self._duplicates.inc(duplicates)
         for reason in rejected:
             self._rejected.labels(reason).inc()
+            if study is not None:
+                self._of_study_rejected.labels(study, reason).inc()
+        if study is not None and accepted:
+            self._of_study_accepted.labels(study).inc(accepted)
 
     def count_deletion(self, by_device: bool) -> None:
         """Add one deletion, by the report's device or with an operator's key."""
@@ -100,6 +112,15 @@ class Metrics:
                 if sample.name in found:
                     found[sample.name][sample.labels.get("reason", "")] = int(sample.value)
         return Totals(found[ACCEPTED].get("", 0), found[DUPLICATES].get("", 0), found[REJECTED])
+
+    def refused_of(self, study_id: str) -> dict[str, int]:
+        """How many uploads to a study were refused, by type of problem."""
+        samples = [one for metric in self._whole_registry().collect() for one in metric.samples]
+        return {
+            one.labels["reason"]: int(one.value)
+            for one in samples
+            if one.name == STUDY_REJECTED and one.labels["study"] == study_id
+        }
 
     def _whole_registry(self) -> CollectorRegistry:
         """The counts of every process where there are several, else this one's."""

@@ -94,7 +94,10 @@ STUDY_OUTDATED = Kind(
     "Raise the version above the published one.",
 )
 STUDY_FINISHED = Kind(
-    "study-finished", 409, "The study is closed for good", "Publish the change under a new study id."
+    "study-finished",
+    409,
+    "The study is closed",
+    "Open it again where that can be, or publish under a new id.",
 )
 SUMMARY_IMPOSSIBLE = Kind(
     "summary-impossible", 409, "This study has no summary", "Export the reports and fit them."

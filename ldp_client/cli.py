@@ -43,6 +43,7 @@ COLLECTOR_MODULES = (
     "gunicorn",
     "prometheus_client",
     "psycopg",
+    "segno",
     "sqlalchemy",
     "werkzeug",
     "zstandard",

@@ -10,6 +10,15 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.operator.access_commands import (
+    add_audit_arguments,
+    add_key_arguments,
+    add_public_values,
+    day_of,
+    expiry_of,
+    public_values,
+)
+from collector.operator.at_a_collector import add_certainty, require_yes, show
 from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
@@ -18,12 +27,6 @@ from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
     from collector.storage.database import Database
-
-ROLES = ("publish", "read", "operate")
-NO_KEY = (
-    "no invitation_key is set, and the database's log would tell which invitation sent which report: start"
-    " in the folder that has ldpkit.toml, or set LDPKIT_INVITATION_KEY to what this database's servers have"
-)
 
 
 def add_admin(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +45,7 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
     text = "forget them: whoever needs one needs a new one"
     action.add_argument("--forget", action="store_true", help=text)
-    text = "of a public field that invitations carry, once for each: these invitations are for this value"
-    invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
+    add_public_values(invite)
     text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
     action.add_argument("--file", metavar="LIST", help=text)
     invite.add_argument("--node-key", metavar="FILE", help="with --file: the node's keys, else node_key's")
@@ -53,14 +55,14 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     text = "close a study and delete its reports"
     delete = _add_command(subparsers, "delete-study", text, "delete-study habits --yes", run_delete)
     delete.add_argument("study", metavar="STUDY_ID")
-    delete.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
+    add_certainty(delete)
+    text = "say what operators did, with which key, and when"
+    add_audit_arguments(_add_command(subparsers, "audit-log", text, "audit-log", run_audit_log))
     text = "delete a study's reports that came before a day"
     expire = _add_command(subparsers, "expire", text, "expire habits --before 2026-06-01 --yes", run_expire)
     expire.add_argument("study", metavar="STUDY_ID")
     expire.add_argument("--before", required=True, metavar="YYYY-MM-DD", help="in UTC; this day's are kept")
-    sure = expire.add_mutually_exclusive_group()
-    sure.add_argument("--yes", action="store_true", help="do it: nothing brings the reports back")
-    sure.add_argument("--dry-run", action="store_true", help="only say how many there are")
+    add_certainty(expire)
     text = "delete used invitations, and the order in which reports came; a server does so once a day"
     upkeep = _add_command(subparsers, "upkeep", text, "upkeep", run_upkeep)
     text = "this day (UTC), where a clock was wrong: reports of days to come are dated today"
@@ -81,10 +83,10 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     add = _add_command(
         subparsers, "add", "make a key and show it, once", "keys add ann --role read", run_add_key
     )
-    add.add_argument("name", metavar="NAME")
-    text = "publish studies, read exports and pages, or operate: both"
-    add.add_argument("--role", choices=ROLES, required=True, help=text)
-    _add_command(subparsers, "list", "list names and roles", "keys list", run_list_keys)
+    add_key_arguments(add)
+    _add_command(
+        subparsers, "list", "list names, roles, studies, last days and last uses", "keys list", run_list_keys
+    )
     remove = _add_command(subparsers, "remove", "make a key useless", "keys remove ann", run_remove_key)
     remove.add_argument("name", metavar="NAME")
 
@@ -136,22 +138,24 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 
 def run_add_key(arguments: argparse.Namespace) -> int:
-    """ldpkit admin keys add NAME --role ROLE"""
+    """ldpkit admin keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD]"""
     from collector.storage.keys import Role, add_key
 
+    expires = expiry_of(arguments)
     with _opened(arguments) as database, database.write() as session:
-        key = add_key(session, arguments.name, Role(arguments.role))
+        key = add_key(session, arguments.name, Role(arguments.role), arguments.study, expires)
     print(key)
     return 0
 
 
 def run_list_keys(arguments: argparse.Namespace) -> int:
     """ldpkit admin keys list"""
+    from collector.operator.overview import key_in_one_line
     from collector.storage.keys import list_keys
 
     with _opened(arguments) as database, database.read() as session:
-        for name, role in list_keys(session):
-            print(f"{name}\t{role.value}")
+        for key in list_keys(session):
+            print(key_in_one_line(key.document()))
     return 0
 
 
@@ -166,18 +170,31 @@ def run_remove_key(arguments: argparse.Namespace) -> int:
 
 def run_studies(arguments: argparse.Namespace) -> int:
     """ldpkit admin studies"""
-    from collector.storage import queries
+    from collector.operator.overview import in_one_line, listed
+    from collector.reports.rules import RuleBook
+    from collector.storage import overviews
+    from collector.storage.upkeep import utc_today
 
-    with _opened(arguments) as database, database.read() as session:
-        for study in queries.study_overviews(session):
-            state = "closed" if study.closed else f"{study.opens or '…'} to {study.closes or '…'}"
-            print(f"{study.id}\tversion {study.version}\t{state}\t{counted(study.reports, 'report')}")
+    with _opened(arguments) as database:
+        rules, today = RuleBook(database), utc_today()
+        with database.read() as session:
+            studies = overviews.study_overviews(session)
+        for study in studies:
+            print(in_one_line(listed(study, rules.find(study.id, study.version).study, today)))
     return 0
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit admin invite STUDY_ID (--count N [--public FIELD=VALUE …] | --file LIST | --lift | --forget)"""
-    from collector.operator.inviting import forget, invite, lift, refuse_ended, take_list, warnings_of_names
+    from collector.operator.inviting import (
+        NO_KEY,
+        forget,
+        invite,
+        lift,
+        refuse_ended,
+        take_list,
+        warnings_of_names,
+    )
     from collector.storage.upkeep import utc_today
 
     text = read_bytes(arguments.file).decode("utf-8", "replace") if arguments.file else ""
@@ -218,25 +235,34 @@ def _node_keys(settings: Settings) -> str:
 
 
 def _public_values(arguments: argparse.Namespace) -> dict[str, str]:
-    """What --public states. Raises InputError."""
-    values: dict[str, str] = {}
-    for setting in arguments.public:
-        name, equals, value = setting.partition("=")
-        if not equals or name in values:
-            raise UsageError(f"--public {name[:64]}: must be FIELD=VALUE, once for each field")
-        values[name] = value
+    values = public_values(arguments)
     if values and arguments.count is None:
         raise UsageError("--public goes with --count")
     return values
 
 
+def run_audit_log(arguments: argparse.Namespace) -> int:
+    """ldpkit admin audit-log [--since YYYY-MM-DD] [--limit N] [--json]"""
+    from collector.operator.overview import entry_in_one_line
+    from collector.storage.audit_log import entries
+
+    since = None if arguments.since is None else day_of("--since", arguments.since)
+    with _opened(arguments) as database, database.read() as session:
+        found = [entry._asdict() for entry in entries(session, arguments.limit, since)]
+    show(found, arguments.json, lambda lines: map(entry_in_one_line, lines))
+    return 0
+
+
 def run_delete(arguments: argparse.Namespace) -> int:
-    """ldpkit admin delete-study STUDY_ID --yes"""
-    from collector.operator.retention import delete_study
+    """ldpkit admin delete-study STUDY_ID (--yes | --dry-run)"""
+    from collector.operator.retention import count_reports, delete_study
 
     with _opened(arguments) as database:
-        if not arguments.yes:
-            raise UsageError(f"deleting every report of {arguments.study} in {database.shown} needs --yes")
+        found = counted(count_reports(database, arguments.study, date.max), "report")
+        if arguments.dry_run:
+            print(f"{found} would be deleted in {database.shown}, and the study closed for good")
+            return 0
+        require_yes(arguments, f"deleting every report of {arguments.study} ({found}) in {database.shown}")
         deleted = counted(delete_study(database, arguments.study), "report")
         print(f"{deleted} deleted in {database.shown}")
     return 0
@@ -247,7 +273,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
     from collector.operator.retention import count_reports, delete_reports
     from collector.storage.upkeep import utc_today
 
-    before, today = _day("--before", arguments.before), utc_today()
+    before, today = day_of("--before", arguments.before), utc_today()
     if before > today:
         raise UsageError(
             f"--before {before} is still to come: today's reports would go too; see delete-study"
@@ -259,19 +285,11 @@ def run_expire(arguments: argparse.Namespace) -> int:
             return _warn_of_days_to_come(database, arguments.study)
         if doubt := _doubt(database, today):
             raise InputError(f"{doubt}: nothing was deleted in {database.shown}")
-        if not arguments.yes:
-            where = f"{arguments.study} in {database.shown}"
-            raise UsageError(f"{found} of {where} came before {before}: deleting them needs --yes")
+        where = f"{arguments.study} in {database.shown}"
+        require_yes(arguments, f"{found} of {where} came before {before}: deleting them")
         deleted = counted(delete_reports(database, arguments.study, before), "report")
         print(f"{deleted} deleted in {database.shown}")
         return _warn_of_days_to_come(database, arguments.study)
-
-
-def _day(option: str, text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option} {text[:64]}: must be a day, YYYY-MM-DD") from None
 
 
 def _doubt(database: Database, today: date) -> str:
@@ -307,7 +325,7 @@ def run_upkeep(arguments: argparse.Namespace) -> int:
     from collector.storage.upkeep import Upkeep, utc_today
 
     today = utc_today()
-    if arguments.date is not None and _day("--date", arguments.date) != today:
+    if arguments.date is not None and day_of("--date", arguments.date) != today:
         raise InputError(
             f"--date {arguments.date}: this machine's clock says {today} (UTC); set it right first"
         )

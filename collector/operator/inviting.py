@@ -13,7 +13,7 @@ from datetime import date, timedelta
 
 from sqlalchemy.orm import Session
 
-from collector.storage import queries
+from collector.storage import audit_log, queries
 from collector.storage.invitations import (
     add_invitations,
     add_list,
@@ -39,13 +39,24 @@ MOST_CHARACTERS = 200
 LIST_OF = re.compile(r"# invitations to (?P<study>\S+) at (?P<node>\S+)\n")
 
 
+NO_KEY = (
+    "no invitation_key is set, and the database's log would tell which invitation sent which report: start"
+    " in the folder that has ldpkit.toml, or set LDPKIT_INVITATION_KEY to what this database's servers have"
+)
+
+
 def invite(
-    session: Session, study_id: str, count: int, secret: bytes, public: Mapping[str, str] | None = None
+    session: Session,
+    study_id: str,
+    count: int,
+    secret: bytes,
+    public: Mapping[str, str] | None = None,
+    by: str = audit_log.AT_DATABASE,
 ) -> list[str]:
     """New invitations, and the study is for invited reports only from now on.
 
     secret: of the setting invitation_key. public: the values of the study's public fields that they carry.
-    Raises InputError.
+    by: the key with which they are made, by name. Raises InputError.
     """
     if not 1 <= count <= MOST_AT_ONCE:
         raise UsageError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
@@ -58,6 +69,7 @@ def invite(
     carried = _carried(session, study_id, public or {})
     invitations = [new_word(INVITATION_BYTES) for _ in range(count)]
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
+    audit_log.record(session, by, "invite", study_id, counted(count, "invitation"))
     return invitations
 
 
@@ -128,7 +140,9 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
     _refuse_other_node(session, study_id, whose["node"], keys)
     if not add_list(session, _number(session, study_id), hashes, secret):
         raise InputError("--file: was taken in before, and nothing was changed: used invitations stay used")
-    return f"{counted(len(hashes), 'invitation')} taken, of node {printable(whose['node'], MOST_CHARACTERS)}"
+    taken = counted(len(hashes), "invitation")
+    audit_log.record(session, audit_log.AT_DATABASE, "take invitations", study_id, taken)
+    return f"{taken} taken, of node {printable(whose['node'], MOST_CHARACTERS)}"
 
 
 def _refuse_other_node(session: Session, study_id: str, named: str, keys: str) -> None:
@@ -173,6 +187,7 @@ def lift(session: Session, study_id: str) -> None:
             "everybody in already, unless other invitations were made; --forget, then --lift, gives up both"
         )
     lift_invitations(session, number)
+    audit_log.record(session, audit_log.AT_DATABASE, "lift invitations", study_id)
 
 
 def forget(session: Session, study_id: str) -> None:
@@ -189,6 +204,7 @@ def forget(session: Session, study_id: str) -> None:
             f"under another id, after `ldpkit admin delete-study {study_id} --yes` at each node"
         )
     forget_invitations(session, _number(session, study_id))
+    audit_log.record(session, audit_log.AT_DATABASE, "forget invitations", study_id)
 
 
 def _carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:

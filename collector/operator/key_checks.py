@@ -4,44 +4,78 @@ from __future__ import annotations
 
 import hmac
 import logging
+from collections.abc import Callable
+from datetime import date
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from collector.bounding import CostBoundCache, log_throttled
 from collector.metrics import Metrics
 from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
 from collector.reports.limits import TokenBucket
+from collector.storage import audit_log
 from collector.storage.database import Database
-from collector.storage.keys import Role, hash_key, known_hashes, role_of
+from collector.storage.keys import TOKEN_KEY, Key, find_key, hash_key, known_hashes, note_use
 
 WRONG_A_SECOND = 5.0
+Act = Callable[[Callable[[Session], None]], None]
 
 
 class KeyChecks:
-    """The keys of one process. token_hash: of the operator's token.
+    """The keys of one process. token_hash: of the operator's token. today: the clock.
+    act: makes a change durable.
 
     A right key is always found. Wrong ones are counted, logged without the key, and above WRONG_A_SECOND (of
     all senders together: addresses mean nothing here) told from right ones by hashes read a moment before.
     """
 
-    def __init__(self, database: Database, token_hash: bytes | None, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        database: Database,
+        token_hash: bytes | None,
+        metrics: Metrics,
+        today: Callable[[], date],
+        act: Act,
+    ) -> None:
         self._database = database
         self._token_hash = token_hash
         self._metrics = metrics
+        self._today = today
+        self._act = act
+        # By name: the day on which the use was written down, or could not be.
+        self._noted: dict[str, date] = {}
         self._wrong = TokenBucket(WRONG_A_SECOND)
         self._hashes = CostBoundCache(self._read_hashes)
 
-    def role_of(self, key: str, challenge: dict[str, str]) -> Role:
-        """What a key is for. challenge: headers that ask for one. Raises ProblemError for a wrong key."""
+    def find(self, key: str, challenge: dict[str, str]) -> Key:
+        """What a key is. challenge: headers that ask for one. Raises ProblemError for a wrong one."""
         hashed = hash_key(key)
         if self._token_hash is not None and hmac.compare_digest(hashed, self._token_hash):
-            return Role.OPERATE
+            return TOKEN_KEY
         seconds = self._wrong.let_in(1)
-        role = None
+        found = None
         if not seconds or hashed in self._hashes.get():
             with self._database.read() as session:
-                role = role_of(session, key)
-        if role is None:
+                found = find_key(session, key)
+        if found is None:
             raise self._refusal(seconds, challenge)
-        return role
+        if found.has_expired(self._today()):
+            detail = f"the key {found.name} was good until {found.expires}: have another one made"
+            raise ProblemError(UNAUTHORIZED, detail, headers=challenge)
+        self._note_use(found)
+        return found
+
+    def _note_use(self, key: Key) -> None:
+        """Once a day, and not where the database takes no writes: whoever may read then still may."""
+        today = self._today()
+        if today in (key.used, self._noted.get(key.name)):
+            return
+        self._noted[key.name] = today
+        try:
+            self._act(lambda session: note_use(session, key.name, today))
+        except (SQLAlchemyError, ProblemError):
+            log_throttled(logging.WARNING, "the day on which a key was used cannot be written down")
 
     def _refusal(self, seconds: float, challenge: dict[str, str]) -> ProblemError:
         self._metrics.count_wrong_key()
@@ -54,3 +88,24 @@ class KeyChecks:
     def _read_hashes(self) -> frozenset[bytes]:
         with self._database.read() as session:
             return known_hashes(session)
+
+
+class DailyLines:
+    """Lines of the audit log that one process writes once a day, of what may happen often."""
+
+    def __init__(self, act: Act, today: Callable[[], date]) -> None:
+        self._act = act
+        self._today = today
+        self._written: dict[tuple[str, str, str], date] = {}
+
+    def write(self, key: Key, action: str, study_id: str) -> None:
+        """Have a line say that this was done today, with which key. What was done is not undone without."""
+        what, today = (key.name, action, study_id), self._today()
+        if self._written.get(what) == today:
+            return
+        try:
+            self._act(lambda session: audit_log.record(session, *what, by_day=True))
+        except (SQLAlchemyError, ProblemError):
+            log_throttled(logging.ERROR, "a line of the audit log cannot be written")
+        else:
+            self._written[what] = today

@@ -8,7 +8,7 @@ from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
 from collector.reports.rules import RuleBook
 from collector.reports.running_summary import require_sums, take_back_reports
-from collector.storage import queries
+from collector.storage import audit_log, queries
 from collector.storage.database import Database
 from collector.storage.invitations import lift_invitations
 from collector.studies import publishing
@@ -31,6 +31,10 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
         # Before anything is deleted.
         require_sums(session, study_id, number)
         versions = queries.published_versions(session, study_id)
+    if before is not None:
+        with database.write() as session:
+            line = f"reports from before {before}"
+            audit_log.record(session, audit_log.AT_DATABASE, "expire", study_id, line)
     most = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
     total, after, any_deleted = 0, b"", before is None
     while True:
@@ -40,6 +44,9 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
             is_closed = row is not None and row.closed
             deleted = queries.delete_reports(session, number, before, after, most, withdrawn=is_closed)
             take_back_reports(session, book.find, study_id, number, deleted)
+            if row is not None and is_closed and any(report.withdrawn for report in deleted):
+                # Late copies of them would be taken, were it opened again.
+                row.final = True
             if not deleted:
                 # What was fitted to reports that were withdrawn since, too.
                 if any_deleted:
@@ -77,6 +84,7 @@ def delete_study(database: Database, study_id: str) -> int:
         require_sums(session, study_id, number)
         publishing.close(session, study_id, deleted=True)
         lift_invitations(session, number)
+        audit_log.record(session, audit_log.AT_DATABASE, "delete study", study_id)
     return delete_reports(database, study_id)
 
 

@@ -38,16 +38,26 @@ class PassingError(TransferError):
 
 
 def ask(
-    url: str, token: str, who: str, most: int, seconds: float, body: bytes | None = None, media_type: str = ""
+    url: str,
+    token: str,
+    who: str,
+    most: int,
+    seconds: float,
+    body: bytes | None = None,
+    media_type: str = "",
+    method: str | None = None,
+    again: bool = True,
 ) -> bytes:
-    """The body of what answers a GET, or a POST where there is a body; it may be asked for again and again.
+    """The body of what answers a GET, or a POST where there is a body.
 
-    who: names the server in errors. most: of its bytes. seconds: for everything.
-    Raises TransferError where the server refuses, sends more, or stays away in ATTEMPTS attempts, InputError
-    where the key would go out in clear.
+    token: "" for none. who: names the server in errors. most: of its bytes. seconds: for everything. again:
+    whether it may be asked for again, as what is done a second time does no harm.
+    Raises RefusalError where the server refuses, TransferError where it sends more, or stays away in ATTEMPTS
+    attempts, InputError where the key would go out in clear.
     """
     end = time.monotonic() + seconds
     request = _request(url, token, body, media_type)
+    request.method = method or request.get_method()
 
     def once() -> bytes:
         left = end - time.monotonic()
@@ -63,7 +73,15 @@ def ask(
             raise TransferError(f"{who} sent more than {most} bytes")
         return answer.body
 
-    return patiently(once)
+    return patiently(once) if again else once()
+
+
+class RefusalError(TransferError):
+    """A server's answer that is no success, and will not be at another attempt. status: its HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Allowance:
@@ -174,7 +192,8 @@ def _request(url: str, token: str, body: bytes | None = None, media_type: str = 
     require_private(url)
     request = urllib.request.Request(url, body)
     # Unredirected: a redirect must not carry the key elsewhere.
-    request.add_unredirected_header("Authorization", f"Bearer {token}")
+    if token:
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
     if body is not None:
         request.add_header("Content-Type", media_type)
     return request
@@ -182,11 +201,11 @@ def _request(url: str, token: str, body: bytes | None = None, media_type: str = 
 
 def _refusal(status: int, body: bytes, who: str) -> TransferError:
     """The error to raise for another status than success, with the reason that the problem document names."""
-    kind = PassingError if status in TEMPORARY else TransferError
     detail = _problem_detail(body) or "no reason that a collector or node would give"
     if status == TOO_LARGE and _problem_detail(body) is None:
         detail = "a proxy in front of it takes no body of this size (nginx: client_max_body_size)"
-    return kind(f"{who} answered {status}: {printable(detail, MOST_CHARACTERS)}")
+    message = f"{who} answered {status}: {printable(detail, MOST_CHARACTERS)}"
+    return PassingError(message) if status in TEMPORARY else RefusalError(message, status)
 
 
 def _problem_detail(body: bytes) -> str | None:

@@ -124,17 +124,17 @@ def submit_one(
     (outcome,) = submit(collector, study_id, [report], invitation)
     if isinstance(outcome, ProblemError):
         raise outcome
-    count(collector, [outcome])
+    count(collector, study_id, [outcome])
     return outcome
 
 
-def count(collector: Collector, outcomes: Outcomes) -> tuple[int, int]:
+def count(collector: Collector, study_id: str, outcomes: Outcomes) -> tuple[int, int]:
     """How many reports were stored, and how many were before; the metrics count them and the rest."""
     stored, duplicates = outcomes.count(Receipt.STORED), outcomes.count(Receipt.DUPLICATE)
     rejected: list[str] = []
     if stored + duplicates < len(outcomes):
         rejected = [outcome.kind.name for outcome in outcomes if isinstance(outcome, ProblemError)]
-    collector.metrics.count(stored, duplicates, rejected)
+    collector.metrics.count(stored, duplicates, rejected, study_id)
     return stored, duplicates
 
 

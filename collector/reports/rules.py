@@ -179,6 +179,7 @@ class RuleBook:
         self._database = database
         self._rules: dict[tuple[str, int], Rules] = {}
         self._by_digest: dict[tuple[str, bytes], Rules] = {}
+        self._studies: set[str] = set()
 
     def find(self, study_id: str, version: int, reserved: bool = False) -> Rules:
         """The rules of one published version. Raises UnknownVersionError.
@@ -187,6 +188,10 @@ class RuleBook:
         """
         found = self._rules.get((study_id, version))
         return found or self._load(study_id, version, reserved)
+
+    def knows(self, study_id: str) -> bool:
+        """Whether `find` has found a version of this study before."""
+        return study_id in self._studies
 
     def find_in_use(self, study_id: str, digest: bytes) -> Rules | None:
         """The rules of a version by its digest in hexadecimal, if `find` has found them before."""
@@ -199,5 +204,6 @@ class RuleBook:
             raise UnknownVersionError(f"study {study_id!r} has no version {version}")
         rules = Rules.of(Study.from_json(canonical))
         self._rules[(study_id, version)] = rules
+        self._studies.add(study_id)
         self._by_digest[(study_id, rules.study.digest.encode())] = rules
         return rules

@@ -50,7 +50,7 @@ def withdraw(
         report = queries.withdraw_report(session, study.number, report_id)
         if report is None and not by_device:
             raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
-        if report is None and not study.closed:
+        if report is None and not study.final:
             collector.deletions.take_unknown()
             day = settled_day(session, collector.today())
             if not queries.insert_withdrawn(session, study.number, day, report_id):

@@ -153,6 +153,17 @@ def has_values(session: Session, study: int) -> bool:
     return session.connection().execute(some.limit(1)).first() is not None
 
 
+def count_unused(session: Session, study: int) -> int:
+    """How many invitations to a study nobody has used."""
+    made, spent = (
+        session.connection()
+        .execute(select(func.count()).select_from(table).where(table.c.study == study))
+        .scalar_one()
+        for table in (INVITATIONS, SPENT)
+    )
+    return int(made - spent)
+
+
 def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
     """The public values that each of these invitations carries; unknown ones are left out."""
     found: dict[bytes, dict[str, str]] = {}

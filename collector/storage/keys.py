@@ -1,16 +1,22 @@
-"""Keys: long random words, shown once and kept as hashes, each good for one role."""
+"""Keys: long random words, shown once and kept as hashes, each good for one role, for some studies or all."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import secrets
+from collections.abc import Iterable
+from datetime import date
 from enum import Enum
+from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from collector.storage import audit_log
 from collector.storage.models import KeyRow, RemovedKeyRow
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import DocumentError, InputError
 from ldp_client.documents.fields import Identifier
 
@@ -27,6 +33,39 @@ class Role(Enum):
     def allows(self, needed: Role) -> bool:
         """Whether a key of this role may do what `needed` is for."""
         return self in (needed, Role.OPERATE)
+
+
+class Key(NamedTuple):
+    """What is known of a key. studies: those that it is for, None for all. expires: its last day. used: the
+    day on which it was last used."""
+
+    name: str
+    role: Role
+    studies: frozenset[str] | None = None
+    expires: date | None = None
+    used: date | None = None
+
+    def reaches(self, study_id: str) -> bool:
+        """Whether it is for this study."""
+        return self.studies is None or study_id in self.studies
+
+    def has_expired(self, today: date) -> bool:
+        """Whether its last day is over."""
+        return self.expires is not None and today > self.expires
+
+    def document(self) -> dict[str, object]:
+        """It, for programs."""
+        return {
+            "name": self.name,
+            "role": self.role.value,
+            "studies": None if self.studies is None else sorted(self.studies),
+            "expires": self.expires and self.expires.isoformat(),
+            "used": self.used and self.used.isoformat(),
+        }
+
+
+# Who has the operator's token.
+TOKEN_KEY = Key(audit_log.BY_TOKEN, Role.OPERATE)
 
 
 def new_key() -> str:
@@ -46,26 +85,51 @@ def hash_key(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def add_key(session: Session, name: str, role: Role) -> str:
-    """Make a key and return it, for the only time. Raises InputError for a bad name or one in use."""
-    try:
-        Identifier().read(name, "name", DocumentError)
-    except DocumentError as error:
-        raise InputError(f"key {name[:64]!r}: {error.problem}") from None
+def add_key(
+    session: Session,
+    name: str,
+    role: Role,
+    studies: Iterable[str] | None = None,
+    expires: date | None = None,
+    by: str = audit_log.AT_DATABASE,
+) -> str:
+    """Make a key and return it, for the only time. by: the key with which it is made, by name.
+
+    studies: those that it is for, published or not; None for all. Raises InputError for a bad name or one in
+    use.
+    """
+    _require_id(name, f"key {name[:64]!r}")
+    scope = None if studies is None else sorted(set(studies))
+    for study in scope or ():
+        _require_id(study, f"study {study[:64]!r}")
+    if scope == []:
+        raise InputError("a key has to be for one study at least")
     if session.get(KeyRow, name):
         raise InputError(f"there is a key {name!r}; remove it first")
     key = new_key()
-    session.add(KeyRow(name=name, role=role.value, hash=hash_key(key)))
+    kept = None if scope is None else canonical_json(scope)
+    session.add(KeyRow(name=name, role=role.value, hash=hash_key(key), studies=kept, expires=expires))
+    of = "all studies" if scope is None else ", ".join(scope)
+    until = "" if expires is None else f", until {expires}"
+    audit_log.record(session, by, "add key", detail=f"{name}: {role.value}, {of}{until}")
     return key
 
 
-def remove_key(session: Session, name: str) -> None:
-    """Make a key useless from now on. Raises InputError if there is none of that name."""
+def _require_id(text: str, what: str) -> None:
+    try:
+        Identifier().read(text, "name", DocumentError)
+    except DocumentError as error:
+        raise InputError(f"{what}: {error.problem}") from None
+
+
+def remove_key(session: Session, name: str, by: str = audit_log.AT_DATABASE) -> None:
+    """Make a key useless from now on. by: as `add_key` takes it. Raises InputError if none has that name."""
     row = session.get(KeyRow, name)
     if row is None:
         raise InputError(f"there is no key {name[:64]!r}")
     session.add(RemovedKeyRow(hash=row.hash))
     session.delete(row)
+    audit_log.record(session, by, "remove key", detail=name)
 
 
 def was_removed(session: Session, key: str) -> bool:
@@ -73,10 +137,9 @@ def was_removed(session: Session, key: str) -> bool:
     return session.get(RemovedKeyRow, hash_key(key)) is not None
 
 
-def list_keys(session: Session) -> list[tuple[str, Role]]:
-    """Names and roles, by name."""
-    rows = session.execute(select(KeyRow.name, KeyRow.role).order_by(KeyRow.name))
-    return [(name, Role(role)) for name, role in rows]
+def list_keys(session: Session) -> list[Key]:
+    """Every key, by name."""
+    return [_key_of(row) for row in session.scalars(select(KeyRow).order_by(KeyRow.name))]
 
 
 def known_hashes(session: Session) -> frozenset[bytes]:
@@ -84,11 +147,21 @@ def known_hashes(session: Session) -> frozenset[bytes]:
     return frozenset(session.scalars(select(KeyRow.hash)))
 
 
-def role_of(session: Session, key: str) -> Role | None:
-    """The role of a key, None for an unknown one. The time taken tells nothing about the keys that exist."""
+def find_key(session: Session, key: str) -> Key | None:
+    """What a key is, None for an unknown one. The time taken tells nothing about the keys that exist."""
     given = hash_key(key)
     found = None
-    for role, expected in session.execute(select(KeyRow.role, KeyRow.hash)):
-        if hmac.compare_digest(given, expected):
-            found = Role(role)
+    for row in session.scalars(select(KeyRow)):
+        if hmac.compare_digest(given, row.hash):
+            found = _key_of(row)
     return found
+
+
+def note_use(session: Session, name: str, today: date) -> None:
+    """Keep that a key was used today."""
+    session.execute(update(KeyRow).where(KeyRow.name == name).values(used=today))
+
+
+def _key_of(row: KeyRow) -> Key:
+    studies = None if row.studies is None else frozenset(json.loads(row.studies))
+    return Key(row.name, Role(row.role), studies, row.expires, row.used)

@@ -20,8 +20,8 @@ class Base(DeclarativeBase):
 class StudyRow(Base):
     """A study's state. version: the one devices get now; opens, closes: that version's days.
 
-    deleted: whether its reports were, and devices get it no more. invited: whether a report needs an
-    invitation. spending: see invitations.py.
+    deleted: whether its reports were, and devices get it no more. final: whether it stays closed for good.
+    invited: whether a report needs an invitation. spending: see invitations.py.
     """
 
     __tablename__ = "studies"
@@ -33,6 +33,7 @@ class StudyRow(Base):
     closes: Mapped[date | None]
     closed: Mapped[bool]
     deleted: Mapped[bool] = mapped_column(server_default=false())
+    final: Mapped[bool] = mapped_column(server_default=false())
     invited: Mapped[bool] = mapped_column(server_default=false())
     spending: Mapped[bytes | None] = mapped_column(LargeBinary)
 
@@ -71,13 +72,20 @@ class SignatureRow(Base):
 
 
 class KeyRow(Base):
-    """A key that people or programs work with. hash: SHA-256; the key itself is nowhere."""
+    """A key that people or programs work with. hash: SHA-256; the key itself is nowhere.
+
+    studies: canonical JSON of the studies that it is for, NULL for all. expires: its last day. used: the day
+    of its last use.
+    """
 
     __tablename__ = "keys"
 
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     role: Mapped[str] = mapped_column(String(16))
     hash: Mapped[bytes] = mapped_column(LargeBinary(32))
+    studies: Mapped[str | None] = mapped_column(Text)
+    expires: Mapped[date | None]
+    used: Mapped[date | None]
 
 
 class RemovedKeyRow(Base):
@@ -86,6 +94,21 @@ class RemovedKeyRow(Base):
     __tablename__ = "removed_keys"
 
     hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class AuditRow(Base):
+    """One thing that an operator did: see audit_log.py. Triggers refuse to change or delete it."""
+
+    __tablename__ = "audit_log"
+    # No order of arrival: what has a day only must not be placed between what has minutes.
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
+    at: Mapped[str] = mapped_column(String(17))
+    key: Mapped[str] = mapped_column(String(64))
+    action: Mapped[str] = mapped_column(String(32))
+    study: Mapped[str | None] = mapped_column(String(64))
+    detail: Mapped[str] = mapped_column(Text)
 
 
 class ReportRow(Base):

@@ -13,7 +13,6 @@ from sqlalchemy import (
     CursorResult,
     Table,
     bindparam,
-    case,
     column,
     delete,
     func,
@@ -45,6 +44,7 @@ STATE = select(
     STUDIES.c.number,
     STUDIES.c.closed,
     STUDIES.c.deleted,
+    STUDIES.c.final,
     STUDIES.c.opens,
     STUDIES.c.closes,
     STUDIES.c.invited,
@@ -80,7 +80,7 @@ class PartlyHeldError(Exception):
 
 
 class StudyState(NamedTuple):
-    """What uploads need to know of a study. number: its key in the reports table.
+    """What uploads need to know of a study. number: its key in the reports table. final: see models.py.
 
     invited: whether every version's reports need an invitation. spending: see invitations.py.
     """
@@ -88,47 +88,11 @@ class StudyState(NamedTuple):
     number: int
     closed: bool
     deleted: bool
+    final: bool
     opens: date | None
     closes: date | None
     invited: bool
     spending: bytes | None
-
-
-class StudyOverview(NamedTuple):
-    """A study as an operator sees it in a list. number: its key in other tables.
-
-    reports: of all versions. reports_now: of this one.
-    """
-
-    number: int
-    id: str
-    version: int
-    closed: bool
-    opens: date | None
-    closes: date | None
-    reports: int
-    reports_now: int
-
-
-def study_overviews(session: Session) -> list[StudyOverview]:
-    """Every study with how many reports it has, withdrawn ones not counted, by id."""
-    is_now = case((REPORTS.c.version == STUDIES.c.version, 1), else_=0)
-    counted = select(REPORTS.c.study, func.count().label("reports"), func.sum(is_now).label("now"))
-    counted = counted.join(STUDIES, STUDIES.c.number == REPORTS.c.study).where(REPORTS.c.payloads != b"")
-    counts = counted.group_by(REPORTS.c.study).subquery()
-    columns = (
-        StudyRow.number,
-        StudyRow.id,
-        StudyRow.version,
-        StudyRow.closed,
-        StudyRow.opens,
-        StudyRow.closes,
-    )
-    statement = select(*columns, func.coalesce(counts.c.reports, 0), func.coalesce(counts.c.now, 0))
-    rows = session.execute(
-        statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
-    )
-    return [StudyOverview(*row) for row in rows]
 
 
 def identity(session: Session) -> bytes:

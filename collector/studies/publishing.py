@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from collector.problems import (
     SIGNATURE_REFUSED,
     STUDY_CONFLICT,
+    STUDY_DELETED,
     STUDY_FINISHED,
     STUDY_OUTDATED,
     STUDY_UNSIGNED,
@@ -72,6 +73,10 @@ class CurrentStudies:
                 self._kept[study_id] = (read_at + LIFETIME, published)
         return published
 
+    def knows(self, study_id: str) -> bool:
+        """Whether the study was found a while ago."""
+        return study_id in self._kept
+
     def forget(self, study_id: str) -> None:
         """Read the study anew next time: this process has changed it."""
         with self._lock:
@@ -99,22 +104,42 @@ def publish(session: Session, study: Study) -> bool:
     if row.version > study.version:
         raise ProblemError(STUDY_OUTDATED, f"version {row.version} is published", "version")
     if row.closed:
-        raise ProblemError(STUDY_FINISHED, "a closed study takes no new version", "version")
+        raise ProblemError(
+            STUDY_FINISHED,
+            "a closed study takes no new version; open it first, if it can be opened",
+            "version",
+        )
     queries.add_document(session, row.number, study.version, study.digest, study.canonical())
     _make_current(row, study)
     return True
 
 
-def close(session: Session, study_id: str, deleted: bool = False) -> int:
-    """End a study for good; closing it again changes nothing. Returns its version.
+def close(session: Session, study_id: str, deleted: bool = False, final: bool = False) -> int:
+    """Take no more reports to a study; closing it again changes nothing. Returns its version.
 
-    deleted: whether its reports go too. Raises ProblemError if it is unknown.
+    deleted: whether its reports go too. final: whether it can never be opened again, as what was deleted.
+    Raises ProblemError if it is unknown.
     """
     row = queries.locked_study(session, study_id)
     if row is None:
         raise unknown_study(study_id)
     row.closed = True
     row.deleted = row.deleted or deleted
+    row.final = row.final or deleted or final
+    return row.version
+
+
+def reopen(session: Session, study_id: str) -> int:
+    """Take reports to a closed study again; its version. Raises ProblemError where that cannot be."""
+    row = queries.locked_study(session, study_id)
+    if row is None:
+        raise unknown_study(study_id)
+    if row.deleted:
+        raise ProblemError(STUDY_DELETED, f"study {study_id} was deleted by its operator")
+    if row.closed and row.final:
+        why = "it is a secure sum, or what was withdrawn from it is forgotten and would come back"
+        raise ProblemError(STUDY_FINISHED, f"study {study_id} stays closed: {why}")
+    row.closed = False
     return row.version
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from flask import request
+from flask import g, request
 from werkzeug.datastructures import Authorization
 
 from collector.context import current_collector
@@ -17,7 +17,7 @@ from collector.problems import (
     WITHDRAWAL_UNPROVEN,
     ProblemError,
 )
-from collector.storage.keys import Role
+from collector.storage.keys import Key, Role
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.fields import Hex
 from ldp_client.documents.report import SECRET_BYTES, report_id_of
@@ -29,13 +29,16 @@ WITHDRAWAL = "LDPKit-Withdrawal"
 SECRET = Hex(2 * SECRET_BYTES)
 
 
-def requires(needed: Role) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a view run only for a request with a key of that role."""
+def requires(needed: Role, of_some: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a view run only for a request with a key of that role, and for the study in the address.
+
+    of_some: keys for some studies too where the address names none; the view shows those alone.
+    """
 
     def decorate(view: Callable[P, T]) -> Callable[P, T]:
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
-            require_role(_bearer_key(), needed)
+            g.key = require_role(_bearer_key(), needed, of_some=of_some)
             return view(*args, **kwargs)
 
         return guarded
@@ -43,38 +46,61 @@ def requires(needed: Role) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-def require_role(key: str, needed: Role, challenge: Mapping[str, str] = CHALLENGE) -> None:
-    """Raises ProblemError unless the key has that role. challenge: headers that ask for one."""
-    role = current_collector().keys.role_of(key, dict(challenge))
-    if not role.allows(needed):
-        raise ProblemError(FORBIDDEN, f"the key is for {role.value}, this needs {needed.value}")
+def require_role(
+    given: str, needed: Role, challenge: Mapping[str, str] = CHALLENGE, of_some: bool = False
+) -> Key:
+    """The key, by what was given. challenge: headers that ask for one. of_some: as `requires` takes it.
+
+    Raises ProblemError unless it has that role, and reaches what the address is about.
+    """
+    key = current_collector().keys.find(given, dict(challenge))
+    if not key.role.allows(needed):
+        raise ProblemError(FORBIDDEN, f"the key is for {key.role.value}, this needs {needed.value}")
+    study_id = (request.view_args or {}).get("study_id")
+    if study_id is not None:
+        require_reach(key, study_id)
+    elif key.studies is not None and not of_some:
+        raise ProblemError(FORBIDDEN, "the key is for some studies only, and this is about all")
+    return key
 
 
-def holds(needed: Role) -> bool:
-    """Whether the request has a key of that role; not if it has none. A wrong one raises ProblemError."""
+def require_reach(key: Key, study_id: str) -> None:
+    """Raises ProblemError unless the key is for this study."""
+    if not key.reaches(study_id):
+        raise ProblemError(FORBIDDEN, "the key is for other studies")
+
+
+def acting_key() -> Key:
+    """The key that `requires` let in."""
+    key: Key = g.key
+    return key
+
+
+def given_key(needed: Role, of_some: bool = False) -> Key | None:
+    """The request's key, of that role; None where it has none. A wrong one raises ProblemError."""
     if "Authorization" not in request.headers:
-        return False
-    require_role(_bearer_key(), needed)
-    return True
+        return None
+    return require_role(_bearer_key(), needed, of_some=of_some)
 
 
-def proves_withdrawal(report_id: str) -> bool:
-    """Whether the request has the secret that the report's id was made of; if not, it has an operator's key.
+def withdrawing_key(report_id: str) -> Key | None:
+    """The operator's key that a withdrawal comes with; None where it has the secret of the report's id.
 
     Raises ProblemError where it has neither: an id is in every export, and no right by itself.
     """
     secret = request.headers.get(WITHDRAWAL)
     if secret is None:
-        if not holds(Role.OPERATE):
+        key = given_key(Role.OPERATE)
+        if key is None:
             raise ProblemError(WITHDRAWAL_UNPROVEN, "neither the report's secret nor a key came with this")
-        return False
+        return key
     try:
         matches = report_id_of(bytes.fromhex(SECRET.read(secret, WITHDRAWAL, ReportError))) == report_id
     except ReportError:
         matches = False
     if not matches:
         raise ProblemError(WITHDRAWAL_REFUSED, "the id was not made of this secret")
-    return True
+    return None
 
 
 def no_key() -> ProblemError:

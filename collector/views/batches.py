@@ -64,7 +64,7 @@ def store_checked(collector: Collector, study_id: str, batch: CheckedBatch) -> d
     good = [one for one in checked if isinstance(one, PackedReport)]
     submitted = iter(intake.submit(collector, study_id, good))
     outcomes = [next(submitted) if isinstance(one, PackedReport) else one for one in checked]
-    stored, duplicates = intake.count(collector, outcomes)
+    stored, duplicates = intake.count(collector, study_id, outcomes)
     failed = []
     if stored + duplicates < len(outcomes):
         failed = [

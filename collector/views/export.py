@@ -15,7 +15,7 @@ from collector.exports.formats import FORMATS
 from collector.reports.paging import open_export
 from collector.reports.running_summary import summary_text
 from collector.storage.keys import Role
-from collector.views.auth import requires
+from collector.views.auth import acting_key, requires
 from collector.views.openapi import (
     AFTER,
     EXPORTED,
@@ -50,6 +50,7 @@ def stream(study_id: str) -> Response:
     # The first page is read now, while an error can still become a status.
     response = Response(chain([next(held)], held), content_type=form.media_type)
     response.call_on_close(held.close)
+    collector.daily.write(acting_key(), "export", study_id)
     return response
 
 
@@ -76,6 +77,7 @@ def read(study_id: str) -> Response:
     """The summary document of the current version's reports, or of those of `version`."""
     collector = current_collector()
     text = summary_text(collector, study_id, whole_parameter("version"), collector.counting)
+    collector.daily.write(acting_key(), "read summary", study_id)
     response = make_response(text)
     response.content_type = "application/json"
     response.add_etag()

@@ -65,7 +65,7 @@ class FastUploads:
             problem = problem_of(error)
             if report_id is not None:
                 problem = problem.naming(digest_of(body).decode("ascii", "replace"))
-            self._collector.metrics.count(0, 0, [problem.kind.name])
+            self._collector.count_refusal(problem, study_id)
             return harden(response_of(problem), self._headers)(environ, start_response)
         answer = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
         headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *self._headers]

@@ -68,7 +68,7 @@ def refuse_upload(error: Exception) -> Response:
     """The problem of a request, counted by its reason where it was an upload."""
     problem = problem_of(error)
     if request.endpoint in UPLOADS:
-        current_collector().metrics.count(0, 0, [problem.kind.name])
+        current_collector().count_refusal(problem, (request.view_args or {}).get("study_id", ""))
     return response_of(problem)
 
 

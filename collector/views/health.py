@@ -7,7 +7,7 @@ from flask import Blueprint, Response, jsonify
 from collector import metrics
 from collector.context import current_collector
 from collector.storage.keys import Role
-from collector.views import export, reports, shares, studies
+from collector.views import export, operating, reports, shares, studies
 from collector.views.auth import requires
 from collector.views.openapi import JSON, KEY, TEXT, Operation, json_of, openapi_document
 
@@ -67,5 +67,11 @@ HEALTH = (
         {200: ("OpenAPI", {JSON: {"type": "object"}})},
     ),
 )
-OPERATIONS = (*studies.OPERATIONS, *reports.OPERATIONS, *export.OPERATIONS, *HEALTH)
+OPERATIONS = (
+    *studies.OPERATIONS,
+    *operating.OPERATIONS,
+    *reports.OPERATIONS,
+    *export.OPERATIONS,
+    *HEALTH,
+)
 NODE_OPERATIONS = (*studies.OPERATIONS, *shares.OPERATIONS, *HEALTH)

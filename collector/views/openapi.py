@@ -26,6 +26,18 @@ Document = dict[str, Any]
 
 COUNT = {"type": "integer", "minimum": 0}
 TEXT = {"type": "string"}
+TEXT_OR_NULL = {"type": ["string", "null"]}
+LISTED = {
+    "id": TEXT,
+    "version": COUNT,
+    "title": TEXT,
+    "state": {"enum": ["open", "not open yet", "ended", "closed", "deleted"]},
+    "opens": TEXT_OR_NULL,
+    "closes": TEXT_OR_NULL,
+    "days_left": {"type": ["integer", "null"]},
+    "reports": COUNT,
+    "reports_now": COUNT,
+}
 
 
 def object_of(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> Document:
@@ -60,6 +72,50 @@ SCHEMAS: Document = {
     },
     "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
     "Closed": object_of({"id": TEXT, "version": COUNT, "closed": {"const": True}}),
+    "Opened": object_of({"id": TEXT, "version": COUNT, "closed": {"const": False}}),
+    "Studies": object_of({"studies": {"type": "array", "items": object_of(LISTED)}}),
+    "Status": object_of(
+        {
+            **LISTED,
+            "by_day": {"type": "array", "items": object_of({"day": TEXT, "reports": COUNT})},
+            "versions": {"type": "array", "items": object_of({"version": COUNT, "reports": COUNT})},
+            "invitations_left": {"type": ["integer", "null"]},
+            "posterior": {"type": ["object", "null"]},
+            "refused": {"type": "object", "additionalProperties": COUNT},
+            "attention": {"type": "array", "items": TEXT},
+        }
+    ),
+    "Invitations": object_of(
+        {"invitations": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
+    ),
+    "Keys": object_of(
+        {
+            "keys": {
+                "type": "array",
+                "items": object_of(
+                    {
+                        "name": TEXT,
+                        "role": TEXT,
+                        "studies": {"type": ["array", "null"]},
+                        "expires": TEXT_OR_NULL,
+                        "used": TEXT_OR_NULL,
+                    }
+                ),
+            }
+        }
+    ),
+    "NewKey": object_of({"name": TEXT, "key": TEXT}),
+    "RemovedKey": object_of({"name": TEXT, "removed": {"const": True}}),
+    "AuditLog": object_of(
+        {
+            "entries": {
+                "type": "array",
+                "items": object_of(
+                    {"at": TEXT, "key": TEXT, "action": TEXT, "study": TEXT_OR_NULL, "detail": TEXT}
+                ),
+            }
+        }
+    ),
     "Receipt": object_of({"id": TEXT, "result": {"enum": ["stored", "duplicate"]}}),
     "Withdrawal": object_of({"id": TEXT, "result": {"const": "withdrawn"}}),
     "BatchResult": object_of(

@@ -11,8 +11,8 @@ from collector.context import Collector, current_collector
 from collector.operator.fitting import Fitted, last_fitted
 from collector.problems import UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
-from collector.storage.keys import Role
-from collector.storage.queries import StudyOverview
+from collector.storage.keys import Key, Role
+from collector.storage.overviews import StudyOverview
 from collector.views.auth import credentials, require_role
 from ldp_client.describing import odds_of
 from ldp_client.words.public import FEW_PEOPLE, public_line
@@ -42,8 +42,8 @@ def show() -> Response:
     given = credentials()
     if given is None or given.type != "basic":
         raise ProblemError(UNAUTHORIZED, "the page needs a key", headers=CHALLENGE)
-    require_role(given.password or "", Role.READ, CHALLENGE)
-    return make_response(render_template("operator.html", **_contents(current_collector())))
+    key = require_role(given.password or "", Role.READ, CHALLENGE, of_some=True)
+    return make_response(render_template("operator.html", **_contents(current_collector(), key)))
 
 
 @page.after_request
@@ -54,9 +54,9 @@ def protect(response: Response) -> Response:
     return response
 
 
-def _contents(collector: Collector) -> dict[str, Any]:
-    """What the template shows."""
-    studies = [_study(collector, study) for study in collector.studies.get()]
+def _contents(collector: Collector, key: Key) -> dict[str, Any]:
+    """What the template shows to whoever has this key."""
+    studies = [_study(collector, study) for study in collector.studies.get() if key.reaches(study.id)]
     return {"counts": collector.metrics.totals(), "waiting": collector.writer.depth, "studies": studies}
 
 

@@ -9,7 +9,7 @@ from collector.context import current_collector
 from collector.reports import intake
 from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.views import batches
-from collector.views.auth import proves_withdrawal
+from collector.views.auth import withdrawing_key
 from collector.views.bodies import opened_body, parse_reports, require_json
 from collector.views.handling import refuse_upload
 from collector.views.openapi import (
@@ -70,9 +70,11 @@ def delete(study_id: str, report_id: str) -> Response:
     Where it has not come yet its device gets the receipt as well, and the report is refused when it comes.
     """
     identifier = report_id_bytes(report_id, "report_id")
-    by_device = proves_withdrawal(report_id)
+    key = withdrawing_key(report_id)
     collector = current_collector()
-    withdraw(collector, study_id, identifier, by_device)
+    withdraw(collector, study_id, identifier, by_device=key is None)
+    if key is not None:
+        collector.daily.write(key, "delete reports", study_id)
     return jsonify(id=report_id, result=WITHDRAWN)
 
 

@@ -14,7 +14,7 @@ from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.secure_sum.drawing import COMMITMENTS, Drawing
 from collector.storage import queries
 from collector.storage.keys import Role
-from collector.views.auth import proves_withdrawal, requires
+from collector.views.auth import requires, withdrawing_key
 from collector.views.bodies import body_bytes, json_body, operators_json
 from collector.views.handling import refuse_upload
 from collector.views.openapi import (
@@ -63,11 +63,13 @@ def put(study_id: str, report_id: str) -> Response:
 def delete(study_id: str, report_id: str) -> Response:
     """A receipt once the share is gone for good, or will be refused. After closing the set is fixed."""
     identifier = report_id_bytes(report_id, "report_id")
-    by_device = proves_withdrawal(report_id)
+    key = withdrawing_key(report_id)
     collector = current_collector()
     study = collector.node_part().opener(study_id).study
     with intake.naming_study(collector, study_id, study.version):
-        withdraw(collector, study_id, identifier, by_device, refuse=_refuse_fixed)
+        withdraw(collector, study_id, identifier, by_device=key is None, refuse=_refuse_fixed)
+    if key is not None:
+        collector.daily.write(key, "delete reports", study_id)
     return jsonify(id=report_id, result=WITHDRAWN)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
+from sqlalchemy.orm import Session
 
 from collector import problems
 from collector.context import current_collector
 from collector.problems import BODY_TOO_LARGE, STUDY_DELETED, ProblemError, unknown_study
 from collector.reports.rules import Rules
-from collector.storage import queries
+from collector.storage import audit_log, queries
 from collector.storage.keys import Role
 from collector.storage.models import DocumentRow
 from collector.studies import publishing
 from collector.studies.publishing import Published, fetch_signed, is_signed, publish_signed, signed_by
-from collector.views.auth import holds, no_key, requires
+from collector.views.auth import acting_key, given_key, no_key, require_reach, requires
 from collector.views.bodies import json_and_bytes
 from collector.views.openapi import (
     BODY,
@@ -47,21 +48,31 @@ def publish() -> Response:
     Whoever holds no key may publish what a trusted key has signed, with the signatures of such keys alone.
     """
     collector = current_collector()
-    may_publish = holds(Role.PUBLISH)
-    if not may_publish and not collector.signers:
+    key = given_key(Role.PUBLISH, of_some=True)
+    if key is None and not collector.signers:
         raise no_key()
     brought = _read_study()
     trusted = signed_by(brought, collector.signers)
-    if not may_publish and not trusted.signatures:
+    if key is None and not trusted.signatures:
         raise no_key()
-    signed = brought if may_publish else trusted
+    if key is not None:
+        require_reach(key, brought.study.id)
+    signed = trusted if key is None else brought
     study = signed.study
     size = Rules.of(study).form.size
     if collector.node is None:
         _check_taken(study, size, collector.settings.body_limit)
     publish_here = publishing.publish if collector.node is None else collector.node.publish
-    is_new = collector.writer.act(lambda session: publish_signed(session, signed, publish_here))
-    collector.current.forget(study.id)
+    by = audit_log.BY_SIGNATURE if key is None else key.name
+
+    def act(session: Session) -> bool:
+        is_new = publish_signed(session, signed, publish_here)
+        if is_new:
+            audit_log.record(session, by, "publish", study.id, f"version {study.version}")
+        return is_new
+
+    is_new = collector.writer.act(act)
+    collector.has_changed(study.id)
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
@@ -152,11 +163,33 @@ def fetch_signed_study(study_id: str) -> Response:
 @studies.post("/<study_id>/close")
 @requires(Role.PUBLISH)
 def close(study_id: str) -> Response:
-    """End the study for good."""
-    collector = current_collector()
-    version = collector.writer.act(lambda session: publishing.close(session, study_id))
-    collector.current.forget(study_id)
+    """Take no more reports; a node of secure sums, never again."""
+    collector, by = current_collector(), acting_key().name
+
+    def act(session: Session) -> int:
+        version = publishing.close(session, study_id, final=collector.node is not None)
+        audit_log.record(session, by, "close", study_id)
+        return version
+
+    version = collector.writer.act(act)
+    collector.has_changed(study_id)
     return jsonify(id=study_id, version=version, closed=True)
+
+
+@studies.post("/<study_id>/open")
+@requires(Role.PUBLISH)
+def reopen(study_id: str) -> Response:
+    """Take reports to a closed study again."""
+    collector, by = current_collector(), acting_key().name
+
+    def act(session: Session) -> int:
+        version = publishing.reopen(session, study_id)
+        audit_log.record(session, by, "open", study_id)
+        return version
+
+    version = collector.writer.act(act)
+    collector.has_changed(study_id)
+    return jsonify(id=study_id, version=version, closed=False)
 
 
 OPERATIONS = (
@@ -208,9 +241,19 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/close",
         "closeStudy",
-        "Take no more reports, for good.",
+        "Take no more reports.",
         {200: ("Closed", json_of("Closed"))},
         (*KEY, problems.STUDY_UNKNOWN, *WRITE),
+        (STUDY_ID,),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/open",
+        "openStudy",
+        "Take reports to a study again that was closed; a secure sum, or a study whose withdrawn reports are "
+        "forgotten, stays closed.",
+        {200: ("Open", json_of("Opened"))},
+        (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_DELETED, problems.STUDY_FINISHED, *WRITE),
         (STUDY_ID,),
     ),
 )

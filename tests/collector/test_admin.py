@@ -53,7 +53,8 @@ def test_a_key_does_what_its_role_says_until_it_is_removed(either, capsys, role)
         for method, path in routes:
             assert (status(either, key, method, path) == 403) == (role not in (needed, "operate"))
     run("admin", "keys", "list", "--database", either.url)
-    assert capsys.readouterr().out == f"someone\t{role}\n"
+    used = f"used on {either.day}"
+    assert capsys.readouterr().out == f"someone\t{role}\tall studies\tno last day\t{used}\n"
     run("admin", "keys", "remove", "someone", "--database", either.url)
     assert status(either, key, "GET", "/metrics") == 401
 

@@ -43,7 +43,7 @@ def test_every_schema_is_a_schema(name):
 
 def test_operations_that_need_a_key_say_so(habits):
     for operation in OPERATIONS:
-        path = operation.path.format(study_id="habits", report_id="0" * 32)
+        path = operation.path.format(study_id="habits", report_id="0" * 32, name="ann")
         response = habits.client.open(path, method=operation.method.upper())
         assert (response.status_code == 401) == operation.needs_key, operation.name
 

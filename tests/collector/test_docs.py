@@ -54,6 +54,7 @@ SHIM = """#!/bin/sh
 case "$1" in
   serve) set -- "$@" --port {port} ;;
   export) set -- "$@" --from http://127.0.0.1:{port} ;;
+  publish|list|status|close|open|invite|keys|audit-log) set -- "$@" --to http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
 exec {python} -m ldp_client.cli "$@"
@@ -94,7 +95,7 @@ def test_the_session_works_word_for_word(tmp_path):
         finally:
             server.terminate()
     assert done.returncode == 0, done.stderr
-    assert "habits\tversion 1\t… to …\t1 report\n" in done.stdout
+    assert "reports    1\n" in done.stdout
     assert "1 report deleted" in done.stdout
     # The session ends with the study's deletion: nobody is invited to that.
     (database,) = (file for file in place.glob("*.sqlite3") if not file.name.startswith("backup"))

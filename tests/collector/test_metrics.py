@@ -65,8 +65,8 @@ def test_nothing_tells_when_or_who_or_what(habits, study, make_report):
     text = habits.client.get("/metrics", headers=habits.operator).text
     assert "_created" not in text
     labels = set(re.findall(r'(\w+)="', text))
-    assert labels <= {"le", "reason"}
-    assert not any(word in text for word in (report.id, "habits", *ANSWERS))
+    assert labels <= {"le", "reason", "study"}
+    assert not any(word in text for word in (report.id, *ANSWERS))
 
 
 @pytest.mark.slow
@@ -97,3 +97,15 @@ def test_nothing_waits_in_a_worker_that_was_killed(tmp_path, monkeypatch):
     text = Metrics().render().decode()
     assert "ldpkit_reports_accepted_total 7.0" in text
     assert "ldpkit_queue_reports 500" not in text
+
+
+def test_a_study_that_nobody_published_is_no_label(habits, make_study, make_report):
+    """Else whoever sends to names of their own would fill memory with labels."""
+    for sent in (
+        make_report(make_study(id="invented")),
+        make_report(make_study(id="habits"), digest="0" * 64),
+    ):
+        assert habits.put(sent).status_code in (404, 422)
+    habits.client.put("/v1/studies/drawn/reports/x", data=b"{", content_type="application/json")
+    text = habits.client.get("/metrics", headers=habits.operator).text
+    assert set(re.findall(r'study="([^"]*)"', text)) == {"habits"}

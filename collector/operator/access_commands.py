@@ -1,0 +1,272 @@
+"""The commands `ldpkit invite`, `keys` and `audit-log`, at a collector: who may take part and do what."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+from contextlib import nullcontext
+from datetime import date
+from typing import IO, TYPE_CHECKING, Any, Callable
+
+from collector.operator.at_a_collector import (
+    add_certainty,
+    add_json,
+    add_remote,
+    require_yes,
+    show,
+    token_of,
+)
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError, LdpkitError, UsageError
+from ldp_client.words.text import counted, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.remote.operating import RemoteCollector
+
+ROLES = ("publish", "read", "operate")
+OWNER_ONLY = 0o600
+FOLDER_OF_OWNER = 0o700
+AT_ONCE = 10_000
+MOST = 1_000_000
+# Each is a file.
+MOST_PICTURES = 10_000
+LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+LINES = 100
+
+
+def add_access_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register them."""
+    text = "make invitations to a study, as links and QR codes; from then on only they let a report in"
+    invite = add_remote(subparsers, "invite", text, "invite habits --count 500 --out links.csv", run_invite)
+    invite.add_argument("study", metavar="STUDY_ID")
+    invite.add_argument("--count", type=int, required=True, metavar="N")
+    add_public_values(invite)
+    text = "a new file: links, one a line, or *.csv with numbers, invitations and links (default: print them)"
+    invite.add_argument("--out", metavar="FILE", help=text)
+    invite.add_argument("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
+    invite.add_argument("--address", metavar="URL", help="where people reach the collector, if not at --to")
+    invite.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    keys = add_command(subparsers, "keys", "say who may publish, read and operate").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    text = "make a key and show it, once; needs the operator's token"
+    add = add_remote(keys, "add", text, "keys add ann --role read --study habits", run_add_key)
+    add_key_arguments(add)
+    text = "list names, roles, studies, last days and last uses; needs the operator's token"
+    add_json(add_remote(keys, "list", text, "keys list", run_list_keys))
+    text = "make a key useless; needs the operator's token"
+    revoke = add_remote(keys, "revoke", text, "keys revoke ann --yes", run_revoke_key)
+    revoke.add_argument("name", metavar="NAME")
+    add_certainty(revoke)
+    text = "say what operators did, with which key, and when"
+    log = add_remote(subparsers, "audit-log", text, "audit-log --since 2026-06-01", run_audit_log)
+    add_audit_arguments(log)
+
+
+def add_public_values(parser: argparse.ArgumentParser) -> None:
+    """Register --public."""
+    text = "of a public field that invitations carry, once for each: these invitations are for this value"
+    parser.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
+
+
+def add_key_arguments(parser: argparse.ArgumentParser) -> None:
+    """Register a new key's name, role, studies and last day."""
+    parser.add_argument("name", metavar="NAME")
+    text = "publish studies, read exports and pages, or operate: both"
+    parser.add_argument("--role", choices=ROLES, required=True, help=text)
+    text = "good for this study only, published or not; once for each"
+    parser.add_argument("--study", action="append", metavar="STUDY_ID", help=text)
+    parser.add_argument("--expires", metavar="YYYY-MM-DD", help="its last day, in UTC")
+
+
+def add_audit_arguments(parser: argparse.ArgumentParser) -> None:
+    """Register what to show of the audit log."""
+    parser.add_argument("--since", metavar="YYYY-MM-DD", help="from this day on (UTC)")
+    text = "how many lines, the newest first (default %(default)s)"
+    parser.add_argument("--limit", type=int, default=LINES, metavar="N", help=text)
+    add_json(parser)
+
+
+def public_values(arguments: argparse.Namespace) -> dict[str, str]:
+    """What --public states. Raises InputError."""
+    values: dict[str, str] = {}
+    for setting in arguments.public:
+        name, equals, value = setting.partition("=")
+        if not equals or name in values:
+            raise UsageError(f"--public {name[:64]}: must be FIELD=VALUE, once for each field")
+        values[name] = value
+    return values
+
+
+def day_of(option: str, text: str) -> date:
+    """The day that an option names. Raises InputError."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} {text[:64]}: must be a day, YYYY-MM-DD") from None
+
+
+def expiry_of(arguments: argparse.Namespace) -> date | None:
+    """The last day of a new key. Raises InputError for one that is over."""
+    from collector.storage.upkeep import utc_today
+
+    if arguments.expires is None:
+        return None
+    expires = day_of("--expires", arguments.expires)
+    if expires < utc_today():
+        raise UsageError(f"--expires {expires}: is over")
+    return expires
+
+
+def _collector(arguments: argparse.Namespace, what: str) -> RemoteCollector:
+    from collector.remote.operating import RemoteCollector
+
+    return RemoteCollector(arguments.to, token_of(arguments, what))
+
+
+def run_invite(arguments: argparse.Namespace) -> int:
+    """ldpkit invite STUDY_ID --count N [--out FILE] [--qr FOLDER] [--public FIELD=VALUE …]"""
+    if not 1 <= arguments.count <= MOST:
+        raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST}")
+    if arguments.qr and arguments.count > MOST_PICTURES:
+        raise UsageError(f"--qr: makes a file of each, of {MOST_PICTURES} at most")
+    public = public_values(arguments)
+    collector = _collector(arguments, "inviting")
+    status = collector.status(arguments.study)
+    page = (arguments.address or collector.url).rstrip("/")
+    if page.startswith(LOOPBACK):
+        print(
+            f"links to {page} work on this machine only: --address says where people reach it",
+            file=sys.stderr,
+        )
+    made = f"{counted(arguments.count, 'invitation')} to {arguments.study} at {collector.url}"
+    if arguments.dry_run:
+        others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
+        print(f"would make {made}{others}")
+        return 0
+    with _new_file(arguments.out) as file:
+        if arguments.qr:
+            _new_folder(arguments.qr)
+        write = _writer(file, arguments.out or "", arguments.qr, f"{page}/s/{arguments.study}#invitation=")
+        _make_all(collector, arguments.study, arguments.count, public, write)
+    print(f"made {made}; they are kept nowhere else", file=sys.stderr)
+    return 0
+
+
+def _make_all(
+    collector: RemoteCollector,
+    study_id: str,
+    count: int,
+    public: dict[str, str],
+    write: Callable[[list[str]], None],
+) -> None:
+    """Make the invitations and write them, AT_ONCE at a time. Raises what the collector's refusals raise."""
+    done = 0
+    try:
+        while done < count:
+            invitations, warnings = collector.invite(study_id, min(AT_ONCE, count - done), public)
+            for line in warnings if not done else ():
+                print(visible(line), file=sys.stderr)
+            write(invitations)
+            done += len(invitations)
+    except LdpkitError:
+        print(
+            f"{counted(done, 'invitation')} written, and no more; others may have been made", file=sys.stderr
+        )
+        raise
+
+
+def _new_file(path: str | None) -> Any:
+    """A new file that only its owner may read; standard output without one. Raises InputError."""
+    if path is None:
+        return nullcontext(sys.stdout)
+    try:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w", newline="")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _new_folder(path: str) -> None:
+    try:
+        os.mkdir(path, FOLDER_OF_OWNER)
+    except OSError as error:
+        raise InputError(f"cannot make {path}: {error.strerror}") from None
+
+
+def _writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:
+    """Writes invitations, to a file and as pictures. link: all of one but the invitation."""
+    rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") else None
+    if rows:
+        rows.writerow(["number", "invitation", "link"])
+    numbers: Iterator[int] = iter(range(1, MOST + 1))
+
+    def write(invitations: list[str]) -> None:
+        for invitation, number in zip(invitations, numbers):
+            whole = link + invitation
+            if rows:
+                rows.writerow([number, invitation, whole])
+            else:
+                print(whole, file=file)
+            if pictures:
+                _draw(whole, os.path.join(pictures, f"invitation-{number:05}.svg"))
+        file.flush()
+
+    return write
+
+
+def _draw(link: str, path: str) -> None:
+    """A QR code of a link, on white: dark pages must not hide it."""
+    import segno
+
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
+        segno.make_qr(link, error="m").save(file, kind="svg", scale=4, light="white")
+
+
+def run_add_key(arguments: argparse.Namespace) -> int:
+    """ldpkit keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD]"""
+    expires = expiry_of(arguments)
+    collector = _collector(arguments, "making a key")
+    until = None if expires is None else expires.isoformat()
+    print(collector.add_key(name=arguments.name, role=arguments.role, studies=arguments.study, expires=until))
+    return 0
+
+
+def run_list_keys(arguments: argparse.Namespace) -> int:
+    """ldpkit keys list [--json]"""
+    from collector.operator.overview import key_in_one_line
+
+    found = _collector(arguments, "a list of keys").keys()
+    show(found, arguments.json, lambda keys: map(key_in_one_line, keys))
+    return 0
+
+
+def run_revoke_key(arguments: argparse.Namespace) -> int:
+    """ldpkit keys revoke NAME (--yes | --dry-run)"""
+    from collector.operator.overview import key_in_one_line
+
+    collector = _collector(arguments, "revoking a key")
+    known = collector.keys()
+    found = [key for key in known if key["name"] == arguments.name]
+    if not found:
+        raise InputError(f"there is no key {arguments.name[:64]!r} at {collector.url}")
+    if arguments.dry_run:
+        print(visible(f"would revoke {key_in_one_line(found[0])}"))
+        return 0
+    require_yes(arguments, f"revoking the key {arguments.name} at {collector.url}")
+    collector.remove_key(arguments.name)
+    print(f"{arguments.name} is good for nothing any more")
+    return 0
+
+
+def run_audit_log(arguments: argparse.Namespace) -> int:
+    """ldpkit audit-log [--since YYYY-MM-DD] [--limit N] [--json]"""
+    from collector.operator.overview import entry_in_one_line
+
+    since = None if arguments.since is None else day_of("--since", arguments.since).isoformat()
+    found = _collector(arguments, "the audit log").audit_log(arguments.limit, since)
+    show(found, arguments.json, lambda entries: map(entry_in_one_line, entries))
+    return 0

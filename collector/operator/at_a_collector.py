@@ -1,0 +1,81 @@
+"""What commands that ask a collector over HTTP share: its address, the key, and being sure."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.words.text import visible
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+
+def add_remote(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: str,
+    example: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """The parser of a command that asks a collector."""
+    parser = add_command(subparsers, name, text, example)
+    parser.add_argument(
+        "--to", metavar="URL", default=DEFAULT_URL, help="the collector (default %(default)s)"
+    )
+    parser.add_argument("--token", help=f"an operator's key; better set {TOKEN_VARIABLE}")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Register --json."""
+    parser.add_argument("--json", action="store_true", help="for programs: everything, as JSON")
+
+
+def add_certainty(parser: argparse.ArgumentParser) -> None:
+    """Register --yes and --dry-run, of what is not easily taken back."""
+    sure = parser.add_mutually_exclusive_group()
+    sure.add_argument("--yes", action="store_true", help="do it without asking")
+    sure.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def token_of(arguments: argparse.Namespace, what: str) -> str:
+    """The key to send. what: needs it, in words. Raises InputError where there is none that can travel."""
+    refuse_unknown_variables()
+    token: str = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
+    if not token:
+        raise UsageError(f"{what} needs an operator's key: --token, or {TOKEN_VARIABLE}")
+    if not (token.isascii() and token.isprintable()):
+        raise UsageError("the token must be printable ASCII")
+    return token
+
+
+def require_yes(arguments: argparse.Namespace, what: str) -> None:
+    """Ask on a terminal whether to do something. Raises InputError for no, and where nobody can be asked.
+
+    what: would be done, in words.
+    """
+    if arguments.yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{what} needs --yes")
+    print(visible(f"{what}: sure? [y/N] "), end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError("nothing was done")
+
+
+def show(found: Any, as_json: bool, lines: Callable[[Any], Iterable[str]]) -> None:
+    """Print what a collector said. lines: makes it one for people."""
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return
+    for line in lines(found):
+        # Another collector's words may move the terminal's cursor.
+        print("\t".join(map(visible, line.split("\t"))))

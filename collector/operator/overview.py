@@ -1,0 +1,184 @@
+"""What an operator reads of a study: its state, its reports by day, what is refused, what to look after."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from collector.operator.fitting import Fitted, last_fitted
+from collector.storage import queries
+from collector.storage.invitations import count_unused
+from collector.storage.overviews import Arrivals, StudyOverview
+from ldp_client.words.text import counted
+from schemas import Study
+
+# What a healthy study stays below.
+QUIET_DAYS = 3
+SOON_DAYS = 7
+OLD_DAYS = 2
+REFUSED_SHARE = 0.05
+
+
+def state_of(study: StudyOverview, today: date) -> str:
+    """One word or two for whether it takes reports."""
+    if study.deleted:
+        return "deleted"
+    if study.closed:
+        return "closed"
+    if study.closes is not None and today > study.closes:
+        return "ended"
+    return "not open yet" if study.opens is not None and today < study.opens else "open"
+
+
+def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]:
+    """A study's line in a list. days_left: until its last day, which counts; null where it names none."""
+    state = state_of(study, today)
+    left = None
+    if study.closes is not None and state in ("open", "not open yet"):
+        left = (study.closes - today).days + 1
+    return {
+        "id": study.id,
+        "version": study.version,
+        "title": document.title,
+        "state": state,
+        "opens": study.opens and study.opens.isoformat(),
+        "closes": study.closes and study.closes.isoformat(),
+        "days_left": left,
+        "reports": study.reports,
+        "reports_now": study.reports_now,
+    }
+
+
+def in_one_line(study: Mapping[str, Any]) -> str:
+    """What `listed` says, in columns."""
+    is_open = study["state"] in ("open", "not open yet")
+    state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
+    return f"{study['id']}\tversion {study['version']}\t{state}\t{counted(study['reports'], 'report')}"
+
+
+def key_in_one_line(key: Mapping[str, Any]) -> str:
+    """A key's name, role, studies, last day and last use, in columns."""
+    studies = "all studies" if key["studies"] is None else ", ".join(key["studies"])
+    until = "no last day" if key["expires"] is None else f"until {key['expires']}"
+    used = "never used" if key["used"] is None else f"used on {key['used']}"
+    return "\t".join([key["name"], key["role"], studies, until, used])
+
+
+def entry_in_one_line(entry: Mapping[str, Any]) -> str:
+    """A line of the audit log, in columns."""
+    return "\t".join([entry["at"], entry["key"], entry["action"], entry["study"] or "", entry["detail"]])
+
+
+def is_meant(study: Mapping[str, Any], words: str, state: str | None = None) -> bool:
+    """Whether a study's line is in that state, and its id or title has every word."""
+    text = f"{study['id']} {study['title']}".casefold()
+    return state in (None, study["state"]) and all(word in text for word in words.casefold().split())
+
+
+def in_lines(status: Mapping[str, Any]) -> list[str]:
+    """What `status_of` says, for people."""
+    left = status["days_left"]
+    until = "" if left is None else f", {counted(left, 'day')} left with today"
+    posterior, invitations = status["posterior"], status["invitations_left"]
+    refused = ", ".join(f"{name} {number}" for name, number in status["refused"].items())
+    versions = ", ".join(
+        f"{one['version']} ({counted(one['reports'], 'report')})" for one in status["versions"]
+    )
+    lines = [
+        f"{status['id']}: {status['title']}",
+        f"state      {status['state']}{until}; {status['opens'] or '…'} to {status['closes'] or '…'}",
+        f"reports    {status['reports']}",
+        *(f"           {one['day']}  {one['reports']}" for one in status["by_day"]),
+        f"versions   {versions}; now {status['version']}",
+        f"posterior  {'none yet' if posterior is None else 'of ' + posterior['day']}",
+        f"refused    {refused or 'nothing'} (since the collector started)",
+    ]
+    if invitations is not None:
+        lines.append(f"invited    {counted(invitations, 'invitation')} left")
+    return [*lines, *(f"look after: {line}" for line in status["attention"])]
+
+
+def status_of(
+    session: Session,
+    study: StudyOverview,
+    document: Study,
+    arrivals: Sequence[Arrivals],
+    refused: Mapping[str, int],
+    today: date,
+) -> dict[str, Any]:
+    """All that is known of one study. arrivals: of all studies. refused: since the collector started."""
+    by_day: dict[date, int] = defaultdict(int)
+    by_version: dict[int, int] = dict.fromkeys(queries.published_versions(session, study.id), 0)
+    for one in arrivals:
+        if one.study == study.number:
+            by_day[one.day] += one.reports
+            by_version[one.version] = by_version.get(one.version, 0) + one.reports
+    fitted = last_fitted(session, study.number, study.version)
+    status = {
+        **listed(study, document, today),
+        "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],
+        "versions": [{"version": one, "reports": number} for one, number in sorted(by_version.items())],
+        "invitations_left": count_unused(session, study.number) if study.invited else None,
+        "posterior": None if fitted is None else _posterior(fitted),
+        "refused": dict(sorted(refused.items())),
+    }
+    return {**status, "attention": _attention(status, today)}
+
+
+def _posterior(fitted: Fitted) -> dict[str, Any]:
+    day = date(1970, 1, 1) + timedelta(fitted.day)
+    doubtful = sorted(name for name, found in fitted.questions.items() if not found["ok"])
+    return {
+        "day": day.isoformat(),
+        "days_ago": fitted.days_ago,
+        "failure": fitted.failure,
+        "not_trusted": doubtful,
+    }
+
+
+def _attention(status: Mapping[str, Any], today: date) -> list[str]:
+    """What somebody should look after, in sentences; none for a healthy study."""
+    said = [_refusals(status), _posterior_trouble(status["posterior"], status["by_day"])]
+    if status["state"] == "open":
+        said += [_silence(status["by_day"], today), _ending(status["days_left"])]
+        if status["invitations_left"] == 0:
+            said.append("every invitation was used: nobody else can take part")
+    return [line for line in said if line]
+
+
+def _refusals(status: Mapping[str, Any]) -> str:
+    refused = sum(status["refused"].values())
+    if refused <= REFUSED_SHARE * (refused + status["reports"]):
+        return ""
+    reason = max(status["refused"], key=lambda name: (status["refused"][name], name))
+    return f"{counted(refused, 'upload')} refused since the collector started, most of them as {reason}"
+
+
+def _silence(by_day: Sequence[Mapping[str, Any]], today: date) -> str:
+    if not by_day:
+        return "no report came yet"
+    silent = (today - date.fromisoformat(by_day[-1]["day"])).days
+    return f"no report came for {silent} days" if silent > QUIET_DAYS else ""
+
+
+def _ending(days_left: int | None) -> str:
+    if days_left is None or days_left > SOON_DAYS:
+        return ""
+    return "today is its last day" if days_left == 1 else f"it ends in {counted(days_left - 1, 'day')}"
+
+
+def _posterior_trouble(posterior: Mapping[str, Any] | None, by_day: Sequence[Mapping[str, Any]]) -> str:
+    if posterior is None:
+        return ""
+    if posterior["failure"]:
+        return f"the last fit failed: {posterior['failure']}"
+    if posterior["not_trusted"]:
+        return f"the last posterior is not to be trusted (yet) for {', '.join(posterior['not_trusted'])}"
+    later = sum(one["reports"] for one in by_day if one["day"] > posterior["day"])
+    if later and posterior["days_ago"] > OLD_DAYS:
+        return f"{counted(later, 'report')} came after the day of the last posterior, {posterior['day']}"
+    return ""

@@ -1,0 +1,183 @@
+"""The commands `ldpkit publish`, `list`, `status`, `close` and `open`, at a collector."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from collector.operator.at_a_collector import (
+    add_certainty,
+    add_json,
+    add_remote,
+    require_yes,
+    show,
+    token_of,
+)
+from collector.settings import TOKEN_VARIABLE
+from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.files.disk import read_bytes
+from ldp_client.words.text import counted
+
+if TYPE_CHECKING:
+    from collector.remote.operating import RemoteCollector
+    from schemas import Study
+
+STATES = ("open", "not open yet", "ended", "closed", "deleted")
+FORBIDDEN = 403
+
+
+def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register them."""
+    text = "publish a study, or a new version of one, at a collector"
+    publish = add_remote(subparsers, "publish", text, "publish study.json --to https://…", run_publish)
+    publish.add_argument("study", metavar="STUDY.json", help="signed or not")
+    publish.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    text = "list a collector's studies"
+    lists = add_remote(subparsers, "list", text, "list --state open", run_list)
+    lists.add_argument("words", nargs="?", default="", metavar="WORDS", help="of the id or the title")
+    lists.add_argument("--state", choices=STATES, help="only studies in this state")
+    add_json(lists)
+    text = "say how a study goes: its reports by day, its posterior's age, what is refused and why"
+    status = add_remote(subparsers, "status", text, "status habits", run_status)
+    status.add_argument("study", metavar="STUDY_ID")
+    add_json(status)
+    text = "have a study take no more reports"
+    close = add_remote(subparsers, "close", text, "close habits --yes", run_close)
+    close.add_argument("study", metavar="STUDY_ID")
+    add_certainty(close)
+    text = "have a study that was closed take reports again"
+    reopen = add_remote(subparsers, "open", text, "open habits --yes", run_open)
+    reopen.add_argument("study", metavar="STUDY_ID")
+    add_certainty(reopen)
+
+
+def _collector(arguments: argparse.Namespace, what: str) -> RemoteCollector:
+    from collector.remote.operating import RemoteCollector
+
+    return RemoteCollector(arguments.to, token_of(arguments, what))
+
+
+def run_publish(arguments: argparse.Namespace) -> int:
+    """ldpkit publish STUDY.json [--to URL] [--dry-run]"""
+    from collector.remote.operating import RemoteCollector
+    from ldp_client.study_warnings import warnings_of
+
+    document = read_bytes(arguments.study)
+    study = _study_in(document, arguments.study)
+    token = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
+    if not token and not _is_signed(document):
+        token_of(arguments, "publishing a study that is not signed")
+    collector = RemoteCollector(arguments.to, token)
+    for line in warnings_of(study):
+        print(line, file=sys.stderr)
+    before = collector.published(study.id)
+    if arguments.dry_run:
+        print(_what_would_happen(study, before))
+        return 0
+    found = collector.publish(document)
+    again = "was published before" if before == study.canonical() else "is published"
+    print(f"{found['id']}, version {found['version']}, {again}; digest {found['digest']}")
+    if study.unit != "holder":
+        print(f"people answer at  {collector.page_of(study.id)}")
+    print(f"devices fetch     {collector.address_of(study.id)}")
+    print(f"how it goes       ldpkit status {study.id} --to {collector.url}")
+    return 0
+
+
+def _study_in(document: bytes, path: str) -> Study:
+    """The study in a file, signed or not. Raises InputError."""
+    from ldp_client.documents.signed import SignedStudy
+    from schemas import Study
+
+    try:
+        return SignedStudy.from_json(document).study if _is_signed(document) else Study.from_json(document)
+    except StudyError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _is_signed(document: bytes) -> bool:
+    from collector.studies.publishing import is_signed
+
+    try:
+        return is_signed(json.loads(document))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _what_would_happen(study: Study, before: bytes | None) -> str:
+    from schemas import Study
+
+    if before is None:
+        return f"would publish {study.id}, version {study.version}, which is new there"
+    if before == study.canonical():
+        return f"{study.id}, version {study.version}, is published already: nothing would change"
+    current = Study.from_json(before).version
+    if current >= study.version:
+        raise InputError(
+            f"version {current} of {study.id} is published, and this is version {study.version}: raise it"
+        )
+    return f"would publish version {study.version} of {study.id} in the place of version {current}"
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """ldpkit list [WORDS] [--state STATE] [--json]"""
+    from collector.operator.overview import in_one_line, is_meant
+
+    found = _collector(arguments, "a list of studies").studies()
+    chosen = [one for one in found if is_meant(one, arguments.words, arguments.state)]
+    show(chosen, arguments.json, lambda studies: map(in_one_line, studies))
+    if not chosen:
+        print(
+            f"no study there{' is meant' if found else ''}",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def run_status(arguments: argparse.Namespace) -> int:
+    """ldpkit status STUDY_ID [--json]"""
+    from collector.operator.overview import in_lines
+
+    show(_collector(arguments, "a study's status").status(arguments.study), arguments.json, in_lines)
+    return 0
+
+
+def run_close(arguments: argparse.Namespace) -> int:
+    """ldpkit close STUDY_ID (--yes | --dry-run)"""
+    collector = _collector(arguments, "closing a study")
+    what = f"closing {arguments.study} at {collector.url}{_reports_of(collector, arguments.study)}"
+    if arguments.dry_run:
+        print(f"{what}: it would take no more reports, and `ldpkit open` takes that back")
+        return 0
+    require_yes(arguments, what)
+    print(f"{arguments.study}, version {collector.close(arguments.study)}, takes no more reports")
+    return 0
+
+
+def run_open(arguments: argparse.Namespace) -> int:
+    """ldpkit open STUDY_ID (--yes | --dry-run)"""
+    collector = _collector(arguments, "opening a study")
+    what = f"opening {arguments.study} at {collector.url}{_reports_of(collector, arguments.study)}"
+    if arguments.dry_run:
+        print(f"{what}: it would take reports again")
+        return 0
+    require_yes(arguments, what)
+    version = collector.reopen(arguments.study)
+    print(f"{arguments.study}, version {version}, takes reports between its `opens` and `closes`")
+    return 0
+
+
+def _reports_of(collector: RemoteCollector, study_id: str) -> str:
+    """How a study stands, in words; nothing for a key that may not read. Raises RefusalError."""
+    from collector.remote.client import RefusalError
+
+    try:
+        status: dict[str, Any] = collector.status(study_id)
+    except RefusalError as error:
+        if error.status != FORBIDDEN:
+            raise
+        return ""
+    return f", {status['state']} with {counted(status['reports'], 'report')}"

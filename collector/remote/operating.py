@@ -1,0 +1,138 @@
+"""A collector as an operator's commands ask it, over HTTP with a key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from collector.remote.client import RefusalError, ask, require_private
+from ldp_client.documents.errors import TransferError
+
+JSON = "application/json"
+WHO = "the collector"
+SECONDS = 60.0
+# Ten thousand invitations, or lines of the audit log.
+MOST_BYTES = 16 << 20
+UNKNOWN = 404
+
+
+class RemoteCollector:
+    """The collector at an address, for whoever has this key ("" for none).
+
+    Its methods raise RefusalError where the collector refuses, TransferError where it is away or what answers
+    is no collector, and InputError for an address that a key must not go to.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        require_private(url)
+        self.url = url.rstrip("/")
+        self._token = token
+
+    def page_of(self, study_id: str) -> str:
+        """Where people answer a study."""
+        return f"{self.url}/s/{quote(study_id, safe='')}"
+
+    def address_of(self, study_id: str) -> str:
+        """Where devices fetch a study."""
+        return f"{self.url}{_path(study_id)}"
+
+    def studies(self) -> list[dict[str, Any]]:
+        """Every study, as `listed` says it."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/studies", lambda body: body["studies"])
+        return found
+
+    def status(self, study_id: str) -> dict[str, Any]:
+        """One study, as `status_of` says it."""
+        found: dict[str, Any] = self._json(
+            "GET", f"{_path(study_id)}/status", lambda body: {**body, "attention": list(body["attention"])}
+        )
+        return found
+
+    def published(self, study_id: str) -> bytes | None:
+        """The document of the current version; None where none is published."""
+        try:
+            return ask(self.url + _path(study_id), "", WHO, MOST_BYTES, SECONDS)
+        except RefusalError as error:
+            if error.status == UNKNOWN:
+                return None
+            raise
+
+    def publish(self, document: bytes) -> dict[str, Any]:
+        """Publish a study, signed or not; its id, version and digest."""
+        found: dict[str, Any] = self._json(
+            "POST",
+            "/v1/studies",
+            lambda body: {name: body[name] for name in ("id", "version", "digest")},
+            document,
+        )
+        return found
+
+    def close(self, study_id: str) -> int:
+        """Have a study take no more reports; its version."""
+        return int(self._json("POST", f"{_path(study_id)}/close", lambda body: body["version"], b"{}"))
+
+    def reopen(self, study_id: str) -> int:
+        """Have a closed study take reports again; its version."""
+        return int(self._json("POST", f"{_path(study_id)}/open", lambda body: body["version"], b"{}"))
+
+    def invite(self, study_id: str, count: int, public: dict[str, str]) -> tuple[list[str], list[str]]:
+        """New invitations, and warnings about what they carry."""
+        asked = {
+            "count": count,
+            "public": [{"field": name, "value": public[name]} for name in sorted(public)],
+        }
+        path = f"{_path(study_id)}/invitations"
+        found: tuple[list[str], list[str]] = self._json(
+            "POST",
+            path,
+            lambda body: (list(body["invitations"]), list(body["warnings"])),
+            _bytes(asked),
+            False,
+        )
+        return found
+
+    def keys(self) -> list[dict[str, Any]]:
+        """Every key, by name."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/keys", lambda body: body["keys"])
+        return found
+
+    def add_key(self, **asked: Any) -> str:
+        """A new key. asked: name, role, and studies and expires where the key is bound."""
+        document = _bytes({name: value for name, value in asked.items() if value is not None})
+        return str(self._json("POST", "/v1/keys", lambda body: body["key"], document, False))
+
+    def remove_key(self, name: str) -> None:
+        """Make a key useless."""
+        self._json("DELETE", f"/v1/keys/{quote(name, safe='')}", lambda body: body["removed"], again=False)
+
+    def audit_log(self, limit: int, since: str | None) -> list[dict[str, Any]]:
+        """The last lines of the audit log, the newest first."""
+        path = f"/v1/audit-log?limit={limit}" + (f"&since={since}" if since else "")
+        found: list[dict[str, Any]] = self._json("GET", path, lambda body: body["entries"])
+        return found
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        read: Callable[[Any], Any],
+        body: bytes | None = None,
+        again: bool = True,
+    ) -> Any:
+        said = ask(self.url + path, self._token, WHO, MOST_BYTES, SECONDS, body, JSON, method, again)
+        try:
+            return read(json.loads(said))
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise TransferError(
+                f"what came from {self.url} is no answer of a collector: is that one?"
+            ) from None
+
+
+def _path(study_id: str) -> str:
+    return f"/v1/studies/{quote(study_id, safe='')}"
+
+
+def _bytes(document: Any) -> bytes:
+    return json.dumps(document).encode()

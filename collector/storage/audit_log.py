@@ -1,0 +1,54 @@
+"""What operators did: with which key, when, to which study. Nothing in it changes, and it names no person.
+
+A minute tells of operators only. Where a participant could be recognised by it, as by the deletion of one
+report, there is the day, and nothing says what came before or after it on that day.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from datetime import date, datetime, timezone
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from collector.storage.models import AuditRow
+
+# Who has no key of a name; parentheses are in no name.
+BY_TOKEN, AT_DATABASE, BY_SIGNATURE = "(token)", "(database)", "(signature)"
+ID_BYTES = 16
+
+
+class Entry(NamedTuple):
+    """One line. at: the minute, or the day alone, in UTC. key: its name. detail: how much, which version."""
+
+    at: str
+    key: str
+    action: str
+    study: str | None
+    detail: str
+
+
+def record(
+    session: Session, key: str, action: str, study: str | None = None, detail: str = "", by_day: bool = False
+) -> None:
+    """Write a line, in the transaction of what it is about. by_day: leave out the time of the day."""
+    now = datetime.now(timezone.utc)
+    at = now.strftime("%Y-%m-%d" if by_day else "%Y-%m-%dT%H:%MZ")
+    id_ = secrets.token_bytes(ID_BYTES)
+    session.add(AuditRow(id=id_, at=at, key=key, action=action, study=study, detail=detail))
+
+
+def entries(
+    session: Session, most: int, since: date | None = None, studies: Iterable[str] | None = None
+) -> list[Entry]:
+    """The last lines, the newest first. studies: those that they may be about, None for all lines."""
+    columns = (AuditRow.at, AuditRow.key, AuditRow.action, AuditRow.study, AuditRow.detail)
+    statement = select(*columns).order_by(AuditRow.at.desc(), AuditRow.id).limit(most)
+    if since is not None:
+        statement = statement.where(AuditRow.at >= since.isoformat())
+    if studies is not None:
+        statement = statement.where(AuditRow.study.in_(sorted(studies)))
+    return [Entry(*row) for row in session.execute(statement)]

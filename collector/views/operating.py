@@ -1,0 +1,254 @@
+"""What operators see and set over HTTP: studies and their health, invitations, keys, the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+
+from flask import Blueprint, Response, jsonify, request
+from sqlalchemy.orm import Session
+
+from collector import problems
+from collector.context import Collector, current_collector
+from collector.operator import inviting
+from collector.operator.overview import listed, status_of
+from collector.problems import FORBIDDEN, PARAMETER_INVALID, STATEMENT_INVALID, ProblemError, unknown_study
+from collector.storage import audit_log
+from collector.storage.keys import TOKEN_KEY, Role, add_key, list_keys, remove_key
+from collector.storage.overviews import StudyOverview
+from collector.views.auth import acting_key, requires
+from collector.views.bodies import json_body
+from collector.views.openapi import (
+    BODY,
+    JSON,
+    KEY,
+    STUDY_ID,
+    WRITE,
+    Operation,
+    json_of,
+)
+from collector.views.parameters import whole_parameter
+from ldp_client.documents.errors import InputError, StatementError
+from ldp_client.documents.fields import Day, Identifier, Integer, ListOf, OneOf, Record, Text
+from schemas import Study
+
+operating = Blueprint("operating", __name__, url_prefix="/v1")
+# Each is an answer's line: more are made in several requests, or at the database.
+MOST_INVITATIONS = 10_000
+MOST_LINES = 10_000
+LINES = 100
+MOST_STUDIES = 1000
+INVITATIONS = Record(
+    {"count": Integer(1, MOST_INVITATIONS)},
+    {"public": ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")},
+)
+NEW_KEY = Record(
+    {"name": Identifier(), "role": OneOf(tuple(role.value for role in Role))},
+    {"studies": ListOf(Identifier(), 1, MOST_STUDIES), "expires": Day()},
+)
+
+
+@operating.get("/studies")
+@requires(Role.READ, of_some=True)
+def list_studies() -> Response:
+    """Every study that the key is for."""
+    collector, key = current_collector(), acting_key()
+    studies = [study for study in collector.studies.get() if key.reaches(study.id)]
+    lines = [listed(study, _document(collector, study), collector.today()) for study in studies]
+    return jsonify(studies=lines)
+
+
+@operating.get("/studies/<study_id>/status")
+@requires(Role.READ)
+def show_status(study_id: str) -> Response:
+    """One study: reports by day and version, the posterior's age, what is refused, what to look after."""
+    collector = current_collector()
+    study = next((one for one in collector.studies.get() if one.id == study_id), None)
+    if study is None:
+        raise unknown_study(study_id)
+    return jsonify(status(collector, study))
+
+
+def status(collector: Collector, study: StudyOverview) -> dict[str, object]:
+    """What `status_of` says of a study of a running collector."""
+    document = _document(collector, study)
+    arrivals, refused = collector.arrivals.get(), collector.metrics.refused_of(study.id)
+    with collector.database.read() as session:
+        return status_of(session, study, document, arrivals, refused, collector.today())
+
+
+def _document(collector: Collector, study: StudyOverview) -> Study:
+    return collector.rules.find(study.id, study.version).study
+
+
+@operating.post("/studies/<study_id>/invitations")
+@requires(Role.OPERATE)
+def invite(study_id: str) -> Response:
+    """New invitations, for the only time; from then on only they let a report in."""
+    collector, by = current_collector(), acting_key().name
+    asked = INVITATIONS.read(json_body(), "", StatementError)
+    public = {one["field"]: one["value"] for one in asked["public"] or ()}
+    secret = collector.settings.invitation_secret
+    if not secret:
+        raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
+
+    def act(session: Session) -> tuple[list[str], list[str]]:
+        late = timedelta(collector.settings.late_days)
+        inviting.refuse_ended(session, study_id, collector.today(), late)
+        made = inviting.invite(session, study_id, asked["count"], secret, public, by)
+        return made, inviting.warnings_of_names(session, study_id)
+
+    if collector.current.find(study_id) is None:
+        raise unknown_study(study_id)
+    with _refusing_input():
+        invitations, warnings = collector.writer.act(act)
+    collector.has_changed(study_id)
+    return jsonify(invitations=invitations, warnings=warnings)
+
+
+@operating.get("/keys")
+@requires(Role.OPERATE)
+def show_keys() -> Response:
+    """Every key by name, for the operator's token."""
+    _require_token()
+    with current_collector().database.read() as session:
+        return jsonify(keys=[key.document() for key in list_keys(session)])
+
+
+@operating.post("/keys")
+@requires(Role.OPERATE)
+def make_key() -> Response:
+    """A new key, for the only time."""
+    by = _require_token()
+    asked = NEW_KEY.read(json_body(), "", StatementError)
+    expires = date.fromisoformat(asked["expires"]) if asked["expires"] else None
+    if expires is not None and expires < current_collector().today():
+        raise ProblemError(STATEMENT_INVALID, "is over", "expires")
+    role, studies = Role(asked["role"]), asked["studies"]
+    with _refusing_input():
+        key = current_collector().writer.act(
+            lambda session: add_key(session, asked["name"], role, studies, expires, by)
+        )
+    response = jsonify(name=asked["name"], key=key)
+    response.status_code = 201
+    return response
+
+
+@operating.delete("/keys/<name>")
+@requires(Role.OPERATE)
+def drop_key(name: str) -> Response:
+    """Make a key useless from now on."""
+    by = _require_token()
+    Identifier().read(name, "name", StatementError)
+    with _refusing_input():
+        current_collector().writer.act(lambda session: remove_key(session, name, by))
+    return jsonify(name=name, removed=True)
+
+
+def _require_token() -> str:
+    """The name of the operator's token. Raises ProblemError for any key: who has one could make others, and
+    keep them when it is removed."""
+    key = acting_key()
+    if key != TOKEN_KEY:
+        raise ProblemError(
+            FORBIDDEN, "keys are made and removed with the operator's token, or at the database"
+        )
+    return key.name
+
+
+@operating.get("/audit-log")
+@requires(Role.OPERATE, of_some=True)
+def read_audit_log() -> Response:
+    """The last lines, the newest first; a key for some studies sees theirs."""
+    most = whole_parameter("limit") or LINES
+    if most > MOST_LINES:
+        raise ProblemError(PARAMETER_INVALID, f"must be at most {MOST_LINES}", "limit")
+    text = request.args.get("since")
+    try:
+        since = None if text is None else date.fromisoformat(Day().read(text, "since", StatementError))
+    except StatementError as error:
+        raise ProblemError(PARAMETER_INVALID, error.problem, "since") from None
+    with current_collector().database.read() as session:
+        found = audit_log.entries(session, most, since, acting_key().studies)
+    return jsonify(entries=[entry._asdict() for entry in found])
+
+
+@contextmanager
+def _refusing_input() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise ProblemError(STATEMENT_INVALID, str(error)) from None
+
+
+LIMIT = {"name": "limit", "in": "query", "schema": Integer(1, MOST_LINES).json_schema()}
+SINCE = {"name": "since", "in": "query", "schema": Day().json_schema()}
+NAME = {"name": "name", "in": "path", "required": True, "schema": Identifier().json_schema()}
+REQUEST = (*BODY, problems.MALFORMED_ENCODING, problems.STATEMENT_INVALID)
+OPERATIONS = (
+    Operation(
+        "get",
+        "/v1/studies",
+        "listStudies",
+        "Every study that the key is for.",
+        {200: ("The studies, by id", json_of("Studies"))},
+        KEY,
+    ),
+    Operation(
+        "get",
+        "/v1/studies/{study_id}/status",
+        "readStatus",
+        "Reports by day and version, the last posterior's age, what is refused since the collector started, "
+        "and what to look after.",
+        {200: ("The study", json_of("Status"))},
+        (*KEY, problems.STUDY_UNKNOWN),
+        (STUDY_ID,),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/invitations",
+        "makeInvitations",
+        "Make invitations, and let only invited reports in from now on.",
+        {200: ("The invitations, for the only time", json_of("Invitations"))},
+        (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
+        (STUDY_ID,),
+        {JSON: INVITATIONS.json_schema()},
+    ),
+    Operation(
+        "get",
+        "/v1/keys",
+        "listKeys",
+        "Every key by name; with the operator's token.",
+        {200: ("The keys", json_of("Keys"))},
+        KEY,
+    ),
+    Operation(
+        "post",
+        "/v1/keys",
+        "makeKey",
+        "Make a key; with the operator's token.",
+        {201: ("The key, for the only time", json_of("NewKey"))},
+        (*KEY, *REQUEST, *WRITE),
+        (),
+        {JSON: NEW_KEY.json_schema()},
+    ),
+    Operation(
+        "delete",
+        "/v1/keys/{name}",
+        "removeKey",
+        "Make a key useless; with the operator's token.",
+        {200: ("Removed", json_of("RemovedKey"))},
+        (*KEY, problems.STATEMENT_INVALID, *WRITE),
+        (NAME,),
+    ),
+    Operation(
+        "get",
+        "/v1/audit-log",
+        "readAuditLog",
+        "What operators did, the newest first.",
+        {200: ("The lines", json_of("AuditLog"))},
+        (*KEY, problems.PARAMETER_INVALID),
+        (LIMIT, SINCE),
+    ),
+)

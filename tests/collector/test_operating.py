@@ -1,0 +1,284 @@
+"""The operator's commands at a collector: publish, list, status, close, open, invite, keys, audit-log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import stat
+import sys
+from datetime import date, timedelta
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
+
+from collector.operator import access_commands
+from collector.operator.overview import in_lines
+from collector.remote import operating as remote
+from collector.remote.client import RefusalError
+from collector.storage.audit_log import entries
+from ldp_client.documents.errors import InputError, LdpkitError
+from tests.collector.commands import parsed, run
+from tests.collector.conftest import INVITATION_KEY, TOKEN
+
+URL = "http://127.0.0.1:1"
+
+
+@pytest.fixture
+def either(make_harness, database_url, study):
+    harness = make_harness(database=database_url, busy_timeout=5, invitation_key=INVITATION_KEY)
+    harness.url = database_url
+    harness.publish(study)
+    return harness
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Has the commands' requests answered by a harness, and counts them."""
+    monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
+
+    def connect(harness):
+        def ask(url, token, who, _most, _seconds, body=None, _type="", method=None, _again=True):
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            method = method or ("GET" if body is None else "POST")
+            path = url.removeprefix(URL)
+            given = {"data": body, "content_type": "application/json"} if body is not None else {}
+            response = harness.app.test_client().open(path, method=method, headers=headers, **given)
+            if not 200 <= response.status_code < 300:
+                raise RefusalError(f"{who}: {response.get_json()['detail']}", response.status_code)
+            return response.data
+
+        monkeypatch.setattr(remote, "ask", ask)
+        return harness
+
+    return connect
+
+
+def at(*arguments):
+    run(*arguments, "--to", URL)
+
+
+def lines(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_study_is_published_and_its_links_are_said(asked, empty, study, tmp_path, capsys):
+    asked(empty)
+    file = tmp_path / "study.json"
+    file.write_bytes(study.canonical())
+    at("publish", str(file), "--dry-run")
+    assert lines(capsys) == ["would publish habits, version 1, which is new there"]
+    assert empty.client.get("/v1/studies/habits").status_code == 404
+    at("publish", str(file))
+    said = "\n".join(lines(capsys))
+    assert f"habits, version 1, is published; digest {study.digest}" in said
+    assert f"{URL}/s/habits\n" in said
+    at("publish", str(file))
+    assert "was published before" in capsys.readouterr().out
+    at("publish", str(file), "--dry-run")
+    assert "nothing would change" in capsys.readouterr().out
+
+
+def test_a_list_and_a_status_say_how_studies_go(asked, either, study, make_study, make_report, capsys):
+    asked(either)
+    either.publish(make_study(id="other", title="Sleep", closes=(either.day + timedelta(2)).isoformat()))
+    either.post([make_report(study).to_document() for _ in range(5)])
+    either.day += timedelta(1)
+    either.put(make_report(study))
+    either.put(make_report(study, digest="0" * 64))
+    at("list")
+    assert [line.split("\t")[0] for line in lines(capsys)] == ["habits", "other"]
+    at("list", "sleep", "--state", "open", "--json")
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["id"], found["days_left"]) == ("other", 2)
+    at("status", "habits", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert [one["reports"] for one in found["by_day"]] == [5, 1]
+    assert found["versions"] == [{"version": 1, "reports": 6}]
+    assert found["refused"] == {"report-invalid": 1}
+    assert found["attention"] == [
+        "1 upload refused since the collector started, most of them as report-invalid"
+    ]
+    at("status", "other")
+    said = capsys.readouterr().out
+    assert "look after: no report came yet" in said
+    assert "look after: it ends in 1 day" in said
+
+
+def test_a_closed_study_is_opened_again_and_nothing_withdrawn_comes_back(asked, either, study, make_report):
+    asked(either)
+    late, kept = make_report(study), make_report(study)
+    either.put(kept)
+    with pytest.raises(InputError, match=r"closing habits .*open with 1 report needs --yes"):
+        at("close", "habits")
+    at("close", "habits", "--dry-run")
+    assert either.put(make_report(study)).status_code == 201
+    at("close", "habits", "--yes")
+    assert either.put(make_report(study)).status_code == 410
+    # While it was closed a device took back what had not come yet, and another what had.
+    for report in (late, kept):
+        assert either.withdraw(report.id, secret=report.secret).status_code == 200
+    at("open", "habits", "--yes")
+    assert either.put(late).get_json()["type"].endswith("report-withdrawn")
+    assert either.put(kept).get_json()["type"].endswith("report-withdrawn")
+    assert either.put(make_report(study)).status_code == 201
+
+
+def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, either, study, make_report):
+    asked(either)
+    report = make_report(study)
+    either.put(report)
+    either.withdraw(report.id, secret=report.secret)
+    at("close", "habits", "--yes")
+    tomorrow = (either.day + timedelta(1)).isoformat()
+    run("admin", "expire", "habits", "--before", tomorrow, "--yes", "--database", either.url)
+    with pytest.raises(LdpkitError, match="stays closed"):
+        at("open", "habits", "--yes")
+    run("admin", "delete-study", "habits", "--yes", "--database", either.url)
+    with pytest.raises(LdpkitError, match="was deleted"):
+        at("open", "habits", "--yes")
+
+
+def test_invitations_are_links_and_pictures_for_their_owner_alone(
+    asked, either, study, make_report, tmp_path, capsys
+):
+    asked(either)
+    table, pictures = tmp_path / "links.csv", tmp_path / "codes"
+    at("invite", "habits", "--count", "3", "--dry-run")
+    assert lines(capsys) == [
+        f"would make 3 invitations to habits at {URL}; from then on only they let a report in"
+    ]
+    at("invite", "habits", "--count", "3", "--out", str(table), "--qr", str(pictures),
+       "--address", "https://ask.example.org")  # fmt: skip
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    words = [row["invitation"] for row in rows]
+    assert [row["link"] for row in rows] == [
+        f"https://ask.example.org/s/habits#invitation={word}" for word in words
+    ]
+    files = [table, *sorted(pictures.iterdir())]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 4
+    assert stat.S_IMODE(pictures.stat().st_mode) == 0o700
+    assert files[1].read_text().startswith("<?xml")
+    with pytest.raises(InputError, match=r"links\.csv"):
+        at("invite", "habits", "--count", "1", "--out", str(table))
+    path = f"/v1/studies/habits/reports/{(report := make_report(study)).id}"
+    assert either.client.put(path, json=report.to_document()).status_code == 403
+    headers = {"LDPKit-Invitation": words[0]}
+    assert either.client.put(path, json=report.to_document(), headers=headers).status_code == 201
+    at("status", "habits")
+    assert "2 invitations left" in capsys.readouterr().out
+
+
+def test_a_picture_says_the_link(tmp_path):
+    """Drawn by the library, read back from its modules: the same modules as of the same text."""
+    import segno
+
+    file = tmp_path / "one.svg"
+    access_commands._draw("https://ask.example.org/s/habits#invitation=abc", str(file))
+    drawn = io.BytesIO()
+    segno.make_qr("https://ask.example.org/s/habits#invitation=abc", error="m").save(
+        drawn, kind="svg", scale=4, light="white"
+    )
+    assert file.read_bytes() == drawn.getvalue()
+
+
+def test_more_invitations_than_one_request_makes(asked, either, monkeypatch, tmp_path):
+    asked(either)
+    monkeypatch.setattr(access_commands, "AT_ONCE", 2)
+    at("invite", "habits", "--count", "5", "--out", str(tmp_path / "links.txt"))
+    assert len(set((tmp_path / "links.txt").read_text().splitlines())) == 5
+
+
+def test_keys_are_bound_and_end(asked, either, make_study, capsys):
+    asked(either)
+    either.publish(make_study(id="other"))
+    last = date(2099, 1, 1)
+    at("keys", "add", "ann", "--role", "read", "--study", "habits", "--expires", last.isoformat())
+    (key,) = lines(capsys)
+    headers = {"Authorization": f"Bearer {key}"}
+    assert either.client.get("/v1/studies/habits/export", headers=headers).status_code == 200
+    at("keys", "list")
+    assert lines(capsys) == [f"ann\tread\thabits\tuntil {last}\tused on {either.day}"]
+    either.day = last + timedelta(1)
+    expired = either.client.get("/v1/studies/habits/export", headers=headers)
+    assert expired.status_code == 401
+    assert f"good until {last}" in expired.get_json()["detail"]
+    with pytest.raises(InputError, match="needs --yes"):
+        at("keys", "revoke", "ann")
+    at("keys", "revoke", "ann", "--dry-run")
+    at("keys", "revoke", "ann", "--yes")
+    capsys.readouterr()
+    at("keys", "list", "--json")
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_the_audit_log_says_who_did_what_and_of_reports_no_minute(asked, either, study, make_report, capsys):
+    asked(either)
+    report = make_report(study)
+    either.put(report)
+    either.withdraw(report.id)
+    either.export()
+    either.export()
+    at("close", "habits", "--yes")
+    run("admin", "keys", "add", "ann", "--role", "read", "--database", either.url)
+    capsys.readouterr()
+    at("audit-log")
+    found = [line.split("\t") for line in lines(capsys)]
+    minute, day = r"\d{4}-\d\d-\d\dT\d\d:\d\dZ", r"\d{4}-\d\d-\d\d"
+    assert {(key, action, study) for _, key, action, study, _ in found} == {
+        ("(token)", "publish", "habits"),
+        ("(token)", "delete reports", "habits"),
+        ("(token)", "export", "habits"),
+        ("(token)", "close", "habits"),
+        ("(database)", "add key", ""),
+    }
+    assert len(found) == 5
+    for at_, _, action, _, _ in found:
+        assert re.fullmatch(day if action in ("delete reports", "export") else minute, at_)
+    with either.collector.database.read() as session:
+        everything = str(entries(session, 100))
+    assert report.id not in everything
+    run("admin", "audit-log", "--database", either.url, "--json")
+    assert len(json.loads(capsys.readouterr().out)) == 5
+
+
+@pytest.mark.parametrize("statement", ["UPDATE audit_log SET key = 'nobody'", "DELETE FROM audit_log"])
+def test_nothing_takes_a_line_back(either, statement):
+    with pytest.raises(DatabaseError, match="append-only"), either.collector.database.write() as session:
+        session.execute(text(statement))
+
+
+def test_on_a_terminal_it_is_asked_once(asked, either, monkeypatch, capsys):
+    asked(either)
+    monkeypatch.setattr(sys, "stdin", terminal("n\n"))
+    with pytest.raises(InputError, match="nothing was done"):
+        at("close", "habits")
+    monkeypatch.setattr(sys, "stdin", terminal("y\n"))
+    at("close", "habits")
+    assert "sure? [y/N]" in capsys.readouterr().err
+
+
+def terminal(said):
+    stream = io.StringIO(said)
+    stream.isatty = lambda: True
+    return stream
+
+
+def test_a_command_without_a_key_says_what_to_do(monkeypatch):
+    monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
+    found = parsed("list", "--to", URL)
+    with pytest.raises(InputError, match="LDPKIT_TOKEN"):
+        found.run(found)
+
+
+def test_a_foreign_title_moves_no_cursor(capsys):
+    from collector.operator.at_a_collector import show
+
+    status = {"id": "x", "title": "\x1b[2Jgone", "state": "open", "days_left": None, "opens": None,
+              "closes": None,
+              "reports": 0, "by_day": [], "versions": [], "version": 1, "posterior": None, "refused": {},
+              "invitations_left": None, "attention": []}  # fmt: skip
+    show(status, False, in_lines)
+    assert "\x1b" not in capsys.readouterr().out
