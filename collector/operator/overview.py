@@ -90,15 +90,15 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
     )
     lines = [
         f"{status['id']}: {status['title']}",
-        f"state      {status['state']}{until}; {status['opens'] or '…'} to {status['closes'] or '…'}",
-        f"reports    {status['reports']}",
-        *(f"           {one['day']}  {one['reports']}" for one in status["by_day"]),
-        f"versions   {versions}; now {status['version']}",
-        f"posterior  {'none yet' if posterior is None else 'of ' + posterior['day']}",
-        f"refused    {refused or 'nothing'} (since the collector started)",
+        f"state\t{status['state']}{until}; {status['opens'] or '…'} to {status['closes'] or '…'}",
+        f"reports\t{status['reports']}",
+        *(f"\t{one['day']}\t{one['reports']}" for one in status["by_day"]),
+        f"version\t{status['version']}, of {versions}",
+        f"fitted\t{'never yet' if posterior is None else posterior['day']}",
+        f"refused\t{refused or 'nothing'} (since the collector started)",
     ]
     if invitations is not None:
-        lines.append(f"invited    {counted(invitations, 'invitation')} left")
+        lines.append(f"invited\t{counted(invitations, 'invitation')} left")
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 

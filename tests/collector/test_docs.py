@@ -95,7 +95,7 @@ def test_the_session_works_word_for_word(tmp_path):
         finally:
             server.terminate()
     assert done.returncode == 0, done.stderr
-    assert "reports    1\n" in done.stdout
+    assert "\nreports\t1\n" in done.stdout
     assert "1 report deleted" in done.stdout
     # The session ends with the study's deletion: nobody is invited to that.
     (database,) = (file for file in place.glob("*.sqlite3") if not file.name.startswith("backup"))
