@@ -134,6 +134,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     perturb.add_argument("--out", required=True, metavar="REPORTS", help=say("cli.help.reports"))
     perturb.add_argument("--again", action="store_true", help=say("cli.help.again"))
+    perturb.add_argument("--blanks-refuse", action="store_true", help=say("cli.help.blanks_refuse"))
     perturb.set_defaults(run=run_perturb)
 
     text = say("cli.help.audit")
@@ -192,13 +193,21 @@ def run_study_digest(arguments: argparse.Namespace) -> int:
 
 
 def run_perturb(arguments: argparse.Namespace) -> int:
-    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--again]"""
+    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--again] [--blanks-refuse]"""
     from ldp_client.files.batch import perturb_file
 
     study = load_study(arguments.study)
     if study.public:
         _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))
-    count = perturb_file(study, arguments.answers, arguments.out, _tell_progress, _tell, arguments.again)
+    count = perturb_file(
+        study,
+        arguments.answers,
+        arguments.out,
+        _tell_progress,
+        _tell,
+        arguments.again,
+        arguments.blanks_refuse,
+    )
     print(say("cli.reports_in", count=count, file=arguments.out))
     print(say("cli.perturbed_once"), file=sys.stderr)
     return 0

@@ -45,6 +45,8 @@ class ClippedCount:
 
 def is_clipped(asked: "Any", answer: "Any") -> bool:
     """Whether an answer that was taken lies beyond bounds or norm. asked: a question or its mechanism."""
+    if answer is None:  # a refusal
+        return False
     bounds = getattr(asked, "bounds", None)
     if bounds is not None:
         return _is_beyond(answer, bounds)

@@ -114,6 +114,12 @@ def _cost(epsilon: float, delta: float, words: Words) -> str:
 
 def _answers(question: "Question", words: Words) -> str:
     """What a person can answer: bounds, choices, or the fields of a record."""
+    if question.refusal:
+        return words.say("study.refusal", answers=_offered(question, words))
+    return _offered(question, words)
+
+
+def _offered(question: "Question", words: Words) -> str:
     if question.response is not None:
         fields = (*question.features, question.response)
         return ", ".join([f"{field.id} {_field(field, words)}" for field in fields])

@@ -36,6 +36,7 @@ def yes_no(
     text: Spoken = "",
     mechanism: Mechanism = "randomized_response",
     prior: Mapping[str, Any] | None = None,
+    refusal: bool = False,
 ) -> dict[str, Any]:
     """Ask for yes or no.
 
@@ -45,6 +46,7 @@ def yes_no(
         text: what people read.
         mechanism: its name, or its part of the document where it takes more than epsilon.
         prior: {"p": distribution}, as a study states it, in place of the usual one.
+        refusal: whether people may prefer not to say, privately too: it is one more choice.
 
     Returns:
         The question, for `study`.
@@ -52,7 +54,11 @@ def yes_no(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    own = {"mechanism": _mechanism(mechanism, epsilon), "model": _model("bernoulli", prior)}
+    own = {
+        "mechanism": _mechanism(mechanism, epsilon),
+        "model": _model("bernoulli", prior),
+        **_refusal(refusal),
+    }
     return _question("yes_no", id, "yes_no", text, own)
 
 
@@ -64,17 +70,19 @@ def choice(
     text: Spoken = "",
     mechanism: Mechanism | None = None,
     prior: Mapping[str, Any] | None = None,
+    refusal: bool = False,
 ) -> dict[str, Any]:
     """Ask for one of several choices.
 
     Args:
-        id: as for `yes_no`, and so are epsilon, text and prior.
+        id: as for `yes_no`, and so are epsilon, text, prior and refusal.
         choices: their labels, or how many there are where they are numbers from 0.
         epsilon: see id.
         text: see id.
         mechanism: as for `yes_no`; left out it is "randomized_response" up to about 3e^ε + 2 choices, and
             "subset_selection" for more, which are then the most accurate.
         prior: see id.
+        refusal: see id.
 
     Returns:
         The question, for `study`.
@@ -85,11 +93,11 @@ def choice(
     if isinstance(choices, str):
         raise InputError(f"ask.choice({id!r}): choices must be a list of labels, not the text {choices!r}")
     labels: Any = {"count": choices} if isinstance(choices, int) else list(choices)
-    count = choices if isinstance(choices, int) else len(labels)
+    count = (choices if isinstance(choices, int) else len(labels)) + bool(refusal)
     stated = _mechanism(mechanism or "randomized_response", epsilon)
     if mechanism is None and count > 3 * exp(min(_rough(epsilon), 64)) + 2:
         stated["name"] = "subset_selection"
-    own = {"choices": labels, "mechanism": stated, "model": _model("multinomial", prior)}
+    own = {"choices": labels, "mechanism": stated, "model": _model("multinomial", prior)} | _refusal(refusal)
     return _question("choice", id, "choice", text, own)
 
 
@@ -322,6 +330,11 @@ def study(
             name = one.get("id") if isinstance(one, Mapping) else one
             where = where.replace(f"questions[{place}]", f"question {name!r}")
         raise InputError(f"study({id!r}): {where}: {error.problem}") from None
+
+
+def _refusal(offered: bool) -> dict[str, Any]:
+    """A document says nothing of what is not offered."""
+    return {"refusal": offered} if offered else {}
 
 
 def _question(builder: str, id: str, ask: str, text: Spoken, own: dict[str, Any]) -> dict[str, Any]:

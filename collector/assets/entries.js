@@ -98,7 +98,8 @@ function entry(typed, field) {
   }
 }
 
-function answered(typed, { ask, bounds, choices, toSend }) {
+function answered(typed, { ask, bounds, choices, refusal, toSend }) {
+  if (refusal && typed === "refused") return { answer: null, words: say("script.refused") };
   if (bounds) return number(typed, bounds.map(([, , nearest]) => nearest), toSend);
   if (choices && !Array.isArray(choices)) return whole(typed, choices.length);
   if (!typed) return { problem: "missing" };

@@ -51,12 +51,13 @@ function number(question, bytes) {
 
 function choice({ ask, choices }, bytes) {
   const index = whole(bytes);
+  if (choices[index] === null) return say("script.refused");
   if (ask === "yes_no") return yesOrNo(index);
   return Array.isArray(choices) ? choices[index] : String(index);
 }
 
 function choices(question, bytes) {
-  const labels = Array.from(question.choices, (label, index) => label ?? String(index));
+  const labels = Array.from(question.choices, (label, index) => label === null ? say("script.refused") : (label ?? String(index)));
   const marked = labels.filter((_, index) => (bytes[index >> 3] >> (index & 7)) & 1);
   return marked.length ? say("script.marked", { choices: marked.join("; ") }) : say("script.none_marked");
 }

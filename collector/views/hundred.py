@@ -85,7 +85,7 @@ def _told(key: str, mechanism: Any, words: Words, **facts: Any) -> Hundred:
 def _choice(question: Question, mechanism: Any, words: Words) -> Hundred:
     if "randomized_response" not in (mechanism.name, getattr(mechanism, "of", "")):
         return _among(mechanism, words)
-    key = "hundred.yes_no" if question.ask == "yes_no" else "hundred.choice"
+    key = "hundred.yes_no" if question.ask == "yes_no" and not question.refusal else "hundred.choice"
     return _told(key, mechanism, words)
 
 

@@ -227,7 +227,7 @@ def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Code
     themselves; others leave out a factor that is the same for all choices.
     """
     mechanism = choice_mechanism(question)
-    answers = tuple(map(str, mechanism.labels))
+    answers = names_of_answers(mechanism)
     bits = np.unpackbits(distinct, axis=1, bitorder="little")[:, : mechanism.choices].astype(np.float64)
     p, q = float(mechanism.p), float(mechanism.q)
     alone = bool((bits.sum(axis=1) == 1).all()) and abs(p + (mechanism.choices - 1) * q - 1) < 1e-12
@@ -236,6 +236,14 @@ def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Code
     chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None]
     looks = Looks(bits, np.zeros(len(bits), np.int64), chances, exclusive=alone)
     return with_missing(Private(question.id, answers, codes, vectors, exact=alone, looks=looks))
+
+
+def names_of_answers(mechanism: ChoiceMechanism) -> tuple[str, ...]:
+    """A choice's labels; where no answer is one too, it has a name that no label has."""
+    name = "(refused)"
+    while name in mechanism.labels:
+        name = f"({name})"
+    return tuple(name if label is None else str(label) for label in mechanism.labels)
 
 
 def choice_mechanism(question: Question) -> ChoiceMechanism:

@@ -19,7 +19,13 @@ from inference.analyses.formula import known_column, parse
 from inference.analyses.matrices import columns_of
 from inference.analyses.population import COUNT
 from inference.analyses.private_numbers import possible_numbers
-from inference.analyses.reports import check_analysable, choice_mechanism, columns_in, reported_sets
+from inference.analyses.reports import (
+    check_analysable,
+    choice_mechanism,
+    columns_in,
+    names_of_answers,
+    reported_sets,
+)
 from inference.analyses.survey import REFUSE, survey_of
 from inference.analyses.table import Private, Table, Values, table_of
 from inference.analyses.varying import level_text
@@ -155,7 +161,7 @@ def _possible_reports(question: Question) -> tuple[Private, Values | None]:
             f"{question.id}: the reports that {mechanism.name} may send of {mechanism.choices} choices are "
             "too many to sum over: plan with fewer choices, or under randomized_response or hadamard"
         )
-    answers = tuple(map(str, mechanism.labels))
+    answers = names_of_answers(mechanism)
     vectors = vectors / vectors.sum(axis=0)
     return Private(question.id, answers, np.arange(len(vectors)), vectors), None
 

@@ -21,6 +21,7 @@ from scipy import stats
 from inference.false_reports.functionals import NINETY, TAILS, Functional, around
 from inference.likelihoods.choices.multinomial import walsh_hadamard
 from inference.results.identified import Bounds
+from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -45,18 +46,28 @@ def share_sets(
     if found is None:
         return {}, {}
     low, high = found.bounds(share)
+    if question.refusal:
+        low, high = _among_answers(low, high)
     places = _parameters(question)
     kept = {name: place for name, place in places.items() if name in intervals}
     sets = {name: around(low[place], high[place], intervals[name], SHARE) for name, place in kept.items()}
-    labels = [str(label) for label in question.choices]
-    return sets, {name: f"the share of {labels[place]}" for name, place in kept.items()}
+    labels = [f"the share of {label}" for label in question.choices]
+    if question.refusal:
+        labels = [*[f"{label} among those who answer" for label in labels], "the share of refusals"]
+    return sets, {name: labels[place] for name, place in kept.items()}
+
+
+def _among_answers(low: Counts, high: Counts) -> tuple[Counts, Counts]:
+    """Bounds of shares of those who answer, from those of all people, whose last is of refusals."""
+    least, most = (1 - np.clip(end[-1], 0, 0.99) for end in (high, low))
+    return np.append(np.clip(low[:-1], 0, 1) / most, low[-1]), np.append(high[:-1] / least, high[-1])
 
 
 def _parameters(question: Question) -> dict[str, int]:
     """{parameter: place of its choice}."""
-    if question.ask == "yes_no":
-        return {"p": 1}
-    return {f"p[{label}]": place for place, label in enumerate(question.choices)}
+    names = ["", "p"] if question.ask == "yes_no" else [f"p[{label}]" for label in question.choices]
+    places = {name: place for place, name in enumerate(names) if name}
+    return {**places, REFUSED: len(names)} if question.refusal else places
 
 
 def shares_of_reports(mechanism: ChoiceMechanism, summary: QuestionSummary) -> Functional | None:

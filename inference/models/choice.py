@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 import jax.numpy as jnp
@@ -11,11 +12,23 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.totals import NoisyCounts
-from inference.models.base import Model, Truth
+from inference.models.base import Draws, Model, Truth
 from inference.models.choice_forms import Form, form_of, rows_form
 from inference.models.family import Answers, Family, Priors, Sets, draw, register
+from inference.models.refusals import (
+    count_answers,
+    of_all,
+    of_answers,
+    refusal_draws,
+    refusal_notes,
+    refusal_prior,
+    refusal_start,
+    split_refused,
+    with_refusals,
+)
 from inference.models.shares import (
     Shares,
     answers_log_prob,
@@ -25,6 +38,7 @@ from inference.models.shares import (
 )
 from inference.models.totals import approximation_notes, total_of
 from inference.priors.laws import state
+from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
@@ -52,15 +66,14 @@ class Bernoulli(Family):
         return _for_choices("yes_no")
 
     def priors(self, question: Question) -> Priors:
-        del question
-        return {"p": state("beta", a=1.0, b=1.0)}
+        return {"p": state("beta", a=1.0, b=1.0), **refusal_prior(question)}
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
         """Reported yes are binomial, where a report is a yes or a no; other reports have the law of sets."""
         choice = cast(ChoiceMechanism, mechanism)
-        if REDUCTIONS[mechanism.name].counts(mechanism) != "choices":
+        if question.refusal or REDUCTIONS[mechanism.name].counts(mechanism) != "choices":
             return _bernoulli_of_sets(question, form_of(mechanism, summary))
         del sets
         p, q = float(choice.p), float(choice.q)
@@ -85,26 +98,34 @@ class Bernoulli(Family):
         return Model(program, {"n": n, "total": values}, start, lambda draws: {"p": draws["p"]})
 
     def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        yes = int(sum(bool(answer) for answer in answers))
+        counts = count_answers(question, answers)
 
-        def program(n: int, yes: int) -> None:
-            numpyro.sample("reports", dist.Binomial(n, draw(question, "p")), obs=yes)
+        def program(counts: Array) -> None:
+            share = draw(question, "p")
+            shares = of_all(question, jnp.stack([1 - share, share]))
+            numpyro.factor("reports", answers_log_prob(counts, shares))
 
-        return Model(program, {"n": len(answers), "yes": yes}, {"p": 0.5}, lambda draws: {"p": draws["p"]})
+        start = {"p": 0.5, **refusal_start(question, np.full(3, 1 / 3))}
+        return Model(program, {"counts": counts}, start, partial(_bernoulli_parameters, question))
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
-        del question
-        return random.random(n) < truth.parameters["p"]
+        return with_refusals(question, truth, random.random(n) < truth.parameters["p"], random)
 
 
 def _bernoulli_of_sets(question: Question, form: Form) -> Model:
     def program(**data: Array) -> None:
         share = draw(question, "p")
-        law, values = form.law(jnp.stack([1 - share, share]), data)
+        law, values = form.law(of_all(question, jnp.stack([1 - share, share])), data)
         numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-    start: dict[str, object] = {"p": float(np.clip(form.estimate[1], 0.01, 0.99))}
-    return Model(program, form.data, start, lambda draws: {"p": draws["p"]}, form.notes, form.replicates)
+    yes = float(np.clip(of_answers(question, form.estimate)[1], 0.01, 0.99))
+    start: dict[str, object] = {"p": yes, **refusal_start(question, form.estimate)}
+    parameters, notes = partial(_bernoulli_parameters, question), (*form.notes, *refusal_notes(question))
+    return Model(program, form.data, start, parameters, notes, form.replicates)
+
+
+def _bernoulli_parameters(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
+    return {"p": draws["p"], **refusal_draws(question, draws)}
 
 
 @register
@@ -117,8 +138,7 @@ class Multinomial(Family):
         return _for_choices("choice")
 
     def priors(self, question: Question) -> Priors:
-        del question
-        return {"p": state("dirichlet", concentration=1.0)}
+        return {"p": state("dirichlet", concentration=1.0), **refusal_prior(question)}
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -127,17 +147,17 @@ class Multinomial(Family):
             raise InputError(f"{question.id}: {self.name!r} draws at most {MOST_SHARES} shares")
         form = form_of(mechanism, summary) if sets is None else rows_form(mechanism, sets)
         answers = noiseless_answers(mechanism, summary.n)
-        shares = Shares(question, form.estimate, answers)
+        shares = Shares(question, of_answers(question, form.estimate), answers)
 
         def program(order: Array, **data: Array) -> None:
-            law, values = form.law(shares.draw(order), data)
+            law, values = form.law(of_all(question, shares.draw(order)), data)
             numpyro.sample("reports", law, obs=jnp.asarray(values))
 
-        notes = (*form.notes, *prior_note(question, answers))
+        notes = (*form.notes, *prior_note(question, answers), *refusal_notes(question))
         data = {"order": shares.order, **form.data}
-        return Model(
-            program, data, shares.initial, shares.parameters, notes, form.replicates, redrawn=shares.redrawn
-        )
+        start = {**shares.initial, **refusal_start(question, form.estimate)}
+        parameters = partial(_multinomial_parameters, question, shares)
+        return Model(program, data, start, parameters, notes, form.replicates, redrawn=shares.redrawn)
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         n, noise_sd, values = total_of(mechanism, summary)
@@ -153,31 +173,46 @@ class Multinomial(Family):
         return Model(program, data, shares.initial, shares.parameters, notes, redrawn=shares.redrawn)
 
     def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        counts = np.asarray([sum(answer == label for answer in answers) for label in question.choices])
-        shares = Shares(question, counts / max(counts.sum(), 1), float(counts.sum()))
+        counts = count_answers(question, answers)
+        estimate = counts / max(counts.sum(), 1)
+        shares = Shares(question, of_answers(question, estimate), float(counts.sum()))
 
         def program(counts: Array, order: Array) -> None:
-            numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
+            numpyro.factor("reports", answers_log_prob(counts, of_all(question, shares.draw(order))))
 
         data = {"counts": counts, "order": shares.order}
-        return Model(program, data, shares.initial, shares.parameters, redrawn=shares.redrawn)
+        start = {**shares.initial, **refusal_start(question, estimate)}
+        parameters = partial(_multinomial_parameters, question, shares)
+        return Model(program, data, start, parameters, redrawn=shares.redrawn)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         shares = np.asarray([truth.parameters[f"p[{label}]"] for label in question.choices])
         index = np.repeat(np.arange(len(shares)), random.multinomial(n, shares / shares.sum()))
-        return np.asarray(question.choices)[index]
+        return with_refusals(question, truth, np.asarray(question.choices)[index], random)
 
     def settable(self, parameters: Mapping[str, float]) -> Mapping[str, float]:
         """The shares, not the law that they may have."""
-        return {name: value for name, value in parameters.items() if name.startswith("p[")}
+        return {name: value for name, value in parameters.items() if name.startswith("p[") or name == REFUSED}
 
     def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
         """Shares that are not given fill up to one."""
-        if not given:
-            return dict(drawn)
-        left = 1 - sum(given.values())
-        others = {name: value for name, value in drawn.items() if name not in given}
-        total = sum(others.values())
-        if min(given.values()) < 0 or left < -1e-9 or (not others and left > 1e-9):
-            raise InputError("the shares of the truth must be between 0 and 1 and add up to 1")
-        return {name: given.get(name, others.get(name, 0.0) * left / (total or 1)) for name in drawn}
+        drawn, refused = split_refused(drawn)
+        given, stated = split_refused(given)
+        return {**_filled(drawn, given), **refused, **stated}
+
+
+def _filled(drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
+    if not given:
+        return dict(drawn)
+    left = 1 - sum(given.values())
+    others = {name: value for name, value in drawn.items() if name not in given}
+    total = sum(others.values())
+    if min(given.values()) < 0 or left < -1e-9 or (not others and left > 1e-9):
+        raise InputError("the shares of the truth must be between 0 and 1 and add up to 1")
+    return {name: given.get(name, others.get(name, 0.0) * left / (total or 1)) for name in drawn}
+
+
+def _multinomial_parameters(
+    question: Question, shares: Shares, draws: Draws
+) -> dict[str, NDArray[np.float64]]:
+    return {**shares.parameters(draws), **refusal_draws(question, draws)}

@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.models.base import Draws, Replicates
+from inference.results.intervals import REFUSED
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.subset_selection import SubsetSelection
@@ -72,9 +73,11 @@ def _correlated(
 
 
 def _shares(sites: Draws) -> Values:
-    """Of each choice; of a yes/no `p` is the share of yes."""
+    """Of each choice, refusals last where they are one; of a yes/no `p` is the share of yes."""
     found = np.asarray(sites["p"])
     shares = np.maximum(found if found.ndim else np.stack([1 - found, found]), 0)
+    if REFUSED in sites:
+        shares = np.append((1 - sites[REFUSED]) * shares, sites[REFUSED])
     return np.asarray(shares / shares.sum())
 
 

@@ -73,6 +73,10 @@ def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interva
     return Interval(float(prob), str(kind))
 
 
+# The share of all people who prefer not to say, under any model of a question that offers it.
+REFUSED = "refused"
+
+
 def named_share(name: str) -> bool:
     """Tell whether a quantity's name says that it is a share of people, which is read in per cent."""
     return name.removeprefix("design-based ").startswith("share")

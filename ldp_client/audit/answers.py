@@ -38,7 +38,8 @@ def answers_for(question: "Question") -> "Answers":
         "record": _records,
         "table": _tables,
     }
-    return makers[question.ask](question)
+    refusing = {"no answer": None} if question.refusal else {}
+    return {**makers[question.ask](question), **refusing}
 
 
 def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str]]":

@@ -10,7 +10,7 @@ from ldp_client.audit.javascript import javascript_checks
 from ldp_client.audit.noise import choice_checks, noise_checks, response_checks
 from ldp_client.audit.products import power_by_level, product_checks, step_check
 from ldp_client.audit.replay import every_choice_checks, order_checks, replay_checks
-from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
+from ldp_client.audit.reports import assembly_checks, bulk_checks, every_choice, possible_answers
 from ldp_client.audit.stages import Signs, stages_of
 from ldp_client.audit.timing import time_checks
 from ldp_client.audit.views import Batch, Pair
@@ -82,7 +82,8 @@ def audit_study(
         mechanism = mechanisms[question.id]
         audit = audit_mechanism(mechanism, question, samples, clock)
         if question.ask != "table":
-            answers = possible_answers(mechanism, question)[:5]
+            possible = possible_answers(mechanism, question)
+            answers = possible[:5] + [answer for answer in possible[5:] if answer is None]
             if isinstance(mechanism, SampledProducts):
                 answers += inside_answers(question).values()
             audit.checks += javascript_checks(
@@ -91,9 +92,9 @@ def audit_study(
         yield audit
     if study.unit == "person" and len(questions) == len(study.questions):
         whole = Audit("(whole reports)", "", float(study.epsilon), float(study.delta))
-        possible = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
+        taken = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
         whole.checks = [*assembly_checks(study, mechanisms)]
-        whole.checks += path_checks(study, mechanisms, possible, sample_checks)
+        whole.checks += path_checks(study, mechanisms, taken, sample_checks)
         yield whole
 
 
@@ -117,7 +118,7 @@ def _audit_stage(
         payloads = [mechanism.randomise(record, urandom) for record in records]
         checks = _worst([checks, product_checks(mechanism, records, payloads)])
     if pairs[0].lawful:
-        every = [False, True] if mechanism.boolean else mechanism.labels
+        every = every_choice(mechanism)
         coin = partial(coin_of, stage.coin)
         checks += every_choice_checks(mechanism, every, 5 * samples, coin)
     share = false_alarm / (2 * len(names) * MOST_FAMILIES)

@@ -21,7 +21,7 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from ldp_client.core.randomness import Source
@@ -60,6 +60,13 @@ def answers_of_all_levels(mechanism: "Any", question: "Question") -> "list[Any]"
     if isinstance(mechanism, ChoiceMechanism) and not mechanism.boolean:
         return list(mechanism.labels[:: 1 + (len(mechanism.labels) - 1) // LABELS])
     return possible_answers(mechanism, question)
+
+
+def every_choice(mechanism: "Any") -> "Sequence[Any]":
+    """All answers of a choice, a refusal too where it is one; of a yes/no as devices get them."""
+    if not mechanism.boolean:
+        return mechanism.labels  # type: ignore[no-any-return]
+    return [False, True, None] if mechanism.refusal else [False, True]
 
 
 def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check]":
@@ -257,7 +264,7 @@ def _rows_apart(perturb: "Perturb", answers: "list[Any]") -> "Iterator[Check]":
 def _choices_in_bulk(mechanism: "Any", perturb: "Perturb", samples: int) -> Check:
     """Every choice as often as the others: how often each is supported by its report."""
     count = mechanism.choices
-    labels = [False, True] if mechanism.boolean else mechanism.labels
+    labels = every_choice(mechanism)
     step = 1 + count // max(1, min(3000, 2_000_000 // mechanism.payload_size // 60))
     places = list(range(0, count, step))
     each = max(60, 4 * samples // len(places))

@@ -126,7 +126,8 @@ def _in_bulk(study: "Study", told: "list[Answers]") -> "list[str]":
     with tempfile.TemporaryDirectory() as folder:
         answers, reports = Path(folder, "answers.ndjson"), Path(folder, "reports.ndjson")
         answers.write_text("".join([json.dumps(one) + "\n" for one in told]), "utf-8")
-        batch.perturb_file(study, str(answers), str(reports))
+        refusals = any([question.refusal for question in study.questions])
+        batch.perturb_file(study, str(answers), str(reports), refusals=refusals)
         return reports.read_text("utf-8").splitlines()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ldp_client.answering import padding_of, refuse_route, refuse_wrong_public
 from ldp_client.bulk import choices, numbers
-from ldp_client.bulk.quantising import count_clipped, in_rows, quantise_many
+from ldp_client.bulk.quantising import count_clipped, in_rows, quantise_many, with_blanks
 from ldp_client.bulk.randomness import below
 from ldp_client.clipping import ClippedCount
 from ldp_client.core.randomness import read, urandom
@@ -50,7 +50,9 @@ RANDOMISERS: "dict[str, Randomise]" = {
 }
 
 
-def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source" = urandom) -> "Payloads":
+def perturb_many(
+    mechanism: "Mechanism", answers: "Any", random: "Source" = urandom, refusals: bool = False
+) -> "Payloads":
     """Draw one noisy payload for each of many answers, by the law of the mechanism's `perturb`.
 
     All answers are checked before any noise is drawn. How many answers were clipped goes to the logger
@@ -61,16 +63,17 @@ def perturb_many(mechanism: "Mechanism", answers: "Any", random: "Source" = uran
         answers: in the forms that quantise_many takes: an array of numbers, of booleans for a yes/no, of
             labels or of numbered choices; for a record {field: array}; or a sequence of answers.
         random: gives secret random bytes; the operating system's unless another is passed in.
+        refusals: take what is missing (None, NaN, masked) as "prefer not to say", where that is offered.
 
     Returns:
         An array of uint8, one row of `payload_size` bytes for each answer.
 
     Raises:
         AnswerError: an answer does not fit or is missing; the error names its row.
-        InputError: the question is memoized.
+        InputError: the question is memoized, or refusals are taken of one that does not offer it.
     """
     refuse_forgetful({mechanism.field: mechanism})
-    answers = in_rows(mechanism.field, answers)
+    answers = with_blanks(mechanism, in_rows(mechanism.field, answers), refusals)
     quantised = quantise_many(mechanism, answers)
     count = ClippedCount()
     count.total = len(quantised)

@@ -7,7 +7,7 @@ import numpy as np
 from ldp_client.arrays import clip_norms, positions, refuse_missing, signed, without_mask
 from ldp_client.clipping import ROUNDING, is_clipped
 from ldp_client.core.quantise import UNIT
-from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.record import RecordMechanism
@@ -47,6 +47,33 @@ def in_rows(field: str, answers: "Any") -> "Any":
     if getattr(getattr(answers, "dtype", None), "kind", "") in ("m", "M"):
         raise AnswerError(field, say("core.times"))
     return answers if hasattr(answers, "__len__") else list(answers)
+
+
+def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any":
+    """Answers with None for each that is missing, where that is an answer and the caller means it so.
+
+    Raises InputError for a question that offers no refusal, AnswerError with the row of a blank that nobody
+    called one.
+    """
+    if refusals and not mechanism.refusal:
+        raise InputError(say("core.no_refusal", question=mechanism.field))
+    answers = without_mask(answers)
+    if not mechanism.refusal or (isinstance(answers, np.ndarray) and answers.dtype.kind in "biuSU"):
+        return answers
+    listed = answers.tolist() if isinstance(answers, np.ndarray) else list(answers)
+    blank = [_is_blank(answer) for answer in listed]
+    if not refusals and any(blank):
+        raise AnswerError(
+            mechanism.field, say("core.row", row=blank.index(True) + 1, problem=say("core.blank"))
+        )
+    if isinstance(answers, np.ndarray) and not any(blank):
+        return answers
+    return [None if missing else answer for answer, missing in zip(listed, blank)]
+
+
+def _is_blank(answer: "Any") -> bool:
+    """Whether it is None, NaN, or what data frames have for either."""
+    return answer is None or type(answer).__name__ in ("NAType", "NaTType") or answer != answer
 
 
 def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":

@@ -43,6 +43,9 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     answer.add_argument(
         "--public", action="append", default=[], metavar="FIELD=VALUE", help=say("cli.help.public")
     )
+    answer.add_argument(
+        "--refuse", action="append", default=[], metavar="QUESTION", help=say("cli.help.refuse")
+    )
     answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
     answer.add_argument("--max-epsilon", default="8", help=say("cli.help.max_epsilon"))
     answer.add_argument(
@@ -160,10 +163,25 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
             raise InputError(say("cli.for_people", study=study.id))
         texts = split_settings(study, [*arguments.answers, *arguments.public])
         _refuse_unmeant(study, arguments)
-        return answers_from_text(study, texts)
-    if arguments.answers or arguments.public or not arguments.table:
+        answers = answers_from_text(study, texts)
+        for name, answer in answers.items():
+            if answer is None:
+                raise AnswerError(name, say("core.blank"))
+        return {**answers, **_refusals(study, texts, arguments.refuse)}
+    if arguments.answers or arguments.public or arguments.refuse or not arguments.table:
         raise InputError(say("cli.for_holders", study=study.id))
     return {**table_answers(study, arguments.table)}
+
+
+def _refusals(study: "Study", texts: "dict[str, str]", refused: "list[str]") -> "dict[str, None]":
+    """The questions that the person prefers not to answer. Raises InputError for one that has to be."""
+    offered = [question.id for question in study.questions if question.refusal]
+    for name in refused:
+        if name not in offered:
+            raise InputError(say("cli.refuse", known=", ".join(offered) or "–"))
+        if name in texts:
+            raise InputError(say("cli.refuse_and_set", question=name))
+    return dict.fromkeys(refused)
 
 
 def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:

@@ -157,8 +157,9 @@ add_model("beta", "number", a=POSITIVE, b=POSITIVE)
 add_model("poisson", "number", rate=POSITIVE)
 # The number of failures before the first success, which has probability p.
 add_model("geometric", "number", p=SHARE)
-add_model("bernoulli", "yes_no", p=SHARE)
-add_model("multinomial", "choice", p=SIMPLEX)
+# refused: of all people, where the question offers refusal; p is of those who answer.
+add_model("bernoulli", "yes_no", p=SHARE, refused=SHARE)
+add_model("multinomial", "choice", p=SIMPLEX, refused=SHARE)
 add_model("linear_regression", "record", "table", sd=POSITIVE, **_FEATURES)
 add_model("logistic_regression", "record", **_FEATURES)
 # Of every feature and of the response.

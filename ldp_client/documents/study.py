@@ -99,6 +99,7 @@ class Question:
         features: the fields of a record, with their bounds.
         norm: the largest Euclidean norm of a record's features.
         response: the field of a record that a regression explains.
+        refusal: whether no answer, None, is one of the answers: "prefer not to say".
         interactions: pairs of places among the features, whose products the regression has beside them.
         mechanism: the mechanism's name and stated parameters.
         model: the model that the analyst will fit, with the priors that are stated.
@@ -116,6 +117,7 @@ class Question:
             YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
         )
         self.numbered = isinstance(self.choices, range)
+        self.refusal: bool = bool(parsed.get("refusal"))
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None

@@ -33,6 +33,7 @@ def check_together(parsed: "dict[str, Any]") -> None:
         _check_unit(parsed["unit"] or "person", question, f"questions[{index}]")
         _check_route(parsed["route"], question, f"questions[{index}].mechanism")
         _check_memoized(question, f"questions[{index}].mechanism")
+        _check_refusal(parsed, question, f"questions[{index}].refusal")
         if question["ask"] in ("record", "table"):
             _check_record(question, f"questions[{index}]")
         check_prior(question, f"questions[{index}]", StudyError)
@@ -127,6 +128,20 @@ def _check_memoized(question: "dict[str, Any]", path: str) -> None:
         raise StudyError(f"{path}.instantaneous_epsilon", "must be below epsilon, which is for all reports")
     if question["ask"] == "yes_no" and mechanism["of"] != "randomized_response":
         raise StudyError(f"{path}.of", "must be 'randomized_response' for a question that asks 'yes_no'")
+
+
+def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
+    """No answer is an answer where the noise of a report hides it, and the model tells it from the others."""
+    if not question.get("refusal"):
+        return
+    if parsed["route"] is not None:
+        raise StudyError(path, "does not go with a secure sum, in which every device counts in each answer")
+    if question["mechanism"]["name"] == "memoized":
+        raise StudyError(path, "does not go with 'memoized': whoever refuses once would refuse for good")
+    if isinstance(question.get("choices"), range):
+        raise StudyError(path, "needs choices with labels: of numbered ones no place is left for it")
+    if parsed["paper"] and question["id"] in [one["id"] for one in parsed["paper"]["questions"]]:
+        raise StudyError(path, "does not go with paper, whose matrix has no row for it")
 
 
 def _check_record(question: "dict[str, Any]", path: str) -> None:

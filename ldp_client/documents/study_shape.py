@@ -142,6 +142,9 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
 # Sampled products and a record's marginal moments take no norm, all else does: study_rules.
 _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "record": {"norm": Decimal(above="0.001", at_most="1000"), "interactions": _INTERACTIONS},
+    # Whether people may prefer not to say: one more choice, inside the mechanism.
+    "choice": {"refusal": Boolean()},
+    "yes_no": {"refusal": Boolean()},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})

@@ -33,15 +33,28 @@ YES_OR_NO = {
 }
 
 
-def read_answers(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
-    """(line number, {question id: answer}) for each person. Raises InputError, AnswerError."""
+def read_answers(study: "Study", path: str, refusals: bool = False) -> "Iterator[tuple[int, dict[str, Any]]]":
+    """(line number, {question id: answer}) for each person; None refuses. Raises InputError, AnswerError.
+
+    refusals: take a blank cell, or null, as one, where the question offers it.
+    """
     read = _read_csv if path.lower().endswith(".csv") else _read_ndjson
     try:
-        yield from read(study, path)
+        for number, answers in read(study, path):
+            if not refusals:
+                _refuse_blanks(study, path, number, answers)
+            yield number, answers
     except OSError as error:
         raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
     except UnicodeError:
         raise InputError(say("files.not_utf8", path=path)) from None
+
+
+def _refuse_blanks(study: "Study", path: str, number: int, answers: "dict[str, Any]") -> None:
+    for question in study.questions:
+        if question.refusal and answers.get(question.id, "") is None:
+            where = say("files.line", file=os.path.basename(path), line=number)
+            raise InputError(f"{where}: {question.id}: {say('core.blank')}")
 
 
 def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
@@ -142,6 +155,8 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
 
 
 def _plain_answer(question: "Question", text: str) -> "Any":
+    if question.refusal and text.strip().lower() in NO_VALUE and text not in question.choices:
+        return None
     if question.ask == "choice":
         return text
     return _field_answer(question.ask == "yes_no", text, question.id)

@@ -41,13 +41,14 @@ def perturb_file(
     progress: "Callable[[int], None]" = lambda _: None,
     note: "Callable[[str], None]" = lambda _: None,
     again: bool = False,
+    refusals: bool = False,
 ) -> int:
     """Write one report for each person of an answer file, NDJSON; returns how many.
 
     A data holder's file is its table, of which it writes one report.
     Nothing is written when any answer is wrong. progress is told how many are done, note in one line how many
     answers were clipped. Uses NumPy where it is installed. again: take a file that was perturbed for this
-    study before, of which a mark beside it tells.
+    study before, of which a mark beside it tells. refusals: take blanks as such, where questions offer them.
 
     Raises InputError with the line, for such a file, and for memoized questions, which need a memory of each
     person; RefusedError for a study with a route.
@@ -57,6 +58,7 @@ def perturb_file(
         raise InputError(say("files.reports_exist", file=reports_path))
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
+    _refuse_unasked(study, refusals)
     mark = Mark(study, answers_path)
     if not again:
         mark.refuse()
@@ -65,7 +67,7 @@ def perturb_file(
         return 1
     count, clipped = 0, ClippedCount()
     with replacing(reports_path, is_new=True, private=True) as file:
-        people = _quantised_people(study, mechanisms, answers_path, clipped)
+        people = _quantised_people(study, mechanisms, answers_path, clipped, refusals)
         while chunk := list(islice(people, CHUNK)):
             quantised, public = [list(part) for part in zip(*chunk)]
             for report in perturb_people(study, mechanisms, quantised, public=public):
@@ -80,11 +82,17 @@ def perturb_file(
     return count
 
 
+def _refuse_unasked(study: "Study", refusals: bool) -> None:
+    """Raises InputError where blanks would be refusals, and no question offers any."""
+    if refusals and not any([question.refusal for question in study.questions]):
+        raise InputError(say("core.no_refusal", question=study.id))
+
+
 def _quantised_people(
-    study: "Study", mechanisms: "Mechanisms", path: str, clipped: ClippedCount
+    study: "Study", mechanisms: "Mechanisms", path: str, clipped: ClippedCount, refusals: bool
 ) -> "Iterator[tuple[Quantised, Public]]":
     """What each person is asked, and what is sent of them in clear: nobody's invitation adds to that here."""
-    for number, answers in read_answers(study, path):
+    for number, answers in read_answers(study, path, refusals):
         try:
             quantised = quantise_answers(study, mechanisms, answers)
             public = public_values(study, answers, invited=False)

@@ -82,11 +82,14 @@ export interface ChoiceQuestion extends Asked<
     "randomized_response" | "oue" | "sue" | "subset_selection" | "olh" | "hadamard" | "memoized"
   > {
   /** Labels; or, for choices by count, the whole numbers below `length`, answered as numbers. */
-  readonly choices: readonly string[] | { readonly length: number };
+  readonly choices: readonly (string | null)[] | { readonly length: number };
+  /** Whether null, "prefer not to say", is an answer too: the last of the choices then. */
+  readonly refusal?: boolean;
 }
 
 export interface YesNoQuestion extends Asked<"yes_no", "randomized_response" | "memoized"> {
-  readonly choices: readonly ["no", "yes"];
+  readonly choices: readonly ["no", "yes"] | readonly ["no", "yes", null];
+  readonly refusal?: boolean;
 }
 
 export interface RecordQuestion extends Asked<"record", "gaussian_statistics" | "gaussian_record" | "sampled_products"> {
@@ -143,7 +146,8 @@ export function parseStudy(source: string | Uint8Array): Promise<Study>;
 export type NumberAnswer = number;
 export type YesNoAnswer = boolean | "yes" | "no";
 export type RecordAnswer = { readonly [field: string]: NumberAnswer | YesNoAnswer | string };
-export type Answer = NumberAnswer | YesNoAnswer | string | RecordAnswer;
+/** null is "prefer not to say": an answer to a question with `refusal` alone. */
+export type Answer = NumberAnswer | YesNoAnswer | string | RecordAnswer | null;
 /** By question, and by public field. */
 export type Answers = { readonly [question: string]: Answer };
 

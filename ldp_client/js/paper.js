@@ -40,7 +40,8 @@ export function read(study) {
   check(!study.ask_one, "paper");
   for (const [index, { id, matrix, reports }] of questions.entries()) {
     const path = `paper.questions[${index}]`;
-    const choices = study.questions.find((asked) => asked.id === id)?.choices;
+    const { choices, refusal, path: of } = study.questions.find((asked) => asked.id === id) ?? {};
+    check(!refusal, `${of}.refusal`);
     check(Array.isArray(choices) && choices.length <= MOST, `${path}.id`);
     check(matrix.length === choices.length, `${path}.matrix`);
     for (const [place, row] of matrix.entries()) {

@@ -35,8 +35,8 @@ export const PRIORS = {
   beta: { a: POSITIVE, b: POSITIVE },
   poisson: { rate: POSITIVE },
   geometric: { p: SHARE },
-  bernoulli: { p: SHARE },
-  multinomial: { p: SIMPLEX },
+  bernoulli: { p: SHARE, refused: SHARE },
+  multinomial: { p: SIMPLEX, refused: SHARE },
   linear_regression: { sd: POSITIVE, ...SHARED },
   logistic_regression: SHARED,
 };

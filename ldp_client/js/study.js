@@ -11,12 +11,13 @@ const later = (value) => value;
 function question(value, path) {
   check(isObject(value), path);
   oneOf("number", "choice", "yes_no", "record")(value.ask, `${path}.ask`);
-  const { fields, models, mechanism, more } = kindOf(value, path);
+  const { fields, models, mechanism, more, complete } = kindOf(value, path);
   const shape = { id: identifier, ask: later, ...fields, mechanism };
   const optional = { text: text(1000), ...more };
   // A number without a model has no law.
   (fields.bounds ? optional : shape).model = record({ name: oneOf(...models) }, { prior: later });
-  return record(shape, optional)(value, path);
+  const asked = record(shape, optional)(value, path);
+  return complete?.(asked, path) ?? asked;
 }
 
 const STUDY = record(
@@ -48,7 +49,6 @@ export async function parseStudy(source) {
   check(!(study.opens > study.closes), "closes");
   for (const [index, asked] of study.questions.entries()) {
     asked.path = `questions[${index}]`;
-    if (asked.ask === "yes_no") asked.choices = ["no", "yes"];
     await checkTogether(asked);
     if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }

@@ -67,21 +67,25 @@ class Mechanism:
         where: where the study document states the mechanism.
         privacy: the loss that its integers really give.
         payload_size: bytes, the same for every answer.
+        refusal: whether None is an answer too, "prefer not to say", which the noise hides as all others.
     """
 
     name = ""
+    refusal = False
     privacy: Privacy
     payload_size: int
 
     def __init__(self, question: "Question") -> None:
         self.field = question.id
         self.where = f"{question.path}.mechanism"
+        self.refusal = question.refusal
 
     def perturb(self, answer: "Any", random: "Source" = urandom) -> bytes:
         """Draw one noisy payload for one answer.
 
         Args:
-            answer: a number, a choice, a yes or no, or a record, as the question asks.
+            answer: a number, a choice, a yes or no, or a record, as the question asks; None, "prefer not to
+                say", where the question offers it.
             random: gives secret random bytes; the operating system's unless another is passed in.
 
         Returns:
@@ -92,23 +96,28 @@ class Mechanism:
         """
         return self.randomise(self.quantise(answer), random)
 
-    def perturb_many(self, answers: "Any", random: "Source" = urandom) -> "NDArray[uint8]":
+    def perturb_many(
+        self, answers: "Any", random: "Source" = urandom, refusals: bool = False
+    ) -> "NDArray[uint8]":
         """Draw one noisy payload for each of many answers, by the law of `perturb`. Needs NumPy.
 
         Args:
             answers: an array of numbers, booleans, labels or numbered choices; for a record
                 {field: array}; or a sequence of answers.
             random: as in `perturb`.
+            refusals: take what is missing (None, NaN, masked) as "prefer not to say", where the question
+                offers it; else it is refused.
 
         Returns:
             An array of n rows of `payload_size` bytes.
 
         Raises:
             AnswerError: an answer does not fit.
+            InputError: refusals of a question that does not offer it.
         """
         # By its name: the floor above, which only somebody with NumPy stands on.
         bulk = __import__("ldp_client.bulk", fromlist=["perturb_many"])
-        return bulk.perturb_many(self, answers, random)  # type: ignore[no-any-return]
+        return bulk.perturb_many(self, answers, random, refusals)  # type: ignore[no-any-return]
 
     def quantise(self, answer: "Any") -> "Any":
         """Turn an answer into integers within the mechanism's domain; a subclass does it.

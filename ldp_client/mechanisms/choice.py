@@ -65,10 +65,11 @@ def _digest(label: str) -> bytes:
 class ChoiceMechanism(Mechanism):
     """A mechanism for one of k choices.
 
-    choices: k. labels: what they are called, or range(k). bits: probabilities are integers over
-    2**bits. p: probability that S contains the true choice; q: that it contains a given other one.
-    odds: (a, b) with e^ε = a / b exactly. bitwise: whether a payload is a bit for each choice, each drawn by
-    itself. seed_bits: at least so many bits of a payload are uniform, whatever the answer.
+    choices: k. labels: what they are called, or range(k); the last is None where the question offers refusal.
+    bits: probabilities are integers over 2**bits. p: probability that S contains the true choice; q: that it
+    contains a given other one. odds: (a, b) with e^ε = a / b exactly. bitwise: whether a payload is a bit for
+    each choice, each drawn by itself. seed_bits: at least so many bits of a payload are uniform, whatever the
+    answer.
     """
 
     bits = CHOICE_BITS
@@ -79,8 +80,10 @@ class ChoiceMechanism(Mechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
-        self.labels = question.choices
-        self.choices = len(question.choices)
+        labels: "Any" = question.choices
+        # Spelt out for MicroPython, which unpacks in no tuple.
+        self.labels = labels + (None,) if self.refusal else labels  # noqa: RUF005
+        self.choices = len(self.labels)
         self.numbered = question.numbered
         self._places = None if self.numbered else Places(question.choices)
         self.boolean = question.ask == "yes_no"
@@ -88,13 +91,18 @@ class ChoiceMechanism(Mechanism):
     def quantise(self, answer: "Any") -> int:
         """The index of the choice; a yes/no also takes True and False. Raises AnswerError.
 
-        Where the choices are numbers they are given as int, or as text.
+        Where the choices are numbers they are given as int, or as text. None, where the question offers
+        refusal, is the last one.
         """
-        if self.boolean and isinstance(answer, bool):
-            return int(answer)
         if self._places is None:
             return self._number(answer)
-        index = self._places.of(answer) if isinstance(answer, str) else -1
+        if self.boolean and isinstance(answer, bool):
+            if not self.refusal:
+                return int(answer)
+            answer = self.labels[int(answer)]
+        # Looked up whatever it is: a refusal that is found sooner would tell itself by its time.
+        index = self._places.of(answer if isinstance(answer, str) else "")
+        index = self.choices - 1 if self.refusal and answer is None else index
         if index < 0:
             raise AnswerError(self.field, say("core.one_of_choices", choices=self.choices))
         return index

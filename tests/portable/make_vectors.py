@@ -22,6 +22,7 @@ from tests.portable.vector_draws import laplace_heads, normal_heads
 from tests.portable.vector_languages import language_reports, language_studies
 from tests.portable.vector_paper import paper_studies
 from tests.portable.vector_public import public_reports, public_studies
+from tests.portable.vector_refusals import refusal_draws, refusal_questions, refusal_studies
 from tests.portable.vector_texts import GOLDEN, reports, study_texts
 
 FOLDER = GOLDEN / "vectors"
@@ -60,6 +61,10 @@ STUDY_TEXT = (
 PAPER_TEXT = (
     "As in studies.json: a device takes a study with a good paper mode, and refuses one with a bad one."
 )
+REFUSAL_TEXT = (
+    "Of questions that offer refusal, null; as of a mechanism, nothing in an older form. refusal: as in "
+    "studies.json."
+)
 PUBLIC_TEXT = (
     "studies: as in studies.json. public: with these answers and the stream of this seed the report is "
     "`report`, with the spaces behind it, or the answer to `refused` is not taken. "
@@ -84,6 +89,10 @@ def build() -> dict[str, dict[str, Any]]:
     files["report_ids"] = {"about": ID_TEXT, "report_ids": ids}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(study_texts())}
     files["paper"] = {"about": PAPER_TEXT, "paper": list(paper_studies())}
+    files["refusal"] = {
+        **_mechanism_file(refusal_questions(), refusal_draws(), REFUSAL_TEXT),
+        "refusal": list(refusal_studies()),
+    }
     files["public"] = {
         "about": PUBLIC_TEXT,
         "studies": list(public_studies()),

@@ -194,6 +194,8 @@ def failures(folder, strict_json=True):
     found["public"] = list(public_failures(load("public")))
     found["languages"] = list(public_failures(load("languages"), "languages"))
     found["paper"] = list(study_failures({"studies": load("paper")["paper"]}, True))
+    found["refusal"] = list(mechanism_failures(load("refusal"), older=False))
+    found["refusal"] += study_failures({"studies": load("refusal")["refusal"]}, True)
     found["studies"] = list(study_failures(load("studies"), strict_json))
     return found
 

@@ -1,12 +1,14 @@
 """Answers on the participant's page are read, said back and corrected before any noise is drawn."""
 
+import json
+
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests import studies
 from tests.portable import chromium
-from tests.portable.participant import TEXT
+from tests.portable.participant import MENU, TEXT
 
 HOURS = {**studies.NUMBER, **TEXT, "bounds": ["-10", "5000"]}
 TWO_READINGS = "is {} the number 1234, or one with a fraction?"
@@ -116,3 +118,20 @@ def test_on_a_phone_all_that_misses_is_listed_on_top_and_leads_to_its_field(meet
         assert len(person.browser.find_elements(By.CSS_SELECTOR, ".wrong")) == 1
     finally:
         person.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.slow
+def test_no_answer_is_an_answer_in_plain_sight(meet):
+    """A button and an item of a menu like the others, reached by keyboard, said back, sent as a choice is."""
+    menu = {**MENU, "refusal": True, "mechanism": {"name": "randomized_response", "epsilon": "4"}}
+    ever = {**studies.YES_NO, "refusal": True, "mechanism": menu["mechanism"]}
+    person = meet(studies.document(ever, menu))
+    first, *_, last = person.browser.find_elements(By.NAME, "ever")
+    first.send_keys(Keys.ARROW_LEFT)
+    assert last.get_attribute("value") == "refused"
+    assert last.is_selected()
+    person.answer(month="prefer not to say")
+    person.until("report")
+    assert person.text.count("prefer not to say") >= 1
+    payloads = json.loads(person.body)["payloads"]
+    assert {name: len(payload) for name, payload in payloads.items()} == {"ever": 4, "month": 4}

@@ -17,6 +17,7 @@ FILES = {
     "missing",
     "paper",
     "public",
+    "refusal",
     "reports",
     "report_ids",
     "several",

@@ -4,7 +4,7 @@ import { CHOICE_BITS, truthThreshold } from "../noise_levels.js";
 import { fail } from "../errors.js";
 export { bytesBelow, packBelow } from "../integers.js";
 import * as models from "../models.js";
-import { check, isObject, isText, listOf, record, text, whole } from "../shapes.js";
+import { check, isObject, isText, listOf, oneOf, record, text, whole } from "../shapes.js";
 
 const LABELS = listOf(text(200), 2, 10000);
 const COUNT = record({ count: whole(2, 1 << 20) });
@@ -14,10 +14,18 @@ function choices(value, path) {
   return isObject(value) ? { length: COUNT(value, path).count } : LABELS(value, path);
 }
 
-export const choice = { ask: "choice", fields: { choices }, models: models.choice };
-export const yesNo = { ask: "yes_no", fields: {}, models: models.yes_no };
+/** With the labels of a yes/no, and with null, no answer, as the last choice where refusal is offered. */
+function complete({ choices = ["no", "yes"], ...asked }, path) {
+  const { mechanism, refusal } = asked;
+  check(!refusal || (choices.at && mechanism.name !== "memoized"), `${path}.refusal`);
+  return { ...asked, choices: refusal ? [...choices, null] : choices };
+}
 
-/** answer → the index of the choice; a yes/no also takes true and false. */
+const more = { refusal: oneOf(true, false) };
+export const choice = { ask: "choice", fields: { choices }, models: models.choice, more, complete };
+export const yesNo = { ask: "yes_no", fields: {}, models: models.yes_no, more, complete };
+
+/** answer → the index of the choice; a yes/no also takes true and false. A refusal, null, is the last choice. */
 export function choiceIndex({ id, ask, choices }) {
   if (!Array.isArray(choices)) return (answer) => numberedIndex(id, choices.length, answer);
   // Found by a hash, with a key that no study knows: walking a list takes longer for a later choice.

@@ -161,9 +161,11 @@ class TableMechanism(Mechanism):
         words = [min(max(word, -LARGEST_WORD), LARGEST_WORD) for word in words]
         return struct.pack(f">{len(words)}q", *words)
 
-    def perturb_many(self, answers: "Any", random: "Source" = urandom) -> "NDArray[uint8]":
+    def perturb_many(
+        self, answers: "Any", random: "Source" = urandom, refusals: bool = False
+    ) -> "NDArray[uint8]":
         """Refused: every holder perturbs its own table."""
-        del answers, random
+        del answers, random, refusals
         raise AnswerError(self.field, say("core.table_alone"))
 
     def words(self, payload: bytes) -> "list[int]":

@@ -1,0 +1,135 @@
+"""Try to have a blank taken for a refusal that nobody gave, and to tell a refusal by its report."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.audit.answers import Stream
+from ldp_client.cli import main
+from ldp_client.documents.errors import AnswerError, InputError, StudyError
+from ldp_client.files.batch import perturb_file
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Study
+from tests import studies
+
+OFFERED = {**studies.YES_NO, "refusal": True}
+COLOUR = {**studies.ONE_OF, "refusal": True}
+BLANKS = (None, float("nan"), np.nan, "", "None", "null", "nan", "refused", [], 3)
+
+
+def drawn(_: int) -> bytes:
+    raise AssertionError("noise was drawn")
+
+
+@pytest.mark.parametrize("question", [studies.YES_NO, studies.ONE_OF, studies.NUMBER])
+def test_where_it_is_not_offered_nothing_is_drawn_for_it(question):
+    study = Study(studies.document(question))
+    mechanisms = mechanisms_of(study)
+    for blank in BLANKS[:-1]:
+        with pytest.raises(AnswerError):
+            perturb_answers(study, mechanisms, {question["id"]: blank}, drawn)
+    with pytest.raises(InputError, match="offers no refusal"):
+        mechanisms[question["id"]].perturb_many([None], drawn, refusals=True)
+
+
+@pytest.mark.parametrize("question", [OFFERED, COLOUR])
+def test_where_it_is_offered_nothing_but_none_refuses(question):
+    study = Study(studies.document(question))
+    mechanisms = mechanisms_of(study)
+    for blank in BLANKS[1:]:
+        with pytest.raises(AnswerError):
+            perturb_answers(study, mechanisms, {question["id"]: blank}, drawn)
+    with pytest.raises(AnswerError):
+        perturb_answers(study, mechanisms, {}, drawn)
+    assert perturb_answers(study, mechanisms, {question["id"]: None}).payloads[question["id"]]
+
+
+def test_a_column_has_blanks_that_only_its_owner_calls_refusals():
+    mechanism = mechanism_for(Study(studies.document(OFFERED)).questions[0])
+    masked = np.ma.masked_array([True, False], [False, True])
+    for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
+        with pytest.raises(AnswerError, match="row 2: is missing: where a refusal is meant, say so"):
+            mechanism.perturb_many(column, drawn)
+        assert mechanism.perturb_many(column, refusals=True).shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("answers.csv", "ever\nyes\n\n"),
+        ("answers.csv", "ever\nyes\nNA\n"),
+        ("answers.ndjson", '{"ever": null}\n'),
+    ],
+)
+def test_a_file_has_blanks_that_only_its_owner_calls_refusals(tmp_path, name, text):
+    answers, reports = tmp_path / name, tmp_path / "reports.ndjson"
+    answers.write_text(text, encoding="utf-8")
+    study = Study(studies.document(OFFERED))
+    with pytest.raises(InputError, match="ever: is missing: where a refusal is meant, say so"):
+        perturb_file(study, str(answers), str(reports))
+    assert not reports.exists()
+    with pytest.raises(InputError):
+        perturb_file(Study(studies.document(studies.YES_NO)), str(answers), str(reports), refusals=True)
+    assert not reports.exists()
+    assert perturb_file(study, str(answers), str(reports), refusals=True) == text.count("\n") - (
+        ".csv" in name
+    )
+
+
+def test_an_option_left_blank_is_no_refusal(tmp_path, capsys, monkeypatch):
+    study = Study(studies.document(OFFERED))
+    monkeypatch.setattr("ldp_client.device.device.Device.fetch", lambda *_: study)
+    command = ["answer", "http://127.0.0.1:9/v1/studies/survey", "--folder", str(tmp_path / "one"), "--yes"]
+    assert main([*command, "--set", "ever="]) != 0
+    assert "--refuse" in capsys.readouterr().err
+    assert main([*command, "--set", "ever=yes", "--refuse", "ever"]) != 0
+    assert main([*command, "--refuse", "other"]) != 0
+    assert "must be a question that offers it: ever" in capsys.readouterr().err
+
+
+def test_a_label_is_never_the_answer_that_refuses():
+    labels = ["None", "null", "refused", "(refused)", "NA"]
+    question = {**COLOUR, "choices": labels}
+    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
+    assert [mechanism.quantise(label) for label in [*labels, None]] == list(range(6))
+
+
+@pytest.mark.parametrize("name", ["randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"])
+def test_a_refusal_is_byte_for_byte_one_more_choice(name):
+    """So that it has that choice's law, its epsilon and its size, whatever the mechanism."""
+    question = {**COLOUR, "mechanism": {"name": name, "epsilon": "1"}}
+    refusing = mechanism_for(Study(studies.document(question)).questions[0])
+    labels = [*question["choices"], "one more"]
+    choosing = mechanism_for(
+        Study(studies.document({**question, "choices": labels, "refusal": False})).questions[0]
+    )
+    assert refusing.privacy.epsilon == choosing.privacy.epsilon <= 1
+    for answer, label in zip([*question["choices"], None], labels, strict=True):
+        for seed in range(50):
+            assert refusing.perturb(answer, Stream(seed)) == choosing.perturb(label, Stream(seed))
+
+
+@pytest.mark.parametrize(
+    ("question", "more"),
+    [
+        ({**studies.MEMOIZED, "refusal": True}, {}),
+        ({**COLOUR, "choices": {"count": 5}}, {}),
+        ({**studies.LINEAR, "refusal": True}, {}),
+        (
+            OFFERED,
+            {
+                "paper": {
+                    "questions": [{"id": "ever", "instructions": "Roll.", "matrix": [["5/6", "1/6"]] * 2}]
+                }
+            },
+        ),
+    ],
+)
+def test_what_knows_no_refusal_refuses_the_study(question, more):
+    with pytest.raises(StudyError, match="refusal"):
+        Study(json.loads(json.dumps(studies.document(question, **more))))

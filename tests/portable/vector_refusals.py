@@ -1,0 +1,64 @@
+"""Questions that offer "prefer not to say": each device refuses to answer them in the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests import studies
+from tests.portable.run_vectors import study_outcome
+from tests.portable.vector_choices import of
+from tests.portable.vector_draws import SEEDS, draw
+from tests.portable.vector_paper import EVER
+
+CHOICES = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
+NO_CHOICE = ("None", "null", "refused", "", "no answer", 3, False, "NaN")
+OFFERED: dict[str, Any] = {"refusal": True}
+YES_NO = {**studies.YES_NO, **OFFERED}
+NUMBERED = {**of("oue", "1", {"count": 40}), **OFFERED}
+MEMOIZED = {**studies.MEMOIZED, **OFFERED}
+REFUSED_PRIOR = {"refused": {"distribution": "beta", "a": "1", "b": "9"}}
+MODEL = {"name": "bernoulli", "prior": REFUSED_PRIOR}
+STUDIES: dict[str, dict[str, Any]] = {
+    "offered": studies.document(YES_NO),
+    "not-offered": studies.document({**YES_NO, "refusal": False}),
+    "beside-paper": studies.document(
+        YES_NO, studies.MEMOIZED, paper={"questions": [{**EVER, "id": "habit"}]}
+    ),
+    "a-prior": studies.document({**YES_NO, "model": MODEL}),
+    "a-prior-of-none": studies.document({**studies.YES_NO, "model": MODEL}),
+    "a-word": studies.document({**YES_NO, "refusal": "yes"}),
+    "nothing": studies.document({**YES_NO, "refusal": None}),
+    "numbered": studies.document(NUMBERED),
+    "memoized": studies.document(MEMOIZED),
+    "on-paper": studies.document(YES_NO, paper={"questions": [EVER]}),
+    "a-record": studies.document({**studies.LINEAR, **OFFERED}),
+}
+
+
+def refusal_questions() -> dict[str, dict[str, Any]]:
+    """{name: question}."""
+    of_choices = {name: {**of(name, "1", studies.CHOICE["choices"]), **OFFERED} for name in CHOICES}
+    labels = [f"choice {number}" for number in range(255)]
+    many = {**of("randomized_response", "4", labels), **OFFERED}
+    return {"yes-no": YES_NO, **of_choices, "many": many, "none": studies.YES_NO}
+
+
+def refusal_draws() -> Iterator[dict[str, Any]]:
+    for name, question in refusal_questions().items():
+        answers = ["no", True] if question["ask"] == "yes_no" else question["choices"][::2][:2]
+        for answer in (None, *answers):
+            for seed in SEEDS:
+                yield draw(name, answer, f"refusal {seed}")
+            for head in (bytes(64), b"\xff" * 64):
+                yield draw(name, answer, "refusal head", head)
+        for answer in NO_CHOICE:
+            if not (question["ask"] == "yes_no" and answer is False):
+                yield draw(name, answer, "no refusal")
+
+
+def refusal_studies() -> Iterator[dict[str, Any]]:
+    for name, document in STUDIES.items():
+        text = json.dumps(document)
+        yield {"name": name, "text": text, **study_outcome(text)}

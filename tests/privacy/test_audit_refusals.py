@@ -1,0 +1,58 @@
+"""The audit refuses to answer too: a refusal that the noise does not hide is found."""
+
+import pytest
+
+from ldp_client.audit import auditing
+from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from schemas import Study
+from tests import studies
+
+SAMPLES = 4000
+YES_NO = {**studies.YES_NO, "refusal": True}
+CHOICE = {**studies.CHOICE, "refusal": True}
+
+
+class RawRefusal(RandomizedResponse):
+    """Who refuses is reported as one who does."""
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        return noisy if quantised < self.choices - 1 else quantised.to_bytes(self.payload_size, "big")
+
+
+class LongRefusal(RandomizedResponse):
+    """Who refuses reports a byte more."""
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        return noisy if quantised < self.choices - 1 else b"\0" + noisy
+
+
+class QuietRefusal(RandomizedResponse):
+    """Who refuses draws no other choice."""
+
+    def randomise(self, quantised, random):
+        if quantised < self.choices - 1:
+            return super().randomise(quantised, random)
+        return (random(4)[0] % self.choices).to_bytes(self.payload_size, "big")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "expected"),
+    [
+        (YES_NO, RawRefusal, "every choice has its stated law"),
+        (YES_NO, LongRefusal, "payloads have one size and pass their check"),
+        (YES_NO, QuietRefusal, "takes as many random bytes for either answer"),
+    ],
+)
+def test_a_refusal_that_shows_is_found(question, kind, expected):
+    asked = Study(studies.document(question)).questions[0]
+    found = auditing.audit_mechanism(kind(asked), asked, SAMPLES)
+    assert expected in {check.name for check in found.checks if not check.passed}
+
+
+@pytest.mark.slow
+def test_refusals_that_are_hidden_stand_the_audit():
+    study = Study(studies.document(YES_NO, CHOICE))
+    for audit in auditing.audit_study(study, study.questions, SAMPLES):
+        assert not [(check.name, check.detail) for check in audit.checks if not check.passed]
