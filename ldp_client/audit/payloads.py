@@ -6,7 +6,7 @@ goes wrong where reports are put together shows, with mechanisms that are sound 
 
 from collections import defaultdict
 
-from ldp_client.audit.answers import SILENT, words_of
+from ldp_client.audit.columns import noise_columns, not_held
 from ldp_client.audit.findings import Check
 from ldp_client.audit.products import product_checks
 from ldp_client.audit.reports import WIDE_LIMIT
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 # Of fewer reports of one answer the law by itself says nothing.
 FEWEST = 40
-# So many numbers of a payload are held against other questions.
-WORDS = 4
 ID_BITS = 128
+SHARED = "questions and people do not share noise"
+IDS = "a report's id tells no answer"
 
 
 class Told:
@@ -42,30 +42,16 @@ class Told:
         self.groups: "dict[str, list[int]]" = defaultdict(list)
         for place, (answer, _) in rows.items():
             self.groups[repr(answer)].append(place)
-        self.columns = list(self._columns())
+        # What noise did, in the reports' order.
+        self.columns = noise_columns(
+            mechanism, [answer for answer, _ in rows.values()], [payload for _, payload in rows.values()]
+        )
 
     def payloads(self, places: "list[int]") -> "list[bytes]":
         return [self.rows[place][1] for place in places]
 
     def answer_of(self, places: "list[int]") -> "Any":
         return self.rows[places[0]][0]
-
-    def _columns(self) -> "Iterator[Column]":
-        """What noise did, in the reports' order: to the support of the own answer, or to numbers."""
-        if isinstance(self.mechanism, ChoiceMechanism):
-            share = float(self.mechanism.p)
-            yield Column([value - share for value in self.supports()], share)
-            return
-        silent = {
-            key: words_of(self.mechanism, self.answer_of(places), SILENT)
-            for key, places in self.groups.items()
-        }
-        noise = [
-            [word - still for word, still in zip(self.mechanism.words(payload), silent[repr(answer)])]
-            for answer, payload in self.rows.values()
-        ]
-        for word in range(min(WORDS, len(noise[0]) if noise else 0)):
-            yield Column([float(row[word]) for row in noise])
 
     def supports(self) -> "list[bool]":
         """Whether each report of a choice supports its own."""
@@ -92,10 +78,10 @@ def payload_checks(
         questions = {name: _told(mechanisms[name], name, told, reports) for name in mechanisms}
     except (ReportError, LookupError) as error:
         return [Check("whole reports follow the law", False, f"not a report: {error}")]
-    checks = [_law(study, questions, sample_checks)]
-    if not study.ask_one:
-        checks.append(_apart(questions))
-    return [*checks, _ids(questions, reports)]
+    unknown = [name for name, one in questions.items() if one.rows and not one.columns]
+    checks = [_law(study, questions, sample_checks), _apart(questions, not study.ask_one)]
+    checks += [_ids(questions, reports), *not_held(SHARED, unknown), *not_held(IDS, unknown)]
+    return checks
 
 
 def _told(mechanism: "Any", name: str, told: "list[dict[str, Any]]", reports: "list[Report]") -> Told:
@@ -151,23 +137,25 @@ def _support_scores(told: Told) -> "Iterator[float]":
             yield count_score(seen, len(places), float(mechanism.support_probability(own, index)))
 
 
-def _apart(questions: "dict[str, Told]") -> Check:
-    """Noise of two questions of a person, and of people who follow each other, is independent."""
+def _apart(questions: "dict[str, Told]", all_asked: bool) -> Check:
+    """Noise of people who follow each other, and if all are asked of two questions, is independent.
+
+    Signs of one record are held together, and against the next people's, by their law.
+    """
     columns = [(name, column) for name, told in questions.items() for column in told.columns]
-    worst, where = 0.0, "nothing"
+    found = []
     for place, (name, column) in enumerate(columns):
-        lags = [_lagged(column, lag) for lag in (1, 2)]
-        found = [(score, f"{name} of two people") for score in lags]
-        for other_name, other in columns[:place]:
-            both = f"{name} and {other_name}"
-            found += [(pair_score(column, other), both), (pair_score(column, other, 1), both)]
-            found += [(pair_score(other, column, 1), both)]
-        worst, where = max([(worst, where), *found])
-    return Check(
-        "questions and people do not share noise",
-        worst < WIDE_LIMIT,
-        f"largest correlation {worst:.1f} standard errors ({where})",
-    )
+        if not column.shares and len(column.values) >= FEWEST:
+            found += [(_lagged(column, lag), f"{name} of two people") for lag in (1, 2)]
+        for other_name, other in columns[:place] if all_asked else []:
+            if name != other_name or not isinstance(questions[name].mechanism, SampledProducts):
+                both = f"{name} and {other_name}"
+                found += [(pair_score(column, other), both), (pair_score(column, other, 1), both)]
+                found += [(pair_score(other, column, 1), both)]
+    if not found:
+        return Check(SHARED, True, "nothing to compare", made=False)
+    worst, where = max(found)
+    return Check(SHARED, worst < WIDE_LIMIT, f"largest correlation {worst:.1f} standard errors ({where})")
 
 
 def _lagged(column: Column, lag: int) -> float:
@@ -178,19 +166,28 @@ def _lagged(column: Column, lag: int) -> float:
 def _ids(questions: "dict[str, Told]", reports: "list[Report]") -> Check:
     """No bit of an id depends on an answer, or on what noise did to it; and no id comes again."""
     bits = [int(report.id, 16) for report in reports]
-    worst = 0.0
-    for told in questions.values():
-        above = [value > 0 for value in told.columns[0].values] if told.columns else [True] * len(told.rows)
-        groups = defaultdict(list)
-        for place, is_above in zip(told.rows, above):
-            groups[repr(told.rows[place][0]), is_above].append(bits[place])
-        for ids in groups.values():
-            digits = "".join([f"{one:0{ID_BITS}b}" for one in ids])
-            counts = [digits[bit::ID_BITS].count("1") for bit in range(ID_BITS)]
-            worst = max([worst, *[count_score(count, len(ids), 0.5) for count in counts]])
+    worst = max([_bit_score([bits[place] for place in some]) for some in _kinds(questions)])
     again = len(bits) - len(set(bits))
     return Check(
-        "a report's id tells no answer",
+        IDS,
         worst < WIDE_LIMIT and not again,
         f"{again} ids come again; bits at most {worst:.1f} standard errors off",
     )
+
+
+def _kinds(questions: "dict[str, Told]") -> "Iterator[list[int]]":
+    """Places of the reports of one answer, of noise on one side, and of both."""
+    for told in questions.values():
+        yield from told.groups.values()
+        for column in told.columns:
+            sides: "dict[Any, list[int]]" = defaultdict(list)
+            for (place, (answer, _)), value in zip(told.rows.items(), column.values):
+                sides[value > 0].append(place)
+                sides[value > 0, repr(answer)].append(place)
+            yield from sides.values()
+
+
+def _bit_score(ids: "list[int]") -> float:
+    digits = "".join([f"{one:0{ID_BITS}b}" for one in ids])
+    counts = [digits[bit::ID_BITS].count("1") for bit in range(ID_BITS)]
+    return max([count_score(count, len(ids), 0.5) for count in counts])

@@ -37,7 +37,7 @@ def product_checks(
     worst = max([count_score(counts[place], n, w / total) for place, w in enumerate(mechanism.weights)])
     yield _scored("every product comes as often as belongs", worst, f"{n} reports, {len(counts)} products")
     by_signs = [
-        [_told(mechanism, record, number, some) for record, number in zip(records, numbers)]
+        [sign_told(mechanism, record, number, some) for record, number in zip(records, numbers)]
         for some in range(1, mechanism.patterns)
     ]
     worst = max([_agreement(group) for told in by_signs for group in _groups(mechanism, records, told)])
@@ -52,7 +52,7 @@ def _scored(name: str, worst: float, detail: str) -> Check:
     return Check(name, worst < LIMIT, f"{detail}; worst {worst:.1f} standard errors")
 
 
-def _told(
+def sign_told(
     mechanism: "Any", record: "Sequence[int]", number: "tuple[int, int]", some: int
 ) -> "tuple[int, bool, float]":
     """The block's place, whether some of its signs, multiplied, are the record's own, and how often they are.

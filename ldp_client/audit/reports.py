@@ -7,7 +7,8 @@ noise that two questions share, or that depends on another question's answer, sh
 from copy import deepcopy
 
 from ldp_client import answering
-from ldp_client.audit.answers import SILENT, Stream, answers_for, inside_answers, random_answers, words_of
+from ldp_client.audit.answers import Stream, answers_for, inside_answers, random_answers
+from ldp_client.audit.columns import noise_columns, not_held, support_column
 from ldp_client.audit.findings import Check
 from ldp_client.audit.noise import SIZE_LIMIT
 from ldp_client.audit.products import product_checks, rows_check
@@ -39,6 +40,7 @@ LABELS = 20
 SCORES = 8
 # Where thousands of scores are compared.
 WIDE_LIMIT = SIZE_LIMIT + 1
+SHARED = "questions do not share noise"
 
 
 def possible_answers(mechanism: "Any", question: "Question") -> "list[Any]":
@@ -102,7 +104,7 @@ def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check
         "reports take as many random bytes for all answers", not wrong["bytes"], f"{tried} pairs of reports"
     )
     if len(study.questions) > 1 and not study.ask_one:
-        yield _apart(study, mechanisms, {name: some[0] for name, some in answers.items()})
+        yield from _apart(study, mechanisms, {name: some[0] for name, some in answers.items()})
 
 
 def _report(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "tuple[Report, int]":
@@ -139,14 +141,14 @@ def _rest(report: "Report", name: str) -> "tuple[Any, ...]":
     return report.id, len(report.to_json()), report.padding, report.public, sizes, others
 
 
-def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Check:
+def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> "Iterator[Check]":
     """With the real source: two questions' noise in one report, or in neighbouring ones, is independent."""
     told = {**answers, **_public_answers(study)}
     reports = [answering.perturb_answers(study, of_one_person(mechanisms), told) for _ in range(REPORTS)]
     columns = [
         (name, column)
         for name in answers
-        for column in scores(mechanisms[name], answers[name], [report.payloads[name] for report in reports])
+        for column in _scores(mechanisms[name], answers[name], [report.payloads[name] for report in reports])
     ]
     worst, where, same = 0.0, "", 0
     for place, (name, column) in enumerate(columns):
@@ -160,30 +162,24 @@ def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> Chec
     ids = len({report.id for report in reports})
     sizes = len({len(report.to_json()) for report in reports})
     good = worst < WIDE_LIMIT and same < 4 and ids == REPORTS and sizes == 1
-    return Check(
-        "questions do not share noise",
+    yield Check(
+        SHARED,
         good,
         f"{REPORTS} reports, {ids} ids, {sizes} size; {same} times the same noise; largest correlation "
-        f"{worst:.1f} standard errors ({where})",
+        f"{worst:.1f} standard errors ({where or 'nothing'})",
     )
+    yield from not_held(SHARED, [name for name in answers if name not in dict(columns)])
 
 
-def scores(mechanism: "Any", answer: "Any", payloads: "list[bytes]") -> "list[Column]":
-    """What noise did to reports of one answer, in columns of mean 0."""
+def _scores(mechanism: "Any", answer: "Any", payloads: "list[bytes]") -> "list[Column]":
+    """What noise did to reports of one answer; of a choice, to the others' supports as well."""
+    columns = noise_columns(mechanism, [answer] * len(payloads), payloads, SCORES)
     if isinstance(mechanism, ChoiceMechanism):
-        own = mechanism.quantise(answer)
-        indices = [own, *[index for index in range(min(mechanism.choices, SCORES)) if index != own]]
-        return [_support(mechanism, own, index, payloads) for index in indices[:SCORES]]
-    words = Batch(payloads, mechanism.words).words()
-    silent = words_of(mechanism, answer, SILENT)
-    places = range(min(len(silent), SCORES))
-    return [Column([float(row[place] - silent[place]) for row in words]) for place in places]
-
-
-def _support(mechanism: "Any", own: int, index: int, payloads: "list[bytes]") -> Column:
-    """Whether reports of choice `own` support choice `index`."""
-    share = float(mechanism.support_probability(own, index))
-    return Column([mechanism.supported(payload, index) - share for payload in payloads], share)
+        own = [mechanism.quantise(answer)] * len(payloads)
+        others = [index for index in range(min(mechanism.choices, SCORES)) if index != own[0]]
+        others = others[: SCORES - 1]
+        columns += [support_column(mechanism, own, [index] * len(payloads), payloads) for index in others]
+    return columns
 
 
 def bulk_checks(

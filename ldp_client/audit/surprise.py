@@ -15,18 +15,30 @@ PLAIN = 4.0
 # exp of it times the likeliest product is more than any count here can say.
 FARTHEST = 100.0
 SEARCH = 60
+# A share so near to a half is one.
+NEAR = 1e-6
 
 
 class Column:
     """What noise did to one number of each report, minus its mean.
 
     share: of values that are 0 or 1 before their mean is taken off, the probability of a 1; None for numbers,
-    whose law is symmetric about 0.
+    whose law is symmetric about 0. shares: the same, where each value has its own.
     """
 
-    def __init__(self, values: "Sequence[float]", share: "float | None" = None) -> None:
+    def __init__(
+        self,
+        values: "Sequence[float]",
+        share: "float | None" = None,
+        shares: "Sequence[float] | None" = None,
+    ) -> None:
         self.values = values
         self.share = share
+        self.shares = shares
+
+    @property
+    def symmetric(self) -> bool:
+        return self.share is None and self.shares is None
 
 
 def count_score(seen: float, trials: float, share: float) -> float:
@@ -55,6 +67,11 @@ def pair_score(one: Column, other: Column, lag: int = 0) -> float:
     """Of the sum of two questions' products, the second one's `lag` reports behind."""
     firsts, seconds = one.values[lag:], other.values[: len(other.values) - lag]
     total = sum([a * b for a, b in zip(firsts, seconds)])
+    if not (one.symmetric or other.symmetric) and (one.shares or other.shares):
+        if one.shares:
+            return _bounded_score(total, one.shares[lag:], seconds)
+        assert other.shares is not None
+        return _bounded_score(total, other.shares, firsts)
     if one.share is None or other.share is None:
         # One factor is symmetric, so the sum over its own size is as safe as a normal (Efron 1969).
         power = sqrt(sum([(a * b) ** 2 for a, b in zip(firsts, seconds)]))
@@ -72,6 +89,19 @@ def pair_score(one: Column, other: Column, lag: int = 0) -> float:
         return log1p(sum([chance * (expm1(t * value) - t * value) for chance, value in cells]))
 
     return _score(total, len(firsts), spread, most, growth)
+
+
+def _bounded_score(total: float, shares: "Sequence[float]", factors: "Sequence[float]") -> float:
+    """Of a sum of centred 0 or 1 with these shares, times factors of which they are independent.
+
+    Each is no wilder than a normal of this variance (Kearns & Saul 1998).
+    """
+    variance = 0.0
+    for share, factor in zip(shares, factors):
+        tilt = 1 - 2 * share
+        part = tilt / (2 * log((1 - share) / share)) if abs(tilt) > NEAR else 0.25
+        variance += part * factor * factor
+    return abs(total) / sqrt(variance) if variance else 0.0
 
 
 def lag_score(column: Column, lag: int) -> float:
