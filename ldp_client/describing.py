@@ -99,7 +99,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
 def _question(study: "Study", question: "Question", mechanism: "Mechanism", words: Words) -> "list[str]":
     epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
     return [
-        words.say("study.answers", answers=_answers(question, words)),
+        words.say("study.answers", answers=answers_in_words(question, words)),
         words.say("study.privacy", name=mechanism.name, cost=_cost(epsilon, delta, words)),
         in_words(mechanism, words),
         odds_of(study, epsilon, delta, words),
@@ -112,7 +112,7 @@ def _cost(epsilon: float, delta: float, words: Words) -> str:
     return words.say(key, epsilon=rounded_up(epsilon), delta=rounded_up(delta) if delta else "")
 
 
-def _answers(question: "Question", words: Words) -> str:
+def answers_in_words(question: "Question", words: Words = ENGLISH) -> str:
     """What a person can answer: bounds, choices, or the fields of a record."""
     if question.refusal:
         return words.say("study.refusal", answers=_offered(question, words))

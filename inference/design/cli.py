@@ -13,7 +13,7 @@ from inference.design.formula_cli import (
     run_formula_plan,
     whole_numbers,
 )
-from ldp_client.commands.parsers import add_command
+from ldp_client.commands.parsers import actions_of, add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, load_study
 
@@ -26,7 +26,14 @@ SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register plan and calibrate."""
+    """Register study pack, plan and calibrate."""
+    text = "write a pack for an ethics board and a data protection impact assessment"
+    actions = actions_of(subparsers, "study")
+    pack = add_command(actions, "pack", text, "study pack study.json --out pack")
+    pack.add_argument("study", metavar="STUDY.json")
+    pack.add_argument("--out", required=True, metavar="DIR", help="a new folder: gets pack.md and pack.html")
+    pack.set_defaults(run=run_pack)
+
     text = "simulate how wide posteriors will be, by devices and epsilon"
     plan = add_command(subparsers, "plan", text, "plan study.json --question hours --width 0.5 --out plan")
     _add_common(plan, "?")
@@ -63,6 +70,16 @@ def _add_common(command: argparse.ArgumentParser, nargs: str | None = None) -> N
     command.add_argument("--question", metavar="ID", help="default: every question")
     command.add_argument("--out", required=True, metavar="DIR")
     command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
+
+
+def run_pack(arguments: argparse.Namespace) -> int:
+    """ldpkit study pack STUDY.json --out DIR"""
+    from inference.design.pack import FILES, save_pack
+
+    folder = Path(arguments.out)
+    save_pack(load_study(arguments.study), folder)
+    print(f"{' and '.join(str(folder / name) for name in FILES)}: fill in what is marked “to write”")
+    return 0
 
 
 def run_plan(arguments: argparse.Namespace) -> int:

@@ -19,6 +19,8 @@ from schemas import Question, Study
 
 # Of many choices or coefficients a headline has the first; the question's own table has all.
 MOST_SAID = 4
+# What a model calls the share who prefer not to say.
+REFUSED = "refused"
 NO_NUMBER = {
     "chains": "No number: the draws do not represent the posterior.",
     "model": "No number: the reports do not fit the model.",
@@ -88,11 +90,13 @@ def _listed(words: list[str]) -> str:
 def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
     """{parameter: what it is called}: shares, the largest first; slopes; a number's mean; else all."""
     draws = posterior.draws
+    refused = {REFUSED: "the share who prefer not to say"} if REFUSED in draws else {}
     if posterior.model == "bernoulli":
-        return {"p": "the share of yes"}
+        return {"p": f"the share of yes{' among those who say' if refused else ''}", **refused}
     if posterior.model == "multinomial":
-        shares = sorted(draws, key=lambda name: -float(np.median(draws[name])))
-        return {name: f"“{name.removeprefix('p[').removesuffix(']')}”" for name in shares}
+        shares = sorted(set(draws) - set(refused), key=lambda name: -float(np.median(draws[name])))
+        named = {name: f"“{name.removeprefix('p[').removesuffix(']')}”" for name in shares}
+        return {**refused, **named}
     slopes = [name for name in draws if name.startswith("coefficient[")]
     if slopes:
         kind = "log-odds of" if question.response is not None and question.response.bounds is None else ""

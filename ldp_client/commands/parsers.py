@@ -31,6 +31,13 @@ class Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
+def actions_of(subparsers: "Subparsers", name: str) -> "Subparsers":
+    """The actions of a command that has some, such as `study`, so that another package can add one."""
+    command: argparse.ArgumentParser = subparsers.choices[name]
+    (found,) = [one for one in command._actions if isinstance(one, argparse._SubParsersAction)]
+    return found
+
+
 def near_option(parsed: argparse.Namespace, word: str) -> str:
     """An option that its command does not have, with the one that may have been meant."""
     known = [option[2:] for option in parsed.parser._option_string_actions if option.startswith("--")]

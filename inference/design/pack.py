@@ -1,0 +1,354 @@
+"""A pack for an ethics board and a data protection impact assessment, written from a study.
+
+Each statement follows from the study document or is what the code does; what only the owner can know is a
+blank to fill in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from math import exp
+from pathlib import Path
+from typing import NamedTuple
+
+from inference.results import rendering
+from inference.results.folder import OwnFiles, whole_folder
+from ldp_client import mechanisms_of
+from ldp_client.describing import answers_in_words, factors, in_words, odds_of, report_size
+from ldp_client.documents.errors import InputError
+from ldp_client.study_warnings import notes_of, warnings_of
+from ldp_client.words.public import cells_in_words, public_lines
+from ldp_client.words.text import rounded_up, visible
+from schemas import Question, Study
+
+FILES = ("pack.md", "pack.html")
+# How sure somebody may have been before, beside the even guess.
+BEFORE = (0.01, 0.1, 0.5)
+
+
+class Part(NamedTuple):
+    """A paragraph, a list, a table (its head and rows), or a blank: what the owner must write."""
+
+    kind: str
+    text: str = ""
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+class Section(NamedTuple):
+    """title, and what stands under it."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+def says(text: str) -> Part:
+    """What the study or the code proves."""
+    return Part("text", text)
+
+
+def blank(text: str) -> Part:
+    """What the owner must write."""
+    return Part("blank", text)
+
+
+def listed(lines: Sequence[str]) -> Part:
+    """Statements, one by one."""
+    return Part("list", rows=tuple((line,) for line in lines))
+
+
+def save_pack(study: Study, folder: Path) -> None:
+    """Write pack.md and pack.html, to a new folder: blanks may be filled in. Raises InputError."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(
+            f"{folder} is not empty, and what was filled in there would be lost: choose another folder"
+        )
+    shown = {"study": study, "sections": sections_of(study), "version": version("ldpkit")}
+    with whole_folder(folder, OwnFiles("pack.json", ())) as made:
+        for name, templates in zip(FILES, (rendering.MARKDOWN, rendering.PAGES), strict=True):
+            text = templates.get_template(f"{name}.j2").render(shown)
+            (made / name).write_text(text, encoding="utf-8")
+
+
+def sections_of(study: Study) -> list[Section]:
+    """The pack, section by section."""
+    return [
+        Section("Who is responsible", _responsible(study)),
+        Section("What is asked, and why", tuple(_asked(study))),
+        Section("What leaves the device", tuple(_leaves(study))),
+        Section("What a report can tell", tuple(_tells(study))),
+        Section("Who could learn what, and under which assumption", (_learners(study),)),
+        Section("What is not protected", (listed(list(_unprotected(study))),)),
+        Section("Retention", _retention(study)),
+        Section("Withdrawal", _withdrawal(study)),
+        Section("Consent text, a draft", tuple(_consent(study))),
+        Section("Assessment and decision", _decision()),
+    ]
+
+
+def _stated(study: Study, name: str, otherwise: str) -> Part:
+    """A field of the study, or the blank for it."""
+    value = study.document.get(name)
+    if isinstance(value, dict):
+        value = value.get(study.languages[0]) if study.languages else None
+    return says(f"{name.capitalize()}: {visible(value)}") if isinstance(value, str) else blank(otherwise)
+
+
+def _responsible(study: Study) -> tuple[Part, ...]:
+    return (
+        _stated(study, "owner", "The controller: name and address of who decides on purpose and means."),
+        _stated(study, "contact", "Whom participants can ask, and the data protection officer."),
+        _stated(study, "ethics", "The ethics board, its reference and the day of its approval."),
+        blank(
+            "Who runs the collector, on whose servers and in which country; processors and their contracts."
+        ),
+        blank("The legal basis of the processing."),
+    )
+
+
+def _asked(study: Study) -> Iterator[Part]:
+    if study.purpose:
+        yield says(f"Purpose: {visible(study.purpose)}")
+    else:
+        yield blank("The purpose, in words for participants.")
+    days = f"from {study.opens or 'any day'} to {study.closes or 'any day'}"
+    yield says(f"The study takes reports {days} (UTC). {_once(study)}")
+    rows = tuple(
+        (visible(one.text or one.id), one.id, answers_in_words(one), one.mechanism.name)
+        for one in study.questions
+    )
+    yield Part("table", "", ("question", "id", "possible answers", "mechanism"), rows)
+    if study.ask_one:
+        yield says("Each device answers one of these questions, which it draws by chance.")
+    if study.paper is not None:
+        yield says("Some questions are also asked on paper, with dice; the study states their chances.")
+    yield blank(
+        "Why these questions, and no fewer, are needed; who is asked, how they are chosen and reached."
+    )
+    yield blank("Whether children or others who cannot consent may be asked, and what is done then.")
+
+
+def _once(study: Study) -> str:
+    if study.unit == "holder":
+        return "Each holder answers once, with a table of many records; a person below is one record of it."
+    if any(one.repeats for one in study.questions):
+        return "Each device answers once in each version; memoized questions repeat the first noisy answer."
+    return "Each device answers once."
+
+
+def _leaves(study: Study) -> Iterator[Part]:
+    mechanisms = mechanisms_of(study)
+    if study.route is not None:
+        yield says(
+            f"Secret shares leave the device, one for each of {len(study.route.nodes)} nodes, of a vector "
+            "that holds the answers with noise that is too small to protect them alone."
+        )
+    else:
+        yield says(
+            "One report: a random id, the study's id, version and digest, and of each answered question the "
+            f"noisy payload. Every report is {report_size(study):,} bytes long, whatever is answered. The "
+            "collector also keeps the day, no finer time."
+        )
+        yield says(
+            "Devices and the participant's page add noise to the answers before anything is sent. Who makes "
+            "reports of a file of answers (“ldpkit perturb”) has had the answers."
+        )
+    noise = tuple((one.id, in_words(mechanisms[one.id])) for one in study.questions)
+    yield Part("table", "", ("question", "what the noise does"), noise)
+    if study.public:
+        yield listed([visible(line.strip()) for line in public_lines(study)])
+    else:
+        yield says("Nothing about a person is sent in clear beside the noisy answers.")
+    yield says(
+        "The collector keeps no name, address, cookie or clock of a device. A proxy or a host in front of it "
+        "may keep addresses."
+    )
+    yield blank("What proxies, hosts and the app itself log of participants, and for how long.")
+
+
+def _tells(study: Study) -> Iterator[Part]:
+    yield says(
+        "ε (epsilon) bounds what a report can tell, whoever reads it and whatever else they know, now or "
+        "later. It is a "
+        "bound on odds, not secrecy."
+    )
+    head = (
+        "question",
+        "ε",
+        "δ",
+        "at most so many times as likely",
+        *[f"who was {_percent(one)} sure before" for one in BEFORE],
+    )
+    mechanisms = mechanisms_of(study)
+    rows = [
+        _row(one.id, float(mechanisms[one.id].privacy.epsilon), float(mechanisms[one.id].privacy.delta))
+        for one in study.questions
+    ]
+    if len(rows) > 1:
+        together = "all that a device answers" if study.ask_one else "all questions together"
+        rows.append(_row(together, float(study.epsilon), float(study.delta)))
+    yield Part("table", "", head, tuple(rows))
+    yield says(
+        "The last columns say how sure of an answer somebody can be at most after the report, who was so "
+        "sure of it before."
+    )
+    yield says(odds_of(study, float(study.epsilon), float(study.delta)))
+    warned = [*warnings_of(study), *notes_of(study)]
+    if warned:
+        yield listed([visible(line) for line in warned])
+
+
+def _row(name: str, epsilon: float, delta: float) -> tuple[str, ...]:
+    factor, _ = factors(epsilon)
+    return (
+        name,
+        rounded_up(epsilon, 6),
+        rounded_up(delta, 2) if delta else "0",
+        factor,
+        *[_sure(before, epsilon) for before in BEFORE],
+    )
+
+
+def _sure(before: float, epsilon: float) -> str:
+    """How sure of one answer of two somebody can be at most, rounded up."""
+    return f"{rounded_up(min(100.0, 100 * before / (before + (1 - before) * exp(-epsilon))), 3)} %"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _learners(study: Study) -> Part:
+    rows = [
+        (
+            "whoever runs the collector, reads its database, or steals it",
+            "the noisy reports and their days; of any answer what ε allows",
+            "devices run this code unchanged, and nobody can predict its operating system's random numbers",
+        ),
+        (
+            "whoever watches the network",
+            "that a device took part, when, and from which address; not the answer, and not from a "
+            "report's size",
+            "reports are sent over TLS for what they hold to stay unread; the noise holds without it",
+        ),
+        (
+            "whoever can read the device while somebody answers",
+            "the answer itself",
+            "none: nothing here protects a device from who controls it",
+        ),
+        (
+            "whoever reads the published results",
+            "what is true of the people together, and so perhaps much about somebody who is known to be "
+            "one of them",
+            "none: that is inference from others' answers",
+        ),
+    ]
+    if study.public:
+        rows.append(
+            (
+                "whoever knows somebody's public values",
+                "that they took part, and which report is theirs, where few share the values; of the "
+                "answer what ε allows",
+                cells_in_words(study, None),
+            )
+        )
+    if any(one.repeats for one in study.questions):
+        rows.append(
+            (
+                "whoever holds reports of several rounds",
+                "of a memoized question's answer what its ε allows for all reports together",
+                "the device keeps its first noisy answer",
+            )
+        )
+    if study.route is not None:
+        rows[0] = (
+            "one node, or fewer than all of them",
+            "nothing of one device's vector; of the sum what ε allows",
+            f"at least {study.route.fewest} devices take part, of which at most {study.route.tolerate} "
+            "cheat or drop out",
+        )
+        rows.append(("all nodes together", "every answer exactly", "none: they must not be one party"))
+    return Part("table", "", ("who", "could learn", "assuming that"), tuple(rows))
+
+
+def _unprotected(study: Study) -> Iterator[str]:
+    yield "That somebody took part, or did not."
+    yield "What is true of a group that somebody is known to belong to."
+    yield "Somebody who answers on several devices, or wipes one and answers again: ε is spent each time."
+    yield "What several studies ask of one person adds up; a device refuses more than its owner's budget."
+    yield "A report that was sent cannot be unsent: withdrawal gives no ε back."
+    yield "Results against dishonest answers: false reports cannot be told from true ones."
+    if study.public:
+        yield "Public fields: they are sent as they are, and no ε bounds what they tell."
+    if float(study.delta):
+        yield f"With a probability of at most δ = {rounded_up(float(study.delta), 2)} the bound may not hold."
+    if study.unit == "holder":
+        yield "Several records of one person in a table: m of them are protected with m times ε."
+
+
+def _retention(study: Study) -> tuple[Part, ...]:
+    return (
+        _stated(
+            study, "retention", "How long reports are kept, and why so long; how long exports and backups."
+        ),
+        says(
+            "“ldpkit admin expire” deletes, for good, the reports that came before a day, with what was "
+            "fitted to them. "
+            "Backups and exports that were made before keep them until they are deleted too."
+        ),
+    )
+
+
+def _withdrawal(study: Study) -> tuple[Part, ...]:
+    where = "each node" if study.route is not None else "the collector"
+    return (
+        says(
+            f"A person can withdraw on the device that answered: it deletes its own copy, and asks {where} "
+            "to delete the report until that is confirmed. Beside it only the operator can delete the report."
+        ),
+        says("Exports, backups and results that were made before may still contain it."),
+        blank("How people who lost the device are answered: a report has no name by which to find it."),
+    )
+
+
+def _consent(study: Study) -> Iterator[Part]:
+    yield says("For the participant's page, or an app that asks for consent before its device answers:")
+    yield says(f"You are asked to take part in “{visible(study.title)}”.")
+    yield says(visible(study.purpose)) if study.purpose else blank("Why the study is done.")
+    yield says(
+        "Your device adds chance to your answers before anything is sent. How much the report can still tell "
+        "of them, at most, whoever reads it:"
+        if study.route is None
+        else "Your answers leave the device as pieces, one for each of several parties. Who puts all pieces "
+        "together knows your answers. While nobody does:"
+    )
+    rows = tuple((visible(one.text or one.id), _consequence(study, one)) for one in study.questions)
+    yield Part("table", "", ("question", "what can be known"), rows)
+    if study.public:
+        fields = ", ".join(visible(field.text or field.id) for field in study.public)
+        yield says(f"This is sent as it is, without chance: {fields}.")
+    yield says(
+        "Taking part is voluntary; nothing is sent unless you agree. You can withdraw later, on this device; "
+        "what was calculated, copied or published before then stays."
+    )
+    yield blank("How long the reports are kept, whom to ask, and where to complain.")
+    yield blank("I have read this and agree to take part: ☐  (day)")
+
+
+def _consequence(study: Study, question: Question) -> str:
+    privacy = mechanisms_of(study)[question.id].privacy
+    return odds_of(study, float(privacy.epsilon), float(privacy.delta))
+
+
+def _decision() -> tuple[Part, ...]:
+    return (
+        blank("Necessity and proportionality: why the purpose cannot be reached with less."),
+        blank(
+            "Risks to participants that remain (re-identification of who took part, harm from group "
+            "results), how likely and how grave."
+        ),
+        blank("Measures against them beside the noise: access, hosting, training, who may export."),
+        blank("Who was consulted: participants or their representatives, the data protection officer."),
+        blank("Decision, name, day and signature."),
+    )

@@ -1,0 +1,83 @@
+"""The pack for an ethics board: each statement as the study is, and blanks where the owner must write."""
+
+from math import exp
+
+import pytest
+
+from inference.design.pack import _sure, sections_of
+from ldp_client.cli import main
+from ldp_client.mechanisms import mechanism_for
+from schemas import Study
+from tests import studies
+from tests.secure_sum.conftest import build_study
+
+
+def text_of(study):
+    return "\n".join(
+        " | ".join(["#" + section.title, part.kind, part.text, *[cell for row in part.rows for cell in row]])
+        for section in sections_of(study)
+        for part in section.parts
+    )
+
+
+PLAIN = Study(studies.document(studies.YES_NO))
+
+
+def test_what_somebody_can_be_sure_of_is_never_understated():
+    """Held against Bayes' theorem for a question whose ε is reached exactly."""
+    mechanism = mechanism_for(PLAIN.questions[0])
+    truth = float(mechanism.p)
+    for before in (0.01, 0.1, 0.5, 0.9):
+        exact = before * truth / (before * truth + (1 - before) * (1 - truth))
+        stated = float(_sure(before, float(mechanism.privacy.epsilon)).removesuffix(" %")) / 100
+        assert exact - 1e-12 <= stated <= exact + 0.005
+    assert exp(1) == pytest.approx(truth / (1 - truth))
+
+
+def test_only_what_the_study_is_is_said():
+    said = text_of(PLAIN)
+    assert "Nothing about a person is sent in clear" in said
+    assert "every answer exactly" not in said
+    assert "Several records of one person" not in said
+    public = Study({**PLAIN.document, "public": [{"id": "region", "choices": ["a", "b"]}]})
+    assert "Nothing about a person is sent in clear" not in text_of(public)
+    assert "sent as it is, without chance: region" in text_of(public)
+    many = Study(studies.document(studies.YES_NO, studies.ONE_OF))
+    assert "all questions together" in text_of(many)
+
+
+def test_a_secure_sum_never_claims_that_noise_alone_protects():
+    said = text_of(build_study())
+    assert "all nodes together | every answer exactly" in said
+    assert "Who puts all pieces together knows your answers" in said
+    assert "adds chance to your answers before anything is sent" not in said
+
+
+def test_no_consent_text_says_that_nobody_can_know():
+    hardly = Study(
+        studies.document({**studies.YES_NO, "mechanism": {**studies.YES_NO["mechanism"], "epsilon": "20"}})
+    )
+    said = text_of(hardly)
+    assert "100 % sure" in said
+    assert "hardly any privacy" in said
+    for promise in ("anonymous", "nobody can know", "impossible", "completely"):
+        assert promise not in said
+
+
+def test_what_only_the_owner_knows_is_a_blank_until_the_study_says_it():
+    kinds = {section.title: [part.kind for part in section.parts] for section in sections_of(PLAIN)}
+    assert set(kinds["Who is responsible"]) == {"blank"}
+    assert "blank" in kinds["Retention"]
+
+
+def test_a_pack_that_may_have_been_filled_in_is_not_replaced(tmp_path, capsys):
+    title = {"title": "<script>alert(1)</script> | *x*"}
+    (tmp_path / "study.json").write_text(Study({**PLAIN.document, **title}).to_json())
+    command = ["study", "pack", str(tmp_path / "study.json"), "--out", str(tmp_path / "pack")]
+    assert main(command) == 0
+    assert "<script" not in (tmp_path / "pack" / "pack.html").read_text()
+    assert "\\| \\*x\\*" in (tmp_path / "pack" / "pack.md").read_text()
+    (tmp_path / "pack" / "pack.md").write_text("filled in")
+    assert main(command) == 3
+    assert "would be lost" in capsys.readouterr().err
+    assert (tmp_path / "pack" / "pack.md").read_text() == "filled in"
