@@ -40,7 +40,7 @@ def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
 
 
 def positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "Floats":
-    """core/quantise.position for every value: the same operations on the same floats."""
+    """core/quantise.grid_index for every value, but for rounding: the same operations on the same floats."""
     numbers = values.astype(np.float64)
     low, high = float(bounds[0]), float(bounds[1])
     with np.errstate(all="ignore"):

@@ -3,7 +3,7 @@
 A device does not need it, and nothing of it leaves: a report is that of the clipped answer.
 """
 
-from ldp_client.core.quantise import position
+from ldp_client.core.quantise import UNIT, signed_units
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.study import Study
 
-# What adding squares of floats may lose, so that a record of exactly the norm is not counted.
-ROUNDING = 1e-9
+# What rounding to the grid may add, so that a record of exactly the norm is not counted.
+ROUNDING = 1e-5
 
 
 class ClippedCount:
@@ -58,7 +58,7 @@ def is_clipped(asked: "Any", answer: "Any") -> bool:
         return True
     if asked.norm is None:
         return False
-    scaled = [2 * position(answer[field.id], field.bounds, field.id) - 1 for field in features]
+    scaled = [signed_units(answer[field.id], field.bounds, UNIT, field.id) / UNIT for field in features]
     return sum(entry * entry for entry in scaled) > float(asked.norm) ** 2 * (1 + ROUNDING)
 
 

@@ -11,34 +11,18 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Union
+    from typing import Any
 
-    from ldp_client.documents.rational import Rational
-
-    Bounds = Union[tuple[Rational, Rational], tuple[float, float]]
+    # Two floats, or two Rationals.
+    Bounds = Any
 
 # A scaled feature or response of 1 is 2**UNIT_BITS.
 UNIT_BITS = 20
 UNIT = 1 << UNIT_BITS
 
 
-def position(value: "Any", bounds: "Bounds", field: str) -> float:
-    """Where a number lies between its bounds: 0 at low, 1 at high, clamped.
-
-    Raises AnswerError, without the value, for what is not a finite number.
-    """
-    number = as_float(value, field)
-    low, high = float(bounds[0]), float(bounds[1])
-    # The same steps for every answer: their time must not tell where it lies.
-    share = (number - low) / (high - low)
-    beyond = 1.0 if number >= high else share
-    inside = 0.0 if number <= low else beyond
-    # Not a number, whatever made it so, is no error: silence would tell of it.
-    return inside if inside == inside else 0.5
-
-
 def as_float(value: "Any", field: str) -> float:
-    """The number; infinite where it is a whole one beyond all floats. Raises AnswerError as `position`."""
+    """The number; infinite where it is a whole one beyond all floats. Raises AnswerError as `grid_index`."""
     kind = type(value)
     # Nearly all are: what is neither is looked at more closely.
     if kind is not float and kind is not int:
@@ -73,14 +57,27 @@ def _is_number(value: "Any") -> bool:
 
 
 def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
-    """The nearest of the grid points 0..levels."""
-    return min(int(position(value, bounds, field) * levels + 0.5), levels)
+    """The nearest of the grid points 0..levels, low the first and high the last.
+
+    Raises AnswerError, without the value, for what is not a finite number.
+    """
+    # Nearly all are finite floats; what is none is looked at more closely.
+    number = value if type(value) is float and value - value == 0 else as_float(value, field)
+    low, high = bounds
+    if type(low) is not float:
+        low, high = float(low), float(high)
+    # The same steps for every answer: their time must not tell where it lies.
+    share = (number - low) / (high - low)
+    beyond = 1.0 if number >= high else share
+    inside = 0.0 if number <= low else beyond
+    # Not a number, whatever made it so, is no error: silence would tell of it.
+    index = int((inside if inside == inside else 0.5) * levels + 0.5)
+    return index if index < levels else levels
 
 
 def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:
     """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size."""
-    index, last = int(position(value, bounds, field) * (2 * size) + 0.5), 2 * size
-    return (index if index < last else last) - size
+    return grid_index(value, bounds, 2 * size, field) - size
 
 
 def clip_norm(vector: "list[int]", radius: int) -> "list[int]":

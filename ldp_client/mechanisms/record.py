@@ -1,6 +1,6 @@
 """What mechanisms for a record of features and a response share: reading an answer into integers."""
 
-from ldp_client.core.quantise import as_float, signed_units
+from ldp_client.core.quantise import as_float, grid_index, signed_units
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import Places
@@ -35,6 +35,7 @@ class RecordMechanism(Mechanism):
         fields.append(self.response)
         # What each answer takes: its name, its path in the answers, and a number's bounds as floats.
         self._asked = [(field, field.id, f"{self.field}.{field.id}", _limits(field)) for field in fields]
+        self._names = [field.id for field in fields]
 
     def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
         """The features in −unit..unit, or levels, not clipped to the norm; the response in −weight..weight.
@@ -44,22 +45,23 @@ class RecordMechanism(Mechanism):
         if not isinstance(answer, dict):
             raise AnswerError(self.field, say("core.record"))
         self._check_names(answer)
-        sizes = [unit] * len(self.features)
-        sizes.append(weight)
+        twice = 2 * unit
         scaled = [
-            signed_units(answer[name], limits, size, path)
+            grid_index(answer[name], limits, twice, path) - unit
             if limits
-            else self._quantise_level(field, answer[name], size, path)
-            for (field, name, path, limits), size in zip(self._asked, sizes)
+            else self._quantise_level(field, answer[name], unit, path)
+            for field, name, path, limits in self._asked[:-1]
         ]
-        response = scaled.pop()
-        return scaled, response
+        field, name, path, limits = self._asked[-1]
+        if limits:
+            return scaled, signed_units(answer[name], limits, weight, path)
+        return scaled, self._quantise_level(field, answer[name], weight, path)
 
     def _check_names(self, answer: "dict[str, Any]") -> None:
-        for _, name, path, _ in self._asked:
+        for name in self._names:
             if name not in answer:
-                raise AnswerError(path, say("core.missing"))
-        if len(answer) != len(self._asked):
+                raise AnswerError(f"{self.field}.{name}", say("core.missing"))
+        if len(answer) != len(self._names):
             raise AnswerError(self.field, say("core.unasked_field"))
 
     def _quantise_level(self, field: "Field", value: "Any", size: int, path: str) -> int:

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from ldp_client.core.quantise import position
+from ldp_client.core.quantise import grid_index
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import mechanism_for
@@ -76,5 +76,5 @@ def test_other_devices_answer_it(bounds):
 @pytest.mark.parametrize(
     "answer", [-(10**400), -5.0, 0.0, 1e308, 10**400], ids=["-huge", "-5", "0", "1e308", "huge"]
 )
-def test_no_position_is_an_error(low, answer):
-    assert 0.0 <= position(answer, (low, 1e308), "hours") <= 1.0
+def test_no_place_on_the_grid_is_an_error(low, answer):
+    assert 0 <= grid_index(answer, (low, 1e308), 1000, "hours") <= 1000
