@@ -23,6 +23,7 @@ from inference.limits import check_devices, check_seed
 from inference.models import model_for
 from inference.models.base import Truth
 from inference.results.diagnostics import listed
+from inference.results.prior_notes import DROWNED
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
@@ -38,6 +39,8 @@ DRAWS, THIN = 400, 1
 TAILS = (0.05, 0.95)
 # Of answers beyond their bounds a planner hears; a truth that leaves hardly any between them is refused.
 FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
+# Enough for the prior's 5 % and 95 % quantiles to two digits or so.
+PRIOR_DRAWS = 2_000
 # A median of widths hardly moves where fewer chains than these mix poorly.
 SOME_MIX_POORLY = 0.25
 
@@ -120,6 +123,7 @@ def plan(
     notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
     half_widths = {epsilon: one.half for epsilon, one in found.items()}
     names = next(reversed(found.values())).parameters
+    notes += prior_widths(found, chosen, _prior_half_widths(questions[0], own_seed))
     offered: tuple[Offer, ...] = ()
     if mechanisms:
         progress(
@@ -267,6 +271,43 @@ def _summed_half_widths(
 
 def _largest(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: max(one[name] for one in shares) for name in shares[0]}
+
+
+def _prior_half_widths(question: Question, seed: int) -> dict[str, float]:
+    """{parameter: half of the prior's own 90 % interval}."""
+    truths = prior_truths(question, PRIOR_DRAWS, seed)
+    values = {name: [one.parameters[name] for one in truths] for name in truths[0].parameters}
+    return {name: float(np.diff(np.quantile(one, TAILS))[0]) / 2 for name, one in values.items()}
+
+
+def prior_widths(
+    found: Mapping[str, Widths], devices: Sequence[int], prior: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Notes where an expected width is the prior's own: nothing would be learnt there, or anywhere planned.
+
+    prior: {parameter: half of its prior's 90 % interval}.
+    """
+    notes = []
+    for epsilon, widths in found.items():
+        own = np.asarray([prior.get(name, np.inf) for name in widths.parameters])
+        drowned = widths.half > DROWNED * own
+        hopeless = [name for name, all_ in zip(widths.parameters, drowned[-1], strict=True) if all_]
+        early = [
+            f"{name} up to {devices[int(np.flatnonzero(column)[-1])]:,}"
+            for name, column in zip(widths.parameters, drowned.T, strict=True)
+            if column.any() and not column[-1]
+        ]
+        if hopeless:
+            notes.append(
+                f"hopeless at epsilon {epsilon}: even {devices[-1]:,} devices leave {listed(hopeless)} about "
+                "as wide as the prior is, so that the reports would say nothing of it"
+            )
+        if early:
+            notes.append(
+                f"at epsilon {epsilon} the width is the prior's own: of {listed(early)} devices; a fit would "
+                "call that not learnt"
+            )
+    return tuple(notes)
 
 
 def devices_for(width: float, devices: Sequence[int], half_widths: NDArray[np.float64]) -> float:

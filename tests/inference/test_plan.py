@@ -12,7 +12,7 @@ import pytest
 from inference.design.calibration import prior_truths
 from inference.design.cli import plan_lines
 from inference.design.comparing import _others, offer_lines, offers, suited_weights
-from inference.design.plan import Plan, devices_for, plan, rounded_up
+from inference.design.plan import Plan, Widths, devices_for, plan, prior_widths, rounded_up
 from inference.design.truth import parse_truth, with_truth
 from inference.models.base import Truth
 from ldp_client import mechanism_for
@@ -47,6 +47,26 @@ def test_randomised_response_has_the_width_of_its_theory(tmp_path, capsys):
 
 DEVICES = (100, 1000, 10_000)
 ROOT_N = np.asarray([1.0, 0.1**0.5, 0.1])
+
+
+def test_a_width_that_is_the_priors_own_is_said_and_hopeless_where_no_plan_helps():
+    halves = np.asarray([[0.44, 0.44, 0.44], [0.1, 0.43, 0.2], [0.03, 0.42, 0.1]])
+    widths = Widths(("sharp", "drowned", "late"), halves, {})
+    notes = prior_widths({"1": widths}, DEVICES, {"sharp": 0.45, "drowned": 0.45, "late": 0.24})
+    assert notes == (
+        "hopeless at epsilon 1: even 10,000 devices leave drowned about as wide as the prior is, so that the "
+        "reports would say nothing of it",
+        "at epsilon 1 the width is the prior's own: of sharp up to 100, late up to 1000 devices; a fit would "
+        "call that not learnt".replace("1000", "1,000"),
+    )
+    assert prior_widths({"1": widths}, DEVICES, {}) == ()
+
+
+@pytest.mark.slow
+def test_a_plan_of_a_question_that_no_number_of_devices_answers_says_so():
+    question = {**studies.YES_NO, "mechanism": {**studies.YES_NO["mechanism"], "epsilon": "0.001"}}
+    found = plan(Study(studies.document(question)), "ever", [100, 1000], ["0.001"])
+    assert [note for note in found.notes if note.startswith("hopeless at epsilon 0.001: even 1,000")]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +215,7 @@ def test_the_guides_commands_are_understood():
     """Every command of docs/analysis.md parses, with its options."""
     page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
     commands = re.findall(r"^ldpkit (.+)$", page, flags=re.M)
-    assert len(commands) == 4
+    assert len(commands) == 6
     for command in commands:
         build_parser().parse_args(command.split())
 
