@@ -94,12 +94,12 @@ class ChoiceMechanism(Mechanism):
         Where the choices are numbers they are given as int, or as text. None, where the question offers
         refusal, is the last one.
         """
-        if self._places is None:
-            return self._number(answer)
         if self.boolean and isinstance(answer, bool):
             if not self.refusal:
                 return int(answer)
             answer = self.labels[int(answer)]
+        if self._places is None:
+            return self._number(answer)
         # Looked up whatever it is: a refusal that is found sooner would tell itself by its time.
         index = self._places.of(answer if isinstance(answer, str) else "")
         index = self.choices - 1 if self.refusal and answer is None else index
