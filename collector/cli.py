@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
@@ -18,10 +20,15 @@ from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.operator.study_commands import add_study_commands
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
+from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
 from ldp_client.words.text import counted
 
+if TYPE_CHECKING:
+    from schemas import Report
+
+REPORTS_BETWEEN_LINES = 1000
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
@@ -79,6 +86,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
     )
+    add_output(parser)
     parser.set_defaults(run=run_export)
 
 
@@ -102,18 +110,29 @@ def run_export(arguments: argparse.Namespace) -> int:
     """ldpkit export STUDY_ID --from URL --out FILE [--summary]"""
     token = token_of(arguments, "an export")
     write = _write_summary if arguments.summary else _write_reports
-    print(write(arguments, token))
+    line, document = write(arguments, token)
+    show(arguments, [line], {"study": arguments.study, "file": str(arguments.out), **document})
     return 0
 
 
-def _write_reports(arguments: argparse.Namespace, token: str) -> str:
+def _write_reports(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
     from collector.remote.download import fetch_reports, write_reports
 
-    count = write_reports(fetch_reports(arguments.collector, arguments.study, token), arguments.out)
-    return f"{counted(count, 'report')} in {arguments.out}"
+    reports = _counted_aloud(fetch_reports(arguments.collector, arguments.study, token), arguments)
+    count = write_reports(reports, arguments.out)
+    return f"{counted(count, 'report')} in {arguments.out}", {"reports": count}
 
 
-def _write_summary(arguments: argparse.Namespace, token: str) -> str:
+def _counted_aloud(reports: Iterable[Report], arguments: argparse.Namespace) -> Iterator[Report]:
+    """The reports, with progress; nothing says how many are still to come."""
+    progress = progress_of(arguments)
+    for count, report in enumerate(reports, 1):
+        yield report
+        if count % REPORTS_BETWEEN_LINES == 0:
+            progress(Step(f"{counted(count, 'report')} fetched", 0, 1))
+
+
+def _write_summary(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
     from collector.remote.download import fetch_summary
     from ldp_client.files.disk import replacing
 
@@ -123,7 +142,7 @@ def _write_summary(arguments: argparse.Namespace, token: str) -> str:
     version = json.loads(text).get("version")
     left_out = "; it leaves out reports of earlier versions: without --summary all are exported"
     earlier = "" if version == 1 else left_out
-    return f"the summary of version {version} is in {arguments.out}{earlier}"
+    return f"the summary of version {version} is in {arguments.out}{earlier}", {"version": version}
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inference.analyses.cli import add_analysis, print_quantities, run_analysis, wants_analysis
+from inference.analyses.cli import add_analysis, quantity_lines, run_analysis, wants_analysis
 from inference.design import cli as design_cli
-from inference.design.cli import SAME_NUMBERS, tell
+from inference.design.cli import SAME_NUMBERS
 from inference.projection.cli import add_project
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS
+from ldp_client.commands.output import add_output, progress_of, show_written
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, UsageError
 from ldp_client.files.disk import load_study
@@ -96,6 +97,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     )
     _add_earlier(fit)
     add_analysis(fit)
+    add_output(fit)
     fit.set_defaults(run=run_fit)
 
 
@@ -113,6 +115,7 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of data split and sampler, not of noise"
     )
+    add_output(demo)
     demo.set_defaults(run=run_demo)
 
 
@@ -143,12 +146,11 @@ def run_fit(arguments: argparse.Namespace) -> int:
     from inference.results.intervals import interval_of
 
     interval = interval_of(arguments.prob, arguments.interval)
+    progress = progress_of(arguments)
     if wants_analysis(arguments):
         _refuse_earlier(arguments)
-        found = run_analysis(arguments, tell, interval)
-        code = _told(arguments, {found.question: found}, interval)
-        print_quantities(found, interval)
-        return code
+        found = run_analysis(arguments, progress, interval)
+        return _told(arguments, {found.question: found}, interval, quantity_lines(found, interval))
     if arguments.study is None or arguments.reports is None:
         raise UsageError("fit needs STUDY.json and REPORTS, or --table, --design and --formula")
     study = load_study(arguments.study)
@@ -170,7 +172,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
             study,
             evidence,
             arguments.seed,
-            tell,
+            progress,
             draws=arguments.draws,
             questions=arguments.question,
             false_reports=arguments.false_reports,
@@ -178,10 +180,11 @@ def run_fit(arguments: argparse.Namespace) -> int:
         )
         joined = earlier(posteriors)
         save_report(study, posteriors, folder, interval=interval, made=made, earlier=joined)
-    code = _told(arguments, posteriors, interval)
-    for line in joined.lines:
-        print(f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}")
-    return code if joined.ok else EXIT_NOT_TRUSTED
+    more = [
+        f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}"
+        for line in joined.lines
+    ]
+    return _told(arguments, posteriors, interval, more, is_good=joined.ok)
 
 
 def _refuse_earlier(arguments: argparse.Namespace) -> None:
@@ -193,11 +196,19 @@ def _refuse_earlier(arguments: argparse.Namespace) -> None:
             )
 
 
-def _told(arguments: argparse.Namespace, posteriors: Mapping[str, Posterior], interval: Interval) -> int:
-    """Print what was found and where it stands; the exit code."""
-    print_verdicts(posteriors, interval)
-    print(f"report: {Path(arguments.out) / 'report.html'}")
-    return exit_code(posteriors)
+def _told(
+    arguments: argparse.Namespace,
+    posteriors: Mapping[str, Posterior],
+    interval: Interval,
+    more: Iterable[str] = (),
+    is_good: bool = True,
+) -> int:
+    """Print what was found and where it stands; the exit code, 0 only where is_good and every verdict is."""
+    where = Path(arguments.out) / "report.html"
+    lines = [*verdict_lines(posteriors, interval), f"report: {where}", *more]
+    is_good &= all(found.diagnostics.ok for found in posteriors.values())
+    show_written(arguments, lines, "posterior.json", ok=is_good)
+    return 0 if is_good else EXIT_NOT_TRUSTED
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
@@ -205,13 +216,9 @@ def run_demo(arguments: argparse.Namespace) -> int:
     from inference.demo.run import run
     from inference.results.intervals import USUAL
 
-    posteriors = run(Path(arguments.out), arguments.devices, arguments.epsilon, arguments.seed, tell)
+    progress = progress_of(arguments)
+    posteriors = run(Path(arguments.out), arguments.devices, arguments.epsilon, arguments.seed, progress)
     return _told(arguments, posteriors, USUAL)
-
-
-def exit_code(posteriors: Mapping[str, Posterior]) -> int:
-    """0 where every question's verdict is good in all its parts, else 4."""
-    return 0 if all(found.diagnostics.ok for found in posteriors.values()) else EXIT_NOT_TRUSTED
 
 
 def if_false(posterior: Posterior, name: str) -> str:
@@ -231,21 +238,21 @@ def _between(ends: tuple[float, float], share: bool) -> str:
     return f"{low:.4g} to {high:.4g}{' %' if share else ''}"
 
 
-def print_verdicts(posteriors: Mapping[str, Posterior], interval: Interval) -> None:
+def verdict_lines(posteriors: Mapping[str, Posterior], interval: Interval) -> Iterator[str]:
     """Of each question its verdict, the worst part first, then a line a parameter, then notes."""
     for name, posterior in posteriors.items():
         verdict = posterior.verdict
         leads = "ok" if verdict.ok else "NOT OK"
-        print(f"{name} ({posterior.model}, {posterior.size_in_words()}): {leads}: {verdict.headline()}")
+        yield f"{name} ({posterior.model}, {posterior.size_in_words()}): {leads}: {verdict.headline()}"
         for part, state, meaning in verdict.lines():
-            print(f"  {part + ':':11}{state}: {meaning}")
+            yield f"  {part + ':':11}{state}: {meaning}"
         for line in verdict.reasons:
-            print(f"  {line}")
+            yield f"  {line}"
         width = max(map(len, posterior.draws))
         for row_name in posterior.draws:
             one, share = posterior[row_name], posterior.is_share(row_name)
             middle = f"{100 * one.median:8.4g} %" if share else f"{one.median:10.4g}"
             numbers = f"{middle}   {interval.name} {_between(interval.of(one.draws), share)}"
-            print(f"  {visible(row_name):{width}} {numbers}{if_false(posterior, row_name)}")
+            yield f"  {visible(row_name):{width}} {numbers}{if_false(posterior, row_name)}"
         for line in posterior.diagnostics.notes:
-            print(f"  {visible(line)}")
+            yield f"  {visible(line)}"

@@ -32,6 +32,7 @@ from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PriorDraws
 from inference.units import number_units
 from ldp_client import Mechanism, mechanisms_of
+from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted, nearest
@@ -168,10 +169,11 @@ def _fit_each(
         for question in questions
         if question.ask != "table"
     }
-    for question in questions:
+    for place, question in enumerate(questions):
         part = summary.questions[question.id]
         if how.progress:
-            how.progress(f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}")
+            said = f"fitting {question.id}: {question.model.name} from {counted(part.n, 'report')}"
+            how.progress(Step(said, place, len(questions)))
         if question.ask == "table":
             yield question.id, fit_table(study, question, part, how)
             continue

@@ -9,6 +9,7 @@ import sys
 from importlib.metadata import entry_points, version
 
 from ldp_client.commands.device import add_device
+from ldp_client.commands.output import Step, add_output, check_output, close_progress, progress_of, show
 from ldp_client.commands.paper import add_paper, paper_lines
 from ldp_client.commands.parsers import Parser, add_command, near_option
 from ldp_client.commands.signing import add_signing
@@ -63,8 +64,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
     # So that a terminated command cleans up after itself.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
-        code: int = parsed.run(parsed)
-        return code
+        return _run(parsed)
     except LdpkitError as error:
         _tell(visible(f"ldpkit: {error}"))
         return error.exit_code
@@ -76,6 +76,15 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return EXIT_OTHER
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    check_output(parsed)
+    try:
+        code: int = parsed.run(parsed)
+    finally:
+        close_progress(parsed)
+    return code
 
 
 def _missing_extra(error: ModuleNotFoundError) -> int:
@@ -118,6 +127,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     check.add_argument("study", metavar="STUDY.json")
     text = say("cli.help.people")
     check.add_argument("--people", metavar="N", help=text)
+    add_output(check)
     check.set_defaults(run=run_study_check)
     text = say("cli.help.digest")
     digest = add_command(actions, "digest", text, "study digest study.json")
@@ -135,6 +145,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     perturb.add_argument("--out", required=True, metavar="REPORTS", help=say("cli.help.reports"))
     perturb.add_argument("--again", action="store_true", help=say("cli.help.again"))
     perturb.add_argument("--blanks-refuse", action="store_true", help=say("cli.help.blanks_refuse"))
+    add_output(perturb)
     perturb.set_defaults(run=run_perturb)
 
     text = say("cli.help.audit")
@@ -143,6 +154,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     audit.add_argument("--samples", type=int, default=40_000, help=say("cli.help.samples"))
     audit.add_argument("--question", metavar="ID", help=say("cli.help.question"))
     audit.add_argument("--out", metavar="FILE.json", help=say("cli.help.findings"))
+    add_output(audit)
     audit.set_defaults(run=run_audit_command)
 
     add_signing(actions)
@@ -152,18 +164,20 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json [--people N]"""
-    from ldp_client.describing import describe
+    from ldp_client.describing import describe, facts_of
     from ldp_client.study_warnings import cuts_in_words, notes_of, warnings_of
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
     people = None if arguments.people is None else _count_of_people(arguments.people)
-    print("\n".join(describe(study)))
+    lines = describe(study)
     if study.public or people:
-        print(cells_in_words(study, people))
+        lines.append(cells_in_words(study, people))
     if study.paper is not None:
-        print("\n".join(["", *paper_lines(study)]))
-    for line in [*warnings_of(study), *notes_of(study), *cuts_in_words(study)]:
+        lines += ["", *paper_lines(study)]
+    noted = [*warnings_of(study), *notes_of(study), *cuts_in_words(study)]
+    show(arguments, lines, {**facts_of(study), "warnings": noted})
+    for line in noted:
         _tell(line)
     _refuse_large(study)
     return 0
@@ -199,22 +213,26 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     if study.public:
         _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))
-    count = perturb_file(
-        study,
-        arguments.answers,
-        arguments.out,
-        _tell_progress,
-        _tell,
-        arguments.again,
-        arguments.blanks_refuse,
-    )
-    print(say("cli.reports_in", count=count, file=arguments.out))
-    print(say("cli.perturbed_once"), file=sys.stderr)
+    progress, people = progress_of(arguments), _count_lines(arguments.answers)
+
+    def tell(count: int) -> None:
+        progress(Step(say("cli.progress", count=count), count, max(count, people)))
+
+    again, blanks = arguments.again, arguments.blanks_refuse
+    count = perturb_file(study, arguments.answers, arguments.out, tell, _tell, again, blanks)
+    line = say("cli.reports_in", count=count, file=arguments.out)
+    show(arguments, [line], {"study": study.id, "reports": count, "file": arguments.out})
+    _tell(say("cli.perturbed_once"))
     return 0
 
 
-def _tell_progress(count: int) -> None:
-    _tell(say("cli.progress", count=count))
+def _count_lines(path: str) -> int:
+    """About how many people a file has; 0 for what cannot be read, which is said where it is."""
+    try:
+        with open(path, "rb") as file:
+            return sum([piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b"")])
+    except OSError:
+        return 0
 
 
 def _tell(line: str) -> None:

@@ -96,6 +96,27 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return [*lines, "", _total(study, words)]
 
 
+def facts_of(study: "Study") -> "dict[str, Any]":
+    """What a program may want to know of a study's privacy, as JSON has it.
+
+    A question's ε and δ are those that hold, the study's what it spends of a budget.
+    """
+    mechanisms = mechanisms_of(study)
+    found = []
+    for question in study.questions:
+        privacy = mechanisms[question.id].privacy
+        entry = {"id": question.id, "ask": question.ask, "mechanism": mechanisms[question.id].name}
+        found.append({**entry, "epsilon": float(privacy.epsilon), "delta": float(privacy.delta)})
+    return {
+        "study": study.id,
+        "version": study.version,
+        "digest": study.digest,
+        "epsilon": float(study.epsilon),
+        "delta": float(study.delta),
+        "questions": found,
+    }
+
+
 def _question(study: "Study", question: "Question", mechanism: "Mechanism", words: Words) -> "list[str]":
     epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
     return [

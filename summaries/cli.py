@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.files.disk import load_study
 
@@ -24,6 +25,7 @@ def _add_summarize(summarize: argparse.ArgumentParser) -> None:
     summarize.add_argument("study", metavar="STUDY.json")
     summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
     summarize.add_argument("--out", required=True, metavar="FILE")
+    add_output(summarize)
     summarize.set_defaults(run=run_summarize)
 
 
@@ -47,9 +49,11 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     summary = summarize_files(study, arguments.reports)
     with replacing(arguments.out, read=read) as file:
         file.write(summary.to_json() + "\n")
-    if study.public:
-        print(_cells_in_words(study, summary))
+    lines = [_cells_in_words(study, summary)] if study.public else []
     for name, mechanism in mechanisms_of(study).items():
         words = influence_in_words(mechanism, FALSE_SHARE)
-        print(f"{name}: {summary.questions[name].n} reports. {words}")
+        lines.append(f"{name}: {summary.questions[name].n} reports. {words}")
+    counts = {name: part.n for name, part in summary.questions.items()}
+    document = {"study": study.id, "version": study.version, "digest": study.digest, "file": arguments.out}
+    show(arguments, lines, {**document, "reports": counts})
     return 0

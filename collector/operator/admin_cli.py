@@ -18,7 +18,7 @@ from collector.operator.access_commands import (
     expiry_of,
     public_values,
 )
-from collector.operator.at_a_collector import add_certainty, require_yes, show
+from collector.operator.at_a_collector import add_certainty, add_json, require_yes, show
 from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
@@ -49,9 +49,8 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
     action.add_argument("--file", metavar="LIST", help=text)
     invite.add_argument("--node-key", metavar="FILE", help="with --file: the node's keys, else node_key's")
-    _add_command(
-        subparsers, "studies", "list the studies, with how many reports each has", "studies", run_studies
-    )
+    text = "list the studies, with how many reports each has"
+    add_json(_add_command(subparsers, "studies", text, "studies", run_studies))
     text = "close a study and delete its reports"
     delete = _add_command(subparsers, "delete-study", text, "delete-study habits --yes", run_delete)
     delete.add_argument("study", metavar="STUDY_ID")
@@ -84,9 +83,8 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
         subparsers, "add", "make a key and show it, once", "keys add ann --role read", run_add_key
     )
     add_key_arguments(add)
-    _add_command(
-        subparsers, "list", "list names, roles, studies, last days and last uses", "keys list", run_list_keys
-    )
+    text = "list names, roles, studies, last days and last uses"
+    add_json(_add_command(subparsers, "list", text, "keys list", run_list_keys))
     remove = _add_command(subparsers, "remove", "make a key useless", "keys remove ann", run_remove_key)
     remove.add_argument("name", metavar="NAME")
 
@@ -154,8 +152,8 @@ def run_list_keys(arguments: argparse.Namespace) -> int:
     from collector.storage.keys import list_keys
 
     with _opened(arguments) as database, database.read() as session:
-        for key in list_keys(session):
-            print(key_in_one_line(key.document()))
+        found = [key.document() for key in list_keys(session)]
+    show(found, arguments.json, lambda keys: map(key_in_one_line, keys))
     return 0
 
 
@@ -179,8 +177,8 @@ def run_studies(arguments: argparse.Namespace) -> int:
         rules, today = RuleBook(database), utc_today()
         with database.read() as session:
             studies = overviews.study_overviews(session)
-        for study in studies:
-            print(in_one_line(listed(study, rules.find(study.id, study.version).study, today)))
+        found = [listed(study, rules.find(study.id, study.version).study, today) for study in studies]
+    show(found, arguments.json, lambda studies: map(in_one_line, studies))
     return 0
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +133,7 @@ def _of_table(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
         also = _population(arguments).columns()
     source = source_of(arguments, also)
     for line in source.words:
-        print(line)
+        print(line, file=sys.stderr if arguments.json else sys.stdout)
     with whole_folder(Path(arguments.out), study=source) as folder:
         table = source.table()
         made = made_by(arguments)
@@ -144,17 +146,17 @@ def _of_table(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     return found
 
 
-def print_quantities(found: Any, interval: Any = None) -> None:
+def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:
     """What is quoted, as sentences; of very many the first."""
     from inference.analyses.page import sentence
     from inference.results.intervals import USUAL
 
     for quantity in found.quantities[:MOST_PRINTED]:
-        print(f"  {visible(sentence(quantity, found.identified, interval or USUAL))}")
+        yield f"  {visible(sentence(quantity, found.identified, interval or USUAL))}"
     if len(found.quantities) > MOST_PRINTED:
-        print(f"  … and {len(found.quantities) - MOST_PRINTED} more in posterior.json")
+        yield f"  … and {len(found.quantities) - MOST_PRINTED} more in posterior.json"
     if found.identified is not None and found.identified.open:
-        print(f"  {found.identified.condition}: {found.identified.open}")
+        yield f"  {found.identified.condition}: {found.identified.open}"
 
 
 def _check(arguments: argparse.Namespace) -> None:

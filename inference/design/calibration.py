@@ -25,6 +25,7 @@ from inference.models.base import Model, Truth
 from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
+from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError
 from schemas import Question
 from summaries import QuestionSummary
@@ -38,6 +39,8 @@ STUDIES, DEVICES = 100, 10_000
 DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
 BINS = 10
+# For the time that is left: about so many times as long as simulating a study takes fitting it.
+FITS_A_SIMULATION = 9
 # Where the chains of more studies than the first mix poorly that is said; beyond the second the ranks are
 # those of the sampler.
 SOME_MIX_POORLY, MOST_MIX_POORLY = 0.05, 0.5
@@ -145,7 +148,11 @@ def calibrate(
     question = for_clients(question, n)
     truths = prior_truths(question, studies, own_seed)
     models = _simulated_models(question, truths, n, own_seed, clip, progress)
-    told = lambda done: progress(f"{question.id}: fitted {done} of {studies} simulated studies")  # noqa: E731
+
+    def told(done: int) -> None:
+        said = f"{question.id}: fitted {done} of {studies} simulated studies"
+        progress(Step(said, studies + FITS_A_SIMULATION * done, (1 + FITS_A_SIMULATION) * studies))
+
     draws = posterior_draws(models, own_seed, DRAWS, THIN, told)
     ranks = ranks_of(truths, draws, own_seed)
     band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
@@ -213,7 +220,8 @@ def _simulated_models(
     ):
         models.append(model_for(question, simulate(question, mechanism, truth, n, random, clip)))
         if done % 50 == 0 or done == len(truths):
-            progress(f"{question.id}: simulated {done} of {len(truths)} studies of {n} devices")
+            said = f"{question.id}: simulated {done} of {len(truths)} studies of {n} devices"
+            progress(Step(said, done, (1 + FITS_A_SIMULATION) * len(truths)))
     return models
 
 

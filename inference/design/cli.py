@@ -13,6 +13,7 @@ from inference.design.formula_cli import (
     run_formula_plan,
     whole_numbers,
 )
+from ldp_client.commands.output import add_output, progress_of, show_written
 from ldp_client.commands.parsers import actions_of, add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, load_study
@@ -70,6 +71,7 @@ def _add_common(command: argparse.ArgumentParser, nargs: str | None = None) -> N
     command.add_argument("--question", metavar="ID", help="default: every question")
     command.add_argument("--out", required=True, metavar="DIR")
     command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
+    add_output(command)
 
 
 def run_pack(arguments: argparse.Namespace) -> int:
@@ -103,6 +105,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     for name in asked:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
+    progress = progress_of(arguments)
     with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
         found = [
             plan(
@@ -112,16 +115,16 @@ def run_plan(arguments: argparse.Namespace) -> int:
                 epsilons,
                 truth,
                 arguments.seed,
-                tell,
+                progress.part(place, len(asked)),
                 parameter=arguments.parameter,
                 mechanisms=arguments.mechanisms,
             )
-            for name in asked
+            for place, name in enumerate(asked)
         ]
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
         lines += [line for one in found for line in offer_lines(one.question, one.offers)]
         save_plans(study, found, folder, arguments.width)
-    print("\n".join(lines))
+    show_written(arguments, lines, "plan.json")
     return 0
 
 
@@ -175,13 +178,16 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     for name in asked:
         check_simulation(study.question(name), studies, devices, arguments.seed)
     use_compile_cache()
+    progress = progress_of(arguments)
     with whole_folder(Path(arguments.out), CALIBRATION_FILES) as folder:
-        found = [
-            calibrate(study.question(name), studies, devices, arguments.seed, arguments.device, tell)
-            for name in asked
-        ]
+        found = []
+        for place, name in enumerate(asked):
+            part = progress.part(place, len(asked))
+            question = study.question(name)
+            found.append(calibrate(question, studies, devices, arguments.seed, arguments.device, part))
         save_calibrations(study, found, folder)
-    print("\n".join(line for one in found for line in calibration_lines(one)))
+    lines = [line for one in found for line in calibration_lines(one)]
+    show_written(arguments, lines, "calibration.json")
     return 0 if all(one.ok for one in found) else EXIT_NOT_TRUSTED
 
 

@@ -9,6 +9,7 @@ from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ldp_client.commands.output import show_written
 from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
@@ -94,7 +95,8 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
             parameter=arguments.parameter,
         )
         save_formula_plan(found, outcome, folder)
-    print("\n".join([*words, *formula_lines(found, arguments.width, arguments.power)]))
+    lines = [*words, *formula_lines(found, arguments.width, arguments.power)]
+    show_written(arguments, lines, "plan.json")
     return 0
 
 

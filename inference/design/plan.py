@@ -25,6 +25,7 @@ from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from inference.results.prior_notes import DROWNED
 from ldp_client import mechanism_for
+from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 from summaries import check_study
@@ -139,11 +140,10 @@ def _simulated(
 ) -> dict[str, Widths]:
     """{ε: half widths}, of one question with a budget each."""
     found: dict[str, Widths] = {}
-    for question in questions:
+    for place, question in enumerate(questions):
         epsilon = str(question.mechanism.epsilon)
-        progress(
-            f"{question.id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
-        )
+        said = f"{question.id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
+        progress(Step(said, place, len(questions)))
         widths = _half_widths if question.route is None else _summed_half_widths
         found[epsilon] = widths(question, truths, answers, seed)
     return found

@@ -1,11 +1,11 @@
 """The command `ldpkit audit`."""
 
 import json
-import sys
 from time import process_time_ns
 
 from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
+from ldp_client.commands.output import Step, progress_of, show
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, refuse_replacing, replacing
 from ldp_client.words.text import say
@@ -29,14 +29,16 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
         raise InputError(say("cli.audit_of_sum", study=study.id))
     audits = []
     questions = chosen_questions(study, arguments.question)
-    print(say("cli.auditing", count=len(questions)), file=sys.stderr)
+    progress = progress_of(arguments)
+    progress(say("cli.auditing", count=len(questions)))
     for audit in audit_study(study, questions, arguments.samples, process_time_ns):
-        print(say("cli.audited", question=audit.question), file=sys.stderr)
         audits.append(audit)
-    print("\n".join(table(audits)))
+        progress(Step(say("cli.audited", question=audit.question), len(audits), len(questions) + 1))
+    is_passed = all([audit.passed for audit in audits])
+    found = [{"study": study.digest, **audit.to_dict()} for audit in audits]
+    show(arguments, table(audits), {"study": study.id, "passed": is_passed, "audits": found})
     if arguments.out:
         with replacing(arguments.out) as file:
-            found = [{"study": study.digest, **audit.to_dict()} for audit in audits]
             json.dump(found, file, indent=1, ensure_ascii=False)
             file.write("\n")
-    return 0 if all([audit.passed for audit in audits]) else EXIT_NOT_TRUSTED
+    return 0 if is_passed else EXIT_NOT_TRUSTED

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import (
     EXIT_NETWORK,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.device.device import Device
+    from ldp_client.device.sending import Flushed
     from ldp_client.documents.study import Study
 
 
@@ -79,6 +81,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help=say("cli.help.node"),
     )
+    add_output(parser)
 
 
 def default_folder() -> str:
@@ -95,6 +98,8 @@ def run_answer(arguments: argparse.Namespace) -> int:
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
 
+    if arguments.json and not arguments.yes:
+        raise UsageError(say("cli.json_asks_nobody"))
     collector, study_id = split_study_url(arguments.study_url)
     _refuse_folder_of_others(arguments.folder)
     device = Device(
@@ -108,30 +113,32 @@ def run_answer(arguments: argparse.Namespace) -> int:
     if not device.ledger.spent():
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:
-        _answer(device, study_id, arguments)
+        report = _answer(device, study_id, arguments)
     except TransferError:
         _tell_waiting(device, study_id)
         raise
     except (AnswerError, DocumentError, InputError, RefusedError) as error:
         is_answered = isinstance(error, AlreadyAnsweredError)
-        _send_earlier(device, study_id, arguments.invitation if is_answered else "", is_answered)
+        _send_earlier(device, study_id, arguments, is_answered)
         raise
-    return _flush(device)
+    left = float(device.epsilon_left)
+    line = say("cli.answered", study=study_id, report=report, left=left)
+    return _show_sent(arguments, line, {"study": study_id, "report": report, "epsilon_left": left}, device)
 
 
-def _send_earlier(device: "Device", study_id: str, invitation: str, is_answered: bool) -> None:
+def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
     """Send what an earlier call could not, whatever keeps this study from being answered."""
     _tell_waiting(device, study_id)
     try:
-        if invitation:
-            device.invite(study_id, invitation)
+        if is_answered and arguments.invitation:
+            device.invite(study_id, arguments.invitation)
     finally:
         if device.ledger.queued() or is_answered:
-            _flush(device)
+            print(_sent(_flush(device)), file=sys.stderr if arguments.json else sys.stdout)
 
 
-def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> None:
-    """Fetch the study, ask for consent, and answer. Raises LdpkitError."""
+def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> str:
+    """Fetch the study, ask for consent, and answer; the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
     if study.unit != "holder":
@@ -139,8 +146,7 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> N
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
-    report_id = device.answer(study, answers, arguments.invitation)
-    print(say("cli.answered", study=study.id, report=report_id, left=float(device.epsilon_left)))
+    return device.answer(study, answers, arguments.invitation)
 
 
 def _tell_waiting(device: "Device", study_id: str) -> None:
@@ -253,9 +259,10 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
         count = device.withdraw(study_id, everywhere=arguments.everywhere)
     except InputError:
         raise InputError(unknown) from None
-    print(say("cli.withdrew", study=study_id, count=count))
+    line = say("cli.withdrew", study=study_id, count=count)
     left = bool(device.answered_elsewhere(study_id))
-    return _flush(device) or (EXIT_OTHER if left else 0)
+    document = {"study": study_id, "withdrawn": count, "answered_elsewhere": left}
+    return _show_sent(arguments, line, document, device) or (EXIT_OTHER if left else 0)
 
 
 def _ask_for_consent(study: "Study", collector: str) -> None:
@@ -275,18 +282,32 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
         raise InputError(say("cli.no_consent"))
 
 
-def _flush(device: "Device") -> int:
-    """Flush and say what happened; the exit code is what is worst: refused, or still waiting."""
+def _show_sent(arguments: argparse.Namespace, line: str, document: "dict[str, Any]", device: "Device") -> int:
+    """Flush, and show what was done before and what was sent; the exit code is of the sending."""
+    if not arguments.json:
+        print(line, flush=True)
+    flushed = _flush(device)
+    waiting = flushed.waiting + flushed.undeleted
+    counts = {"sent": flushed.sent, "deleted": flushed.deleted, "waiting": waiting}
+    show(arguments, [_sent(flushed)], {**document, **counts, "refused": list(flushed.refused)})
+    if flushed.refused:
+        return EXIT_REFUSED
+    return EXIT_NETWORK if waiting else 0
+
+
+def _flush(device: "Device") -> "Flushed":
+    """Flush, and say what was refused or still waits."""
     flushed = device.flush()
     for line in flushed.refused:
         print(visible(say("cli.refused", report=line)), file=sys.stderr)
     waiting = flushed.waiting + flushed.undeleted
     if waiting:
         print(visible(say("cli.waiting", count=waiting, reason=flushed.reason)), file=sys.stderr)
-    print(say("cli.sent", count=flushed.sent, deleted=flushed.deleted))
-    if flushed.refused:
-        return EXIT_REFUSED
-    return EXIT_NETWORK if waiting else 0
+    return flushed
+
+
+def _sent(flushed: "Flushed") -> str:
+    return say("cli.sent", count=flushed.sent, deleted=flushed.deleted)
 
 
 def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":

@@ -8,7 +8,7 @@ import pytest
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
-from inference.analyses.cli import print_quantities
+from inference.analyses.cli import quantity_lines
 from inference.analyses.design_based import scores_of
 from inference.analyses.false_reports import MODEL_FREE, OTHERS, WEIGHTED
 from inference.analyses.population import Population
@@ -48,7 +48,7 @@ def test_weighted_averages_have_no_set_that_leaves_out_the_honest_share(capsys):
     assert found.identified.open == WEIGHTED
     low, high = found.identified.sets["share ever = yes"]
     assert low < honest < high
-    print_quantities(found)
+    print(*quantity_lines(found), sep="\n")
     for text in (capsys.readouterr().out, found.identified.on_page()):
         assert WEIGHTED in text
 

@@ -67,6 +67,14 @@ def test_a_mixture_of_versions_is_said_in_the_result(files, capsys):
     assert "7 reports" in (files / "out" / "report.html").read_text()
 
 
+def test_so_do_the_exit_code_and_the_object_of_json(files, capsys):
+    assert run_fit(files, "study.json", reports(STUDY, 1), "--json", "--quiet") == 4
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["ok"], err) == (False, "")
+    assert found["result"] == json.loads((files / "out" / "posterior.json").read_text())
+
+
 def test_a_fit_that_is_the_prior_says_so_and_exits_4(files, capsys):
     assert run_fit(files, "study.json", reports(STUDY, 1)) == 4
     document = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]

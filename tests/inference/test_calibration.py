@@ -97,9 +97,12 @@ def test_questions_that_cannot_be_simulated_are_left_out(tmp_path, capsys):
     both = Study(studies.document(studies.YES_NO, studies.YES_NO_RECORD))
     (tmp_path / "study.json").write_text(both.to_json())
     arguments = ["calibrate", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), "--n", "500"]
-    assert main([*arguments, "--studies", "20"]) == 0
-    assert capsys.readouterr().err.startswith("left out: chance: perturbed records of a yes/no response")
-    assert set(json.loads((tmp_path / "out" / "calibration.json").read_text())["questions"]) == {"ever"}
+    assert main([*arguments, "--studies", "20", "--json"]) == 0
+    out, said = capsys.readouterr()
+    assert said.startswith("left out: chance: perturbed records of a yes/no response")
+    written = json.loads((tmp_path / "out" / "calibration.json").read_text())
+    assert set(written["questions"]) == {"ever"}
+    assert json.loads(out)["result"] == written
     alone = Study(studies.document(studies.YES_NO_RECORD, {**studies.YES_NO_RECORD, "id": "other"}))
     (tmp_path / "study.json").write_text(alone.to_json())
     assert main(arguments) == 3

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import truncnorm
 
 from inference import fit, summarize
-from inference.cli import print_verdicts
+from inference.cli import verdict_lines
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import exact
 from inference.models.holder_regression import ONE_SD, holder_regression, small_holders_note
@@ -200,7 +200,7 @@ def test_a_noisy_count_stands_for_one_record_or_more():
 
 
 @pytest.mark.slow
-def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
+def test_a_fit_by_marginal_has_a_page_in_records_and_holders():
     study = study_of(COUNTED | {"epsilon": "16"}, {"sd": {"distribution": "half_normal", "scale": "1"}})
     posterior = fit(study, reports_of(study, tables_of([1500, 1500])), seed=2, method="marginal")["wage"]
     assert posterior.diagnostics.ok, posterior.diagnostics.reasons
@@ -219,8 +219,7 @@ def test_a_fit_by_marginal_has_a_page_in_records_and_holders(capsys):
     assert "holders to halve it" in page
     assert "Each device" not in page
     assert "Whatever one record of the table holds" in page
-    print_verdicts({"wage": posterior}, USUAL)
-    assert "records of 2 holders): ok" in capsys.readouterr().out
+    assert "records of 2 holders): ok" in "\n".join(verdict_lines({"wage": posterior}, USUAL))
 
 
 def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):

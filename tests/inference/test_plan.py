@@ -203,10 +203,12 @@ def test_a_question_that_cannot_be_simulated_is_left_out(tmp_path, capsys):
     study = Study(studies.document(studies.YES_NO_RECORD, studies.YES_NO))
     (tmp_path / "study.json").write_text(study.to_json())
     command = ["plan", str(tmp_path / "study.json"), "--devices", "500", "--epsilon", "1"]
-    assert main([*command, "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().err
+    assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 0
+    out, said = capsys.readouterr()
     assert said.startswith("left out: chance: perturbed records of a yes/no response")
-    assert set(json.loads((tmp_path / "out" / "plan.json").read_text())["questions"]) == {"ever"}
+    written = json.loads((tmp_path / "out" / "plan.json").read_text())
+    assert set(written["questions"]) == {"ever"}
+    assert json.loads(out)["result"] == written
     assert main([*command, "--question", "chance", "--out", str(tmp_path / "one")]) == 3
     assert "no summary to simulate" in capsys.readouterr().err
 

@@ -1,0 +1,99 @@
+"""What commands print: one JSON object with --json, progress with the time left, none with --quiet."""
+
+import io
+import json
+
+import pytest
+
+from ldp_client import cli
+from ldp_client.commands.output import Progress, Step
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server
+
+STUDY = Study(studies.document(studies.YES_NO))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def told(file, shares, seconds_each, is_quiet=False):
+    """What a work of equal steps tells."""
+    now = [0.0]
+    progress = Progress(is_quiet, file, lambda: now[0])
+    for share in shares:
+        progress(Step(f"done {share:.0%}", share, 1))
+        now[0] += seconds_each
+    return file.getvalue()
+
+
+def test_a_line_each_ten_seconds_where_nobody_watches():
+    lines = told(io.StringIO(), [place / 60 for place in range(61)], 1).splitlines()
+    assert lines[:2] == ["done 0%", "done 17%; about 50 s left"]
+    assert len(lines) == 7
+    assert lines[-1] == "done 100%"
+    assert told(io.StringIO(), [0.01, 0.02], 3700).splitlines()[-1] == "done 2%; about 50 h left"
+
+
+def test_a_terminal_has_one_line_that_is_drawn_again():
+    drawn = told(Terminal(), [0, 0.25, 0.5, 1], 60)
+    assert drawn.count("\n") == 1
+    assert drawn.endswith("\r\x1b[Kdone 100%\n")
+    assert "done 25%; about 3 min left" in drawn
+    assert told(Terminal(), [0, 0.5, 1], 60, is_quiet=True) == ""
+
+
+def test_what_is_said_between_steps_begins_on_its_own_line():
+    file = Terminal()
+    progress = Progress(file=file)
+    progress.part(1, 4)(Step("half of the second", 1, 2))
+    progress("a warning")
+    assert file.getvalue() == "\r\x1b[Khalf of the second\na warning\n"
+
+
+def command(capsys, *words):
+    """A command's exit code, its one object, and standard error."""
+    code = cli.main([*words, "--json"])
+    out, err = capsys.readouterr()
+    assert out.count("\n") == 1
+    return code, json.loads(out), err
+
+
+def test_json_is_the_whole_of_standard_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    (tmp_path / "answers.csv").write_text("ever\n" + "yes\nno\n" * 50)
+    code, found, _ = command(capsys, "study", "check", "study.json")
+    assert (code, found["digest"]) == (0, STUDY.digest)
+    assert found["questions"][0]["mechanism"] == "randomized_response"
+    assert found["questions"][0]["epsilon"] == pytest.approx(1, abs=1e-6)
+    arguments = ("perturb", "study.json", "answers.csv", "--out", "reports.ndjson")
+    assert command(capsys, *arguments)[:2] == (
+        0,
+        {"study": "survey", "reports": 100, "file": "reports.ndjson"},
+    )
+    _, found, _ = command(capsys, "summarize", "study.json", "reports.ndjson", "--out", "summary.json")
+    assert found["reports"] == {"ever": 100}
+    code, found, said = command(capsys, "audit", "study.json", "--samples", "1000", "--quiet")
+    assert (code, found["passed"], said) == (0, True, "")
+    assert {audit["question"] for audit in found["audits"]} == {"ever", "(whole reports)"}
+
+
+def test_a_device_says_what_it_sent(tmp_path, capsys):
+    with Server(STUDY.canonical()) as server:
+        url, folder = f"{server.url}/v1/studies/survey", str(tmp_path / "device")
+        answer = ("answer", url, "--folder", folder, "--set", "ever=yes")
+        assert cli.main([*answer, "--json"]) == 2
+        assert "say --yes" in capsys.readouterr().err
+        code, found, _ = command(capsys, *answer, "--yes")
+        assert (code, found["sent"], found["waiting"], found["epsilon_left"]) == (0, 1, 0, 7.0)
+        code, found, _ = command(capsys, "withdraw", url, "--folder", folder)
+        assert (code, found["withdrawn"], found["deleted"]) == (0, 1, 1)
+
+
+def test_two_results_do_not_share_standard_output(capsys):
+    arguments = ["perturb", "study.json", "answers.csv", "--out", "-", "--json"]
+    assert cli.main(arguments) == 2
+    assert "leave one of them out" in capsys.readouterr().err
