@@ -82,13 +82,36 @@ def _refuse_over(session: Session, study_id: str) -> None:
 
 
 def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) -> None:
-    """Raises InputError for a study whose last day is over. late: how long after it reports are taken."""
+    """Raises InputError where no version takes reports any more. late: how long past its last day."""
+    last = _last_day(session, study_id)
+    if last is None or today - last <= late:
+        return
+    study = _current(session, study_id)
+    summed = study is not None and study.route is not None
+    advice = (
+        "its author can ask anew under another id"
+        if summed
+        else "publish a version with a later `closes` first"
+    )
+    raise InputError(
+        f"study {study_id} ended on {last}: its invitations let nobody in, and none was made or "
+        f"taken; {advice}"
+    )
+
+
+def _last_day(session: Session, study_id: str) -> date | None:
+    """The last of all versions' last days, if each has one: an earlier one takes reports until its own."""
     state = queries.study_state(session, study_id)
-    if state is not None and state.closes is not None and today - state.closes > late:
-        raise InputError(
-            f"study {study_id} ended on {state.closes}: its invitations let nobody in, and none was made or "
-            "taken; publish a version with a later `closes` first"
-        )
+    if state is None or state.closes is None:
+        return None
+    days = [state.closes]
+    for version in queries.document_digests(session, state.number):
+        canonical = queries.canonical_bytes(session, study_id, version)
+        closes = None if canonical is None else Study.from_json(canonical).closes
+        if closes is None:
+            return None
+        days.append(date.fromisoformat(closes))
+    return max(days)
 
 
 def warnings_of_names(session: Session, study_id: str) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from collector.operator.inviting import forget, invite, lift
+from collector.operator.inviting import forget, invite, lift, refuse_ended
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
@@ -15,6 +15,7 @@ from schemas import Study
 from tests.attacks.conftest import KEY
 from tests.collector.answered import problem
 from tests.collector.conftest import ANSWERS, build_study
+from tests.secure_sum.conftest import build_study as build_sum
 
 STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
 PLAIN, CARRYING, OPEN_AGAIN = build_study(), build_study(2, public=[STRATUM]), build_study(3)
@@ -143,12 +144,36 @@ def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
     assert send(place, answered(CARRYING), new).status_code == 201
 
 
-def test_nobody_is_invited_to_a_study_whose_last_day_is_over(place, capsys, monkeypatch):
+def test_nobody_is_invited_to_a_study_whose_last_day_is_over(make_harness, database_url, capsys, monkeypatch):
+    """Which is the last of all versions' last days."""
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
-    inviting = ["admin", "invite", "habits", "--count", "1", "--database", place.url]
-    for version, days, code in ((2, 30, 3), (3, 3, 0)):
-        closes = date.today() - timedelta(days)
+    place = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
+    inviting = ["admin", "invite", "habits", "--count", "1", "--database", database_url]
+    for version, days, last, code in ((1, 30, 30, 3), (2, 40, 30, 3), (3, 3, 3, 0)):
+        closes, ended = (date.today() - timedelta(past) for past in (days, last))
         place.publish(Study({**PLAIN.document, "version": version, "closes": closes.isoformat()}))
         assert main(inviting) == code
         shown = capsys.readouterr()
-        assert (shown.out == "", f"ended on {closes}" in shown.err) == (code == 3, code == 3)
+        assert (shown.out == "", f"ended on {ended}" in shown.err) == (code == 3, code == 3)
+        assert ("publish a version with a later `closes`" in shown.err) == (code == 3)
+
+
+def test_a_version_that_ended_first_shuts_nobody_out_who_answered_the_one_before(place, capsys, monkeypatch):
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
+    inviting = ["admin", "invite", "habits", "--count", "1", "--database", place.url]
+    late, ended = answered(PLAIN), (date.today() - timedelta(30)).isoformat()
+    act(place, invite, 1, KEY.encode())
+    place.publish(Study({**PLAIN.document, "version": 2, "closes": ended}))
+    capsys.readouterr()
+    assert main(inviting) == 0
+    assert send(place, late, capsys.readouterr().out.strip()).status_code == 201
+
+
+def test_a_nodes_operator_is_not_told_to_publish_a_version(network):
+    """A node takes no second version of a secure sum."""
+    node, ended = network.nodes[0], (date.today() - timedelta(30)).isoformat()
+    summed = build_sum(nodes=[each.address for each in network.nodes])
+    assert node.publish(Study({**summed.document, "closes": ended})).status_code == 201
+    said = pytest.raises(InputError, match=f"ended on {ended}.*under another id")
+    with node.app.extensions["ldpkit"].database.read() as session, said:
+        refuse_ended(session, "summed", date.today(), timedelta(7))
