@@ -138,11 +138,11 @@ class Fitter:
         summary = read_summary(self._source, study_id)
         text = summary.to_json()
         digest = sha256(text.encode()).hexdigest()
-        known = self._known(number, summary.version)
         if not any(part.n for part in summary.questions.values()):
-            if known is not None:
-                self._source.database.act(lambda session: forget_fitted(session, number))
+            # Nor of an earlier version's, which nothing shows: what was fitted would keep withdrawn reports.
+            self._forget(number)
             return
+        known = self._known(number, summary.version)
         # In the table too: who deletes reports deletes what was fitted, whether or not the summary changes.
         fits = known is not None and known.summary == digest
         # A fit that failed is tried again by the next run of this program.
@@ -159,10 +159,15 @@ class Fitter:
         """Whether there is anything to fit; where not, what was fitted before is forgotten."""
         with self._source.database.read() as session:
             found = queries.has_reports(session, number)
-            left = not found and is_fitted(session, number)
+        if not found:
+            self._forget(number)
+        return found
+
+    def _forget(self, number: int) -> None:
+        with self._source.database.read() as session:
+            left = is_fitted(session, number)
         if left:
             self._source.database.act(lambda session: forget_fitted(session, number))
-        return found
 
     def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
         failure = f"{problem.kind.title}: {problem.detail}"

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from collector.operator.fitting import Fitted, keep_fitted, last_fitted
+from collector.operator.fitting import Fitted, Fitter, keep_fitted, last_fitted
 from collector.operator.retention import count_reports, delete_reports, delete_study
+from collector.reports.paging import Opened
 from tests.collector.answered import problem
 from tests.collector.conftest import build_report, build_study
 
@@ -62,5 +63,19 @@ def test_what_was_fitted_to_withdrawn_reports_goes_with_their_study(expiring, ex
         assert delete_reports(database, "habits", expiring.day + timedelta(1)) == 0
     else:
         assert delete_study(database, "habits") == 0
+    with database.read() as session:
+        assert last_fitted(session, 1, 1) is None
+
+
+def test_what_was_fitted_to_an_earlier_version_does_not_outlive_it(expiring):
+    """Nobody sees it any more, and no fit would ever follow what is withdrawn of it."""
+    database, reports = expiring.collector.database, [build_report(STUDY) for _ in range(2)]
+    for report in reports:
+        expiring.put(report)
+    with database.write() as session:
+        keep_fitted(session, 1, 1, Fitted(0, {}))
+    expiring.publish(build_study(2))
+    expiring.withdraw(reports[0].id, secret=reports[0].secret)
+    Fitter(Opened(database, expiring.collector.rules)).fit_all()
     with database.read() as session:
         assert last_fitted(session, 1, 1) is None
