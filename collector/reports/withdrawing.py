@@ -31,13 +31,13 @@ def withdraw(
     study_id: str,
     report_id: bytes,
     by_device: bool,
-    refuse: Callable[[queries.StudyState], None] = lambda _study: None,
+    refuse: Callable[[Session, queries.StudyState], None] = lambda _session, _study: None,
 ) -> None:
     """Delete a report but for its id, durable on return; doing so again changes nothing.
 
     by_device: as its device asked, who gets its way also before the report has come. refuse: raises where the
-    study lets no report go. Raises ProblemError for an unknown study, for an unknown report that no device
-    asks for, and above the limits.
+    study lets this report not go. Raises ProblemError for an unknown study, for an unknown report that no
+    device asks for, and above the limits.
     """
 
     find = partial(collector.rules.find, reserved=True)
@@ -46,7 +46,7 @@ def withdraw(
         study = queries.study_state(session, study_id, keep=True)
         if study is None:
             raise unknown_study(study_id)
-        refuse(study)
+        refuse(session, study)
         report = queries.withdraw_report(session, study.number, report_id)
         if report is None and not by_device:
             raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")

@@ -74,6 +74,14 @@ def share_ids(session: Session, study: int) -> list[bytes]:
     return [bytes(found) for found in session.scalars(statement.order_by(REPORTS.c.id))]
 
 
+def keeps(session: Session, study: int, report_id: bytes) -> bool:
+    """Whether a closed study has this share, or had it when its set was bound: it may be part of the sum."""
+    held = select(REPORTS.c.id).where(REPORTS.c.study == study, REPORTS.c.id == report_id)
+    if session.scalar(held.where(REPORTS.c.payloads != b"")) is not None:
+        return True
+    return report_id in (confirmed_ids(session, study) or ())
+
+
 def share_count(session: Session, study: int) -> int:
     """How many shares a study has, without withdrawn ones."""
     counted = select(func.count()).where(REPORTS.c.study == study, REPORTS.c.payloads != b"")

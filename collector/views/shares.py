@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 
 from flask import Blueprint, Response, jsonify, make_response, request
+from sqlalchemy.orm import Session
 
 from collector import problems
 from collector.context import current_collector
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.reports import intake
 from collector.reports.withdrawing import WITHDRAWN, withdraw
+from collector.secure_sum import summing
 from collector.secure_sum.drawing import COMMITMENTS, Drawing
 from collector.storage import queries
 from collector.storage.keys import Role
@@ -61,13 +64,14 @@ def put(study_id: str, report_id: str) -> Response:
 
 @shares.delete("/shares/<report_id>")
 def delete(study_id: str, report_id: str) -> Response:
-    """A receipt once the share is gone for good, or will be refused. After closing the set is fixed."""
+    """A receipt once the share is gone for good, or will be refused. After closing, what is held stays."""
     identifier = report_id_bytes(report_id, "report_id")
     key = withdrawing_key(report_id)
     collector = current_collector()
     study = collector.node_part().opener(study_id).study
     with intake.naming_study(collector, study_id, study.version):
-        withdraw(collector, study_id, identifier, by_device=key is None, refuse=_refuse_fixed)
+        refuse = partial(_refuse_fixed, identifier)
+        withdraw(collector, study_id, identifier, by_device=key is None, refuse=refuse)
     if key is not None:
         collector.daily.write(key, "delete reports", study_id)
     return jsonify(id=report_id, result=WITHDRAWN)
@@ -138,8 +142,8 @@ def total(study_id: str) -> Response:
     return jsonify(statement=statement.to_document(), total=b64encode(words).decode())
 
 
-def _refuse_fixed(study: queries.StudyState) -> None:
-    if study.closed:
+def _refuse_fixed(identifier: bytes, session: Session, study: queries.StudyState) -> None:
+    if study.closed and summing.keeps(session, study.number, identifier):
         raise ProblemError(SUM_FIXED, "the study was closed, and its shares stay as they are")
 
 
@@ -192,7 +196,7 @@ OPERATIONS = (
         "delete",
         "/v1/studies/{study_id}/shares/{report_id}",
         "withdrawShare",
-        "Delete a share for good, while the study is open.",
+        "Delete a share for good while the study is open; afterwards only say of one that is not held.",
         {200: ("Withdrawn", {JSON: reference("Withdrawal")})},
         (
             *RIGHT,

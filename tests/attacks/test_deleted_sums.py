@@ -56,3 +56,41 @@ def test_a_late_withdrawal_ends_with_the_last_word_of_all_nodes(network, tmp_pat
         node.stop()
     last = device.flush(attempts=1)
     assert (last.undeleted, last.refused) == (0, [])
+
+
+def refused_device(network, study, folder, word):
+    """A device that answered with a used invitation: no node took its share."""
+    nodes = [node.address for node in network.nodes]
+    policy = {"require_consent": False, "max_delta": "0.001", "nodes": nodes}
+    device = Device(folder, "8", collector=network.nodes[0].url, **policy)
+    device.answer(study, {"ever": True}, word)
+    flushed = device.flush(attempts=1)
+    assert (flushed.sent, flushed.waiting) == (0, 1)
+    return device
+
+
+def test_of_a_share_that_no_node_held_a_late_withdrawal_says_so(network, tmp_path):
+    study = network.publish("ever")
+    word = network.invitations[-1]
+    network.answer(15)
+    device = refused_device(network, study, tmp_path / "device", word)
+    close_study(study, [TOKEN])
+    device.withdraw(study.id)
+    flushed = device.flush(attempts=1)
+    assert (flushed.deleted, flushed.undeleted, flushed.refused) == (1, 0, [])
+
+
+def test_a_share_that_was_summed_is_not_said_to_be_gone_once_it_is_deleted(network, tmp_path):
+    study = network.publish("ever")
+    network.answer(14)
+    nodes = [node.address for node in network.nodes]
+    policy = {"require_consent": False, "max_delta": "0.001", "nodes": nodes}
+    device = Device(tmp_path / "device", "8", collector=network.nodes[0].url, **policy)
+    device.answer(study, {"ever": True}, network.invitations.pop())
+    assert device.flush().sent == 1
+    close_study(study, [TOKEN])
+    for node in network.nodes:
+        delete_at(node)
+    device.withdraw(study.id)
+    flushed = device.flush(attempts=1)
+    assert (flushed.deleted, len(flushed.refused)) == (0, 1)
