@@ -73,12 +73,14 @@ def run_invite(arguments: argparse.Namespace) -> int:
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
     from collector.secure_sum.aggregator import collect
-    from ldp_client.files.disk import refuse_replacing
+    from ldp_client.files.disk import refuse_replacing, refuse_unwritable
 
     study = _read_study(arguments.study)
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
     for written in (arguments.out, path):
         refuse_replacing(written, [arguments.study])
+        # The nodes are closed for good before it is written.
+        refuse_unwritable(written)
     transcript = collect(study, _tokens(study, arguments), lambda line: print(line, file=sys.stderr))
     try:
         total = transcript.total(study)

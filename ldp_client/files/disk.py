@@ -58,12 +58,10 @@ def replacing(
     decides. Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
     """
     refuse_replacing(path, read)
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(say("files.not_plain", path=path))
-    folder = os.path.dirname(os.path.abspath(path))
+    _require_plain(path)
     temporary = None
     try:
-        handle, temporary = _new_file(folder, 0o600 if private else 0o666)
+        handle, temporary = _new_file(path, 0o600 if private else 0o666)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
             file.flush()
@@ -82,8 +80,25 @@ def replacing(
             os.unlink(temporary)
 
 
-def _new_file(folder: str, mode: int) -> "tuple[int, str]":
-    """Open a new file of a name that nobody has, with what the umask leaves of the mode."""
+def refuse_unwritable(path: str) -> None:
+    """Raises InputError where `replacing` could not begin; for what cannot be undone before it writes."""
+    _require_plain(path)
+    try:
+        handle, temporary = _new_file(path, 0o600)
+        os.close(handle)
+        os.unlink(temporary)
+    except OSError as error:
+        raise InputError(say("files.cannot_write", path=path, reason=error.strerror or error)) from None
+
+
+def _require_plain(path: str) -> None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(say("files.not_plain", path=path))
+
+
+def _new_file(path: str, mode: int) -> "tuple[int, str]":
+    """Open a new file beside the path, of a name that nobody has, with what the umask leaves of the mode."""
+    folder = os.path.dirname(os.path.abspath(path))
     name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
     return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
 
