@@ -27,8 +27,8 @@ function ungrouped(plain) {
 }
 
 /**
- * {number: its digits, with "." before a fraction} or {problem: key, facts}. "55,5" and "55.5" are the same; of
- * "1,234" one reading has to be out of bounds.
+ * {number: its digits, with "." before a fraction} or {problem: key, facts}. "55,5" and "55.5" are the same; "1,234"
+ * has two readings, also where one is out of bounds: who is beyond them may have meant that one.
  */
 export function readNumber(typed, [low, high]) {
   const zero = (digit) => ZEROS.findLast((first) => first <= digit.codePointAt(0));
@@ -41,13 +41,12 @@ export function readNumber(typed, [low, high]) {
     .replace("\u066b", ".");
   const [found, sign, whole, mark, rest] = NUMBER.exec(ungrouped(plain)) ?? [];
   if (!found || !(whole || rest)) return { problem: plain ? "digits" : "missing" };
-  const isWithin = (text) => Number(text) >= low && Number(text) <= high;
   const fraction = `${sign}${whole || 0}${rest && "."}${rest}`;
   const thousands = `${sign}${whole}${rest}`;
-  if (mark && /^[1-9]\d{0,2}$/.test(whole) && rest.length === 3 && isWithin(thousands)) {
-    return isWithin(fraction) ? { problem: "two_readings", facts: { typed, thousands } } : { number: thousands };
+  if (mark && /^[1-9]\d{0,2}$/.test(whole) && rest.length === 3) {
+    return { problem: "two_readings", facts: { typed, thousands } };
   }
-  if (isWithin(fraction)) return { number: fraction };
+  if (Number(fraction) >= low && Number(fraction) <= high) return { number: fraction };
   const [problem, limit] = Number(fraction) < low ? ["low", low] : ["high", high];
   return { problem, facts: { typed, limit: exact(limit) } };
 }

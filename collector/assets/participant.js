@@ -43,9 +43,12 @@ function showProblems(entries) {
   return wrong.length > 0;
 }
 
+/** A field's elements, in the form alone: a question may be called as a <meta> of the page is. */
+const fieldsOf = (name) => [...find("answers").querySelectorAll("[name]")].filter((one) => one.name === name);
+
 /** Say beside a field what is wrong with it, if anything is. */
 function mark({ name, problem }) {
-  const fields = [...document.getElementsByName(name)];
+  const fields = fieldsOf(name);
   const place = fields[0].closest("fieldset, p");
   place.querySelector(".wrong")?.remove();
   for (const field of fields) field.toggleAttribute("aria-invalid", Boolean(problem));
@@ -65,7 +68,7 @@ function listOf(entries) {
     const button = entry("button", `${asked} – ${problem}`);
     button.type = "button";
     button.className = "link";
-    button.addEventListener("click", () => document.getElementsByName(name)[0].focus());
+    button.addEventListener("click", () => fieldsOf(name)[0].focus());
     list.append(entry("li", ""));
     list.lastChild.append(button);
   }

@@ -188,8 +188,8 @@ DEVICE = "in JavaScript: same reports by a device, round after round"
         (
             STUDY,
             "device.js",
-            'body, state: "held"',
-            "body: body.replace('AA', 'AQ'), state: \"held\"",
+            '...made, state: "held"',
+            "...made, body: made.body.replace('AA', 'AQ'), state: \"held\"",
             {DEVICE},
         ),
         (MEMOIZED, "mechanisms/memoized.js", "if (!kept) {", "if (true) {", {DEVICE}),

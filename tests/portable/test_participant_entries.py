@@ -11,7 +11,7 @@ from tests.portable import chromium
 from tests.portable.participant import MENU, TEXT
 
 HOURS = {**studies.NUMBER, **TEXT, "bounds": ["-10", "5000"]}
-TWO_READINGS = "is {} the number 1234, or one with a fraction?"
+TWO_READINGS = "is {} the number {}, or one with a fraction?"
 NOT_DIGITS = "write a number in digits"
 # What is typed, and what the page takes it for.
 UNDERSTOOD = {
@@ -25,13 +25,13 @@ UNDERSTOOD = {
     "\N{DEVANAGARI DIGIT NINE}\N{DEVANAGARI DIGIT ZERO}": "90",
     "1234": "1234",
     "1,2340": "1.234",
-    # Its other reading is out of bounds.
-    "9,876": "9.876",
 }
 REFUSED = {
     "": "please answer this",
-    "1,234": TWO_READINGS.format("1,234"),
-    "1.234": TWO_READINGS.format("1.234"),
+    "1,234": TWO_READINGS.format("1,234", 1234),
+    "1.234": TWO_READINGS.format("1.234", 1234),
+    # Also where a reading is out of bounds.
+    "9,876": TWO_READINGS.format("9,876", 9876),
     "1.234,5": NOT_DIGITS,
     "1 234": NOT_DIGITS,
     "1e3": NOT_DIGITS,

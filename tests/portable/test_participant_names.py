@@ -1,4 +1,4 @@
-"""Questions that are called as what a page's script or a form has already: elements, reset, constructor."""
+"""Questions that are called as what a page or a form has already: elements, reset, constructor, viewport."""
 
 import json
 
@@ -14,14 +14,16 @@ return [...document.querySelectorAll("#answers input")]
 """
 
 
-@pytest.mark.parametrize("name", ["elements", "reset"])
-def test_a_questions_name_does_not_break_the_form(meet, name):
+@pytest.mark.parametrize(
+    ("name", "public_name"), [("elements", "action"), ("reset", "submit"), ("robots", "viewport")]
+)
+def test_a_questions_name_does_not_break_the_form(meet, name, public_name):
     """Nor keeps the true answers in it, behind what is shown."""
-    public = [{"id": "submit" if name == "reset" else "action", "choices": ["a", "b"]}]
+    public = [{"id": public_name, "choices": ["a", "b"]}]
     person = meet(studies.document({**studies.YES_NO, "id": name}, NUMBER, public=public))
-    person.answer(**{name: "yes", "hours": "3.5", public[0]["id"]: "b"})
+    person.answer(**{name: "yes", "hours": "3.5", public_name: "b"})
     person.until("report")
-    assert json.loads(person.body)["public"] == {public[0]["id"]: "b"}
+    assert json.loads(person.body)["public"] == {public_name: "b"}
     assert person.browser.execute_script(KEPT) == [""]
 
 
