@@ -14,10 +14,10 @@ from babel.numbers import format_decimal, format_percent
 from werkzeug.datastructures import LanguageAccept
 
 from ldp_client.documents.rational import Rational
-from ldp_client.words.text import ENGLISH, Words
+from ldp_client.words.text import ENGLISH, Sentence, Words
 
 # In the order of the page's menu. Each but the first has a catalogue in ldp_client/words.
-LANGUAGES = ("en", "de", "ar")
+LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")
 # A number as Python writes it, perhaps with marks between thousands.
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
 
@@ -41,6 +41,14 @@ class LocalWords(Words):
     def say_of(self, key: str, facts: Mapping[str, Any]) -> str:
         """Say the same with facts from a mapping."""
         return self._formatter.vformat(self.sentence(key, facts), (), facts)
+
+    def sentences(self, prefix: str = "") -> dict[str, Sentence]:
+        """Give all sentences whose keys begin so: in English what the language lacks."""
+        return {**ENGLISH.sentences(prefix), **super().sentences(prefix)}
+
+    def sentence(self, key: str, facts: Mapping[str, Any]) -> str:
+        """Give the sentence in its form: the English one, where the language lacks it."""
+        return super().sentence(key, facts) if key in self._file(key) else ENGLISH.sentence(key, facts)
 
     def form(self, forms: dict[str, str], count: int) -> str:
         """Choose the sentence for this number."""
