@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cache
 from string import Formatter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from babel import Locale, UnknownLocaleError
 from babel.numbers import format_decimal, format_percent
 from werkzeug.datastructures import LanguageAccept
 
 from ldp_client.documents.rational import Rational
-from ldp_client.words.text import ENGLISH, Sentence, Words
+from ldp_client.words.text import ENGLISH, Words
+
+if TYPE_CHECKING:
+    from ldp_client.words.text import Sentence
 
 # In the order of the page's menu. Each but the first has a catalogue in ldp_client/words.
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")

@@ -109,6 +109,16 @@ def test_numbers_are_written_as_the_language_does():
     assert words_of("xx") is ENGLISH
 
 
+def test_what_a_catalogue_lacks_is_said_in_english(monkeypatch):
+    """Half a page in English is better than none."""
+    german = words_of("de")
+    lacking = {key: said for key, said in german.sentences().items() if key != "script.size"}
+    monkeypatch.setattr(german, "_files", {**german._files, "de.json": lacking})
+    assert german.say("script.size", count=1) == "1 byte"
+    assert german.sentences("script.")["script.size"] == ENGLISH.sentences("script.size")["script.size"]
+    assert german.say("script.yes") == "Ja"
+
+
 def page_of(client, study_id, **asked):
     got = client.get(f"/s/{study_id}", **asked)
     return got, html.unescape(re.sub(r"<script.*?</script>", "", got.get_data(as_text=True), flags=re.S))
