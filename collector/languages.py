@@ -14,7 +14,7 @@ from babel.numbers import format_decimal, format_percent
 from werkzeug.datastructures import LanguageAccept
 
 from ldp_client.documents.rational import Rational
-from ldp_client.words.text import ENGLISH, Words
+from ldp_client.words.text import CORE, ENGLISH, Words
 
 if TYPE_CHECKING:
     from ldp_client.words.text import Sentence
@@ -52,6 +52,10 @@ class LocalWords(Words):
     def sentence(self, key: str, facts: Mapping[str, Any]) -> str:
         """Give the sentence in its form: the English one, where the language lacks it."""
         return super().sentence(key, facts) if key in self._file(key) else ENGLISH.sentence(key, facts)
+
+    def _file(self, key: str) -> dict[str, Sentence]:
+        """The language's one file, in which the device core says nothing."""
+        return {} if key.startswith(CORE) else super()._file(key)
 
     def form(self, forms: dict[str, str], count: int) -> str:
         """Choose the sentence for this number."""
