@@ -119,6 +119,8 @@ def _asked(study: Study) -> Iterator[Part]:
         for one in study.questions
     )
     yield Part("table", "", ("question", "id", "possible answers", "mechanism"), rows)
+    if any(one.refusal for one in study.questions):
+        yield says("Where “prefer not to say” is one of the answers, noise hides it as it hides the others.")
     if study.ask_one:
         yield says("Each device answers one of these questions, which it draws by chance.")
     if study.paper is not None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inference.results.intervals import USUAL, Interval, in_words
+from inference.results.intervals import REFUSED, USUAL, Interval, in_words
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import DROWNED
 from inference.results.verdict import BAD
@@ -19,8 +19,6 @@ from schemas import Question, Study
 
 # Of many choices or coefficients a headline has the first; the question's own table has all.
 MOST_SAID = 4
-# What a model calls the share who prefer not to say.
-REFUSED = "refused"
 NO_NUMBER = {
     "chains": "No number: the draws do not represent the posterior.",
     "model": "No number: the reports do not fit the model.",
@@ -115,4 +113,4 @@ def _learnt(posterior: Posterior, name: str) -> bool:
 
 def _one(posterior: Posterior, name: str, called: str, interval: Interval) -> str:
     said = in_words(posterior.draws[name], posterior.is_share(name), interval)
-    return f"{called} {said['median']} ({said['interval']})"
+    return f"{called} is {said['median']} ({said['interval']})"

@@ -188,6 +188,14 @@ def _audited(audits: Iterable[Mapping[str, Any]], posteriors: Mapping[str, Poste
         ok = entry.get("passed") is True and not failed and made != []
         said = f"{len(made)} checks made, {len(failed)} failed"
         if name != WHOLE:
-            shown, stated = str(entry.get("lower_bound"))[:6], entry.get("epsilon")
+            shown, stated = _digits(entry.get("lower_bound")), _digits(entry.get("epsilon"))
             said += f"; reports showed an ε of at least {shown}, and {stated} is stated"
         yield Joined(name, "audit", "good" if ok else "bad", "; ".join([said, *failed]))
+
+
+def _digits(value: object) -> str:
+    """A decimal of an audit with four digits; what is none as it stands."""
+    try:
+        return f"{float(str(value)):.4g}"
+    except ValueError:
+        return visible(str(value))[:20]

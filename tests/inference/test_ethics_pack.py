@@ -46,6 +46,12 @@ def test_only_what_the_study_is_is_said():
     assert "all questions together" in text_of(many)
 
 
+def test_who_prefers_not_to_say_reads_that_noise_hides_it():
+    offered = Study(studies.document({**studies.ONE_OF, "refusal": True}))
+    assert "noise hides it as it hides the others" in text_of(offered)
+    assert "noise hides it" not in text_of(PLAIN)
+
+
 def test_a_secure_sum_never_claims_that_noise_alone_protects():
     said = text_of(build_study())
     assert "all nodes together | every answer exactly" in said

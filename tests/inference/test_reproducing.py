@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 from inference.results import reproducing
-from inference.results.made import FILES, POSITIONAL, REPEATED, VALUES, Input, made_by, made_from
+from inference.results.made import FILES, OPTIONS, POSITIONAL, REPEATED, VALUES, Input, made_by, made_from
 from inference.results.reproducing import compared, found_input, reproduce
-from ldp_client.cli import main
+from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
 from tests import studies
@@ -120,3 +120,11 @@ def test_what_came_through_a_pipe_is_said_to_be_gone(tmp_path):
         found_input(Input("r", None), [], tmp_path)
     with pytest.raises(UsageError, match="give its path too"):
         found_input(Input("r", "0" * 64), [], tmp_path)
+
+
+def test_every_option_of_a_fit_is_kept_or_decides_no_number():
+    (fits,) = [one for one in build_parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    options = {name for one in fits.choices["fit"]._actions for name in one.option_strings}
+    shown = {"-h", "--help", "--out", "--plan", "--calibration", "--audit", "--json", "--quiet", "-q"}
+    assert options - OPTIONS <= shown
+    assert options >= OPTIONS

@@ -61,7 +61,7 @@ def test_a_headline_has_no_number_that_should_not_be_believed_and_is_not_good(na
     question = STUDY.question("ever")
     good = headline(question, POSTERIORS["ever"])
     assert good.shown == "ok"
-    assert "the share of yes 30" in good.says.lower()
+    assert "the share of yes is 30" in good.says.lower()
     bad = headline(question, with_part(POSTERIORS["ever"], name, Part("bad", ("why",))))
     assert bad.shown == "bad"
     assert not re.search(r"\d", bad.says)
