@@ -22,7 +22,7 @@ from ldp_client.documents.errors import (
     MissingExtraError,
     UsageError,
 )
-from ldp_client.files.disk import load_study
+from ldp_client.files.disk import STREAM, load_study
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
@@ -210,6 +210,8 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--again] [--blanks-refuse]"""
     from ldp_client.files.batch import perturb_file
 
+    if arguments.answers == STREAM:
+        raise UsageError(say("cli.answers_in_a_file"))
     study = load_study(arguments.study)
     if study.public:
         _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
 
 from ldp_client import mechanisms_of
@@ -17,7 +19,7 @@ from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.fields import printable
 from ldp_client.documents.report import MAX_BYTES
-from ldp_client.files.disk import load_study
+from ldp_client.files.disk import STREAM, load_study, refuse_workbook, standard_input
 from ldp_client.words.text import counted
 from schemas import Report, Study
 from summaries import Summary, check_report, check_study
@@ -32,13 +34,14 @@ Reports = (
 SHOWN = 3
 # Other study documents that files may speak of: of one study there are a few versions.
 MOST_DOCUMENTS = 1000
+PARQUET = b"PAR1"
 NO_TEXT = {
     BOM_UTF16_LE: "UTF-16 text: save it as UTF-8",
     BOM_UTF16_BE: "UTF-16 text: save it as UTF-8",
     b"\x1f\x8b": "compressed with gzip: decompress it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it first",
     b"PK\x03\x04": "a ZIP archive: unpack it first",
-    b"PAR1": "a Parquet file: give it a name that ends in .parquet",
+    PARQUET: "a Parquet file: give it a name that ends in .parquet",
 }
 
 
@@ -144,10 +147,29 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
 
 
 def checked_path(path: object) -> str:
-    """Return the path as text. Raises InputError for anything that is no path."""
+    """Return the path as text, - as that of a copy of standard input. Raises InputError for no path."""
     if not isinstance(path, str | PathLike):
         raise InputError(f"a path is wanted, not a {type(path).__name__}")
-    return str(path)
+    refuse_workbook(path)
+    return _copied_input() if str(path) == STREAM else str(path)
+
+
+# Of a standard input the copy, which goes when the process ends: reports are read by their beginning first.
+_copies: list[tuple[object, TemporaryDirectory[str], str]] = []
+
+
+def _copied_input() -> str:
+    for stream, _, path in _copies:
+        if stream is sys.stdin:
+            return path
+    source, folder = standard_input(), TemporaryDirectory(prefix="ldpkit-")
+    begin = source.read(len(PARQUET))
+    path = str(Path(folder.name, "standard input.parquet" if begin == PARQUET else "standard input"))
+    with open(path, "wb") as copy:
+        copy.write(begin)
+        copyfileobj(source, copy)
+    _copies.append((sys.stdin, folder, path))
+    return path
 
 
 def _is_parquet(path: str) -> bool:

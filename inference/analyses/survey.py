@@ -18,6 +18,7 @@ from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import refuse_workbook
 from ldp_client.words.text import counted
 
 REFUSE, LEAVE_OUT = "refuse", "leave-out"
@@ -160,6 +161,7 @@ def survey_of(
 
 
 def _bytes_of(path: str) -> bytes:
+    refuse_workbook(path)
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -21,7 +21,8 @@ from inference.results.plots import Draws, pictures_of
 from inference.results.posterior import Posterior
 from inference.results.saving import RESULT, save_posteriors
 from inference.results.tables import FILES
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import STREAM
 from schemas import Study
 
 
@@ -93,6 +94,8 @@ def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None
     is refused, when it begins and again before it is replaced; so is, where the study is given, a result of
     another one. Raises InputError, also when the disk is full.
     """
+    if str(target) == STREAM:
+        raise UsageError("--out - is standard output, and this command writes a folder: name one")
     target = target.resolve()
     temporary = None
     try:

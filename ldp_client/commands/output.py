@@ -4,6 +4,7 @@ import sys
 from time import monotonic
 
 from ldp_client.documents.errors import UsageError
+from ldp_client.files.disk import STREAM
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Optional, TextIO
 
-STREAM = "-"
 # Where nobody watches, a line of progress at most so often.
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_DRAWINGS = 0.1

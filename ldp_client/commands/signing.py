@@ -2,12 +2,13 @@
 
 import argparse
 import os
+import sys
 from errno import EEXIST
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import ED25519, RSA
-from ldp_client.files.disk import load_study, read_bytes, replacing, write_new
+from ldp_client.files.disk import STREAM, load_study, read_bytes, replacing, write_new
 from ldp_client.words.text import say
 
 
@@ -51,7 +52,8 @@ def run_sign(arguments: argparse.Namespace) -> int:
     signed = sign_study(load_study(arguments.study), read_bytes(arguments.key))
     with replacing(arguments.out, read=[arguments.key]) as file:
         file.write(signed.to_json() + "\n")
-    print(
-        say("cli.signed", study=signed.study.id, version=signed.study.version, key=signed.signatures[0].key)
+    line = say(
+        "cli.signed", study=signed.study.id, version=signed.study.version, key=signed.signatures[0].key
     )
+    print(line, file=sys.stderr if arguments.out == STREAM else sys.stdout)
     return 0

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import AnswerError, DocumentError, InputError
+from ldp_client.files.disk import refuse_workbook
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -38,6 +39,7 @@ def read_answers(study: "Study", path: str, refusals: bool = False) -> "Iterator
 
     refusals: take a blank cell, or null, as one, where the question offers it.
     """
+    refuse_workbook(path)
     read = _read_csv if path.lower().endswith(".csv") else _read_ndjson
     try:
         for number, answers in read(study, path):

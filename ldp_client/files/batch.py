@@ -8,7 +8,7 @@ from ldp_client.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
-from ldp_client.files.disk import replacing
+from ldp_client.files.disk import STREAM, replacing
 from ldp_client.files.perturbed import Mark
 from ldp_client.files.tables import table_answers
 from ldp_client.mechanisms import mechanisms_of
@@ -54,7 +54,7 @@ def perturb_file(
     person; RefusedError for a study with a route.
     """
     refuse_route(study)
-    if os.path.exists(reports_path):
+    if reports_path != STREAM and os.path.exists(reports_path):
         raise InputError(say("files.reports_exist", file=reports_path))
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)

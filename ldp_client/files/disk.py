@@ -5,18 +5,26 @@ None is overwritten that must not be.
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from typing import Optional, TextIO
+    from typing import Any, BinaryIO, Optional, TextIO
 
     from ldp_client.documents.study import Question, Study
+
+
+# As a path: standard input, or standard output.
+STREAM = "-"
+WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+# The standard input that was read.
+_read: "list[Any]" = []
 
 
 def load_study(path: str) -> "Study":
@@ -39,12 +47,28 @@ def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Ques
 
 
 def read_bytes(path: "str | os.PathLike[str]") -> bytes:
-    """A file's content. Raises InputError."""
+    """A file's content, or all of standard input. Raises InputError."""
+    if path == STREAM:
+        return standard_input().read()
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
         raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
+
+
+def standard_input() -> "BinaryIO":
+    """What `-` names. Raises UsageError for the second who asks: nothing would be left."""
+    if sys.stdin in _read:
+        raise UsageError(say("files.stdin_twice"))
+    _read[:] = [sys.stdin]
+    return sys.stdin.buffer
+
+
+def refuse_workbook(path: "str | os.PathLike[str]") -> None:
+    """Raises InputError for a file in a spreadsheet's own format, by its name."""
+    if os.fspath(path).lower().endswith(WORKBOOKS):
+        raise InputError(say("files.workbook", path=path))
 
 
 @contextmanager
@@ -56,7 +80,12 @@ def replacing(
     It keeps the mode of the file that it replaces. read: what it is made from, which it must not replace.
     private: whether a new one is its owner's alone, such as the reports of single people; else the umask
     decides. Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
+    The path - is standard output, which gets all of it at the end, or nothing.
     """
+    if path == STREAM:
+        with _to_standard_output() as file:
+            yield file
+        return
     refuse_replacing(path, read)
     _require_plain(path)
     temporary = None
@@ -80,6 +109,18 @@ def replacing(
             os.unlink(temporary)
 
 
+@contextmanager
+def _to_standard_output() -> "Iterator[TextIO]":
+    from shutil import copyfileobj
+    from tempfile import TemporaryFile
+
+    with TemporaryFile("w+", encoding="utf-8", newline="") as file:
+        yield file
+        file.seek(0)
+        copyfileobj(file, sys.stdout)
+        sys.stdout.flush()
+
+
 def refuse_unwritable(path: str) -> None:
     """Raises InputError where `replacing` could not begin; for what cannot be undone before it writes."""
     _require_plain(path)
@@ -92,6 +133,7 @@ def refuse_unwritable(path: str) -> None:
 
 
 def _require_plain(path: str) -> None:
+    refuse_workbook(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(say("files.not_plain", path=path))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ldp_client.documents.errors import InputError, MissingExtraError
 from ldp_client.files.answers import NO_VALUE, check_header
+from ldp_client.files.disk import refuse_workbook
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ ROWS = 8192
 def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
     """{question id: its table in the file}, as a device answers. Raises InputError for other columns."""
     names = {question.id: _columns_of(study, question) for question in study.questions}
+    refuse_workbook(path)
     file: "File" = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
     expected = [column for columns in names.values() for column in columns.values()]
     check_header(file.name, file.header(), expected)

@@ -1,0 +1,94 @@
+"""A spreadsheet's own format taken for text, and streams in the places of files."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.files.batch import perturb_file
+from schemas import Report, Study
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("study.json").write_text(STUDY.to_json())
+    Path("answers.csv").write_text("ever\n" + "yes\nno\n" * 20)
+    perturb_file(STUDY, "answers.csv", "reports.ndjson")
+    return tmp_path
+
+
+def given(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "perturb study.json book.xlsx --out out.ndjson",
+        "perturb study.json answers.csv --out OUT.XLSX --again",
+        "summarize study.json book.xlsx --out out.json",
+        "summarize study.json reports.ndjson --out out.xlsx",
+        "fit study.json book.ods --out out",
+        "export survey --token t --out out.xlsx",
+    ],
+)
+def test_a_workbook_is_refused_in_one_line_that_says_what_to_do(words, capsys):
+    Path("book.xlsx").write_bytes(b"PK\x03\x04")
+    before = sorted(Path().iterdir())
+    assert main(words.split()) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") <= 1 + said.count("note")
+    assert "take .csv" in said
+    assert sorted(Path().iterdir()) == before
+
+
+def test_reports_and_studies_come_from_standard_input(monkeypatch, capsys):
+    whole = main(["summarize", "study.json", "reports.ndjson", "--out", "summary.json"])
+    given(monkeypatch, Path("reports.ndjson").read_bytes())
+    assert main(["summarize", "study.json", "-", "--out", "streamed.json"]) == whole == 0
+    assert Path("streamed.json").read_bytes() == Path("summary.json").read_bytes()
+    given(monkeypatch, Path("study.json").read_bytes())
+    capsys.readouterr()
+    assert main(["study", "digest", "-"]) == 0
+    assert capsys.readouterr().out == f"{STUDY.digest}\n"
+
+
+def test_an_error_in_a_stream_says_its_line(monkeypatch, capsys):
+    given(monkeypatch, b"nonsense\n")
+    assert main(["summarize", "study.json", "-", "--out", "streamed.json"]) == 3
+    assert "standard input, line 1" in capsys.readouterr().err
+
+
+def test_one_stream_is_not_two_files(monkeypatch, capsys):
+    given(monkeypatch, Path("study.json").read_bytes())
+    assert main(["summarize", "-", "-", "--out", "out.json"]) == 2
+    assert "can be read once only" in capsys.readouterr().err
+
+
+def test_standard_output_gets_the_whole_result_and_nothing_else(capsys):
+    assert main(["perturb", "study.json", "answers.csv", "--out", "-", "--again"]) == 0
+    out, err = capsys.readouterr()
+    assert len([Report.from_json(line) for line in out.splitlines()]) == 40
+    assert "40 reports in -" in err
+    assert main(["summarize", "study.json", "reports.ndjson", "--out", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["format"].startswith("ldpkit.summary/")
+    Path("answers.csv").write_text("ever\nyes\nperhaps\n")
+    assert main(["perturb", "study.json", "answers.csv", "--out", "-", "--again"]) == 3
+    assert capsys.readouterr().out == ""
+    assert not Path("-").exists()
+
+
+def test_answers_are_no_stream_and_a_folder_is_none(monkeypatch, capsys):
+    """Noise is drawn once for a file, which a mark beside it says; true answers are copied nowhere."""
+    given(monkeypatch, b"ever\nyes\n")
+    assert main(["perturb", "study.json", "-", "--out", "more.ndjson"]) == 2
+    assert "it is drawn once" in capsys.readouterr().err
+    assert main(["fit", "study.json", "reports.ndjson", "--out", "-"]) == 2
+    assert "writes a folder" in capsys.readouterr().err
