@@ -113,14 +113,14 @@ class Metrics:
                     found[sample.name][sample.labels.get("reason", "")] = int(sample.value)
         return Totals(found[ACCEPTED].get("", 0), found[DUPLICATES].get("", 0), found[REJECTED])
 
-    def refused_of(self, study_id: str) -> dict[str, int]:
-        """How many uploads to a study were refused, by type of problem."""
-        samples = [one for metric in self._whole_registry().collect() for one in metric.samples]
-        return {
-            one.labels["reason"]: int(one.value)
-            for one in samples
-            if one.name == STUDY_REJECTED and one.labels["study"] == study_id
-        }
+    def refused(self) -> dict[str, dict[str, int]]:
+        """How many uploads were refused, by study and type of problem."""
+        found: dict[str, dict[str, int]] = {}
+        for metric in self._whole_registry().collect():
+            for one in metric.samples:
+                if one.name == STUDY_REJECTED:
+                    found.setdefault(one.labels["study"], {})[one.labels["reason"]] = int(one.value)
+        return found
 
     def _whole_registry(self) -> CollectorRegistry:
         """The counts of every process where there are several, else this one's."""

@@ -181,6 +181,9 @@ OVERLOADED = Kind(
 DISK_FULL = Kind("disk-full", 507, "The collector's disk is full", "Send the same request again later.", 60)
 
 
+KINDS = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
+
+
 class ProblemError(LdpkitError):
     """A request that is refused. field: dotted path in the body, "" for all of it, or None.
 

@@ -16,6 +16,7 @@ from collector.storage.overviews import Arrivals, StudyOverview
 from ldp_client.words.text import counted
 from schemas import Study
 
+STATES = ("open", "not open yet", "ended", "closed", "deleted")
 # What a healthy study stays below.
 QUIET_DAYS = 3
 SOON_DAYS = 7
@@ -177,7 +178,7 @@ def _posterior_trouble(posterior: Mapping[str, Any] | None, by_day: Sequence[Map
     if posterior["failure"]:
         return f"the last fit failed: {posterior['failure']}"
     if posterior["not_trusted"]:
-        return f"the last posterior is not to be trusted (yet) for {', '.join(posterior['not_trusted'])}"
+        return f"the last posterior is not to be trusted (yet): {', '.join(posterior['not_trusted'])}"
     later = sum(one["reports"] for one in by_day if one["day"] > posterior["day"])
     if later and posterior["days_ago"] > OLD_DAYS:
         return f"{counted(later, 'report')} came after the day of the last posterior, {posterior['day']}"

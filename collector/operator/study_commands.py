@@ -16,6 +16,7 @@ from collector.operator.at_a_collector import (
     show,
     token_of,
 )
+from collector.operator.overview import STATES
 from collector.settings import TOKEN_VARIABLE
 from ldp_client.documents.errors import InputError, StudyError
 from ldp_client.files.disk import read_bytes
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
     from schemas import Study
 
-STATES = ("open", "not open yet", "ended", "closed", "deleted")
 FORBIDDEN = 403
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, timedelta
+from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 from sqlalchemy.orm import Session
@@ -67,13 +68,15 @@ def show_status(study_id: str) -> Response:
     study = next((one for one in collector.studies.get() if one.id == study_id), None)
     if study is None:
         raise unknown_study(study_id)
-    return jsonify(status(collector, study))
+    return jsonify(status(collector, study, collector.metrics.refused()))
 
 
-def status(collector: Collector, study: StudyOverview) -> dict[str, object]:
-    """What `status_of` says of a study of a running collector."""
+def status(
+    collector: Collector, study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]
+) -> dict[str, Any]:
+    """What `status_of` says of a study of a running collector. refusals: of all studies."""
     document = _document(collector, study)
-    arrivals, refused = collector.arrivals.get(), collector.metrics.refused_of(study.id)
+    arrivals, refused = collector.arrivals.get(), refusals.get(study.id, {})
     with collector.database.read() as session:
         return status_of(session, study, document, arrivals, refused, collector.today())
 

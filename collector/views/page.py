@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
-from flask import Blueprint, Response, make_response, render_template
+from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 
 from collector.context import Collector, current_collector
 from collector.operator.fitting import Fitted, last_fitted
-from collector.problems import UNAUTHORIZED, ProblemError
+from collector.operator.overview import STATES, is_meant
+from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import Key, Role
 from collector.storage.overviews import StudyOverview
 from collector.views.auth import credentials, require_role
+from collector.views.operating import status
 from ldp_client.describing import odds_of
+from ldp_client.device.policy import LOOPBACK
 from ldp_client.words.public import FEW_PEOPLE, public_line
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
 
 page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
-CHALLENGE = {"WWW-Authenticate": 'Basic realm="ldpkit: any name, a key as password", charset="UTF-8"'}
+# Not one that browsers ask for by themselves: they would keep what they are told until they are closed.
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
+COOKIE = "ldpkit-key"
+SAME_SITE = ("same-origin", "none")
+# The last days that the picture of a study's reports has.
+MOST_DAYS = 60
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+MOST_WORDS = 200
+TITLES = {kind.name: kind.title for kind in KINDS}
 # Of a question with many parameters, those with the largest means.
 MOST_ROWS = 12
 ASKS = {
@@ -38,12 +48,64 @@ ASKS = {
 
 @page.get("/")
 def show() -> Response:
-    """Counts and studies; the script asks for the same page again and again."""
+    """Counts and studies, or the form to sign in; the script asks for the same page again and again."""
     given = credentials()
-    if given is None or given.type != "basic":
-        raise ProblemError(UNAUTHORIZED, "the page needs a key", headers=CHALLENGE)
-    key = require_role(given.password or "", Role.READ, CHALLENGE, of_some=True)
-    return make_response(render_template("operator.html", **_contents(current_collector(), key)))
+    if given is not None and given.type == "basic":
+        # For programs, such as `curl -u`.
+        return _page_of(given.password or "")
+    if COOKIE in request.cookies:
+        try:
+            return _page_of(request.cookies[COOKIE])
+        except ProblemError as problem:
+            return _form(problem)
+    return _form(ProblemError(UNAUTHORIZED, "", headers=CHALLENGE))
+
+
+def _page_of(given: str) -> Response:
+    """The page for whoever has this key. Raises ProblemError."""
+    key = require_role(given, Role.READ, CHALLENGE, of_some=True)
+    words, state = request.args.get("words", "")[:MOST_WORDS], request.args.get("state", "")
+    collector = current_collector()
+    contents = _contents(collector, key, words, state if state in STATES else "")
+    return make_response(render_template("operator.html", **contents))
+
+
+def _form(problem: ProblemError) -> Response:
+    """The form to sign in, with why somebody is not."""
+    status, headers, _ = problem.answer()
+    text = render_template("sign_in.html", problem=problem.detail, status=status)
+    return Response(text, status, headers, content_type="text/html; charset=utf-8")
+
+
+@page.post("/sign-in")
+def sign_in() -> Response:
+    """Have the browser keep the key until it is closed, where no script can read it, and show the page."""
+    _require_own_page()
+    given = request.form.get("key", "").strip()
+    try:
+        require_role(given, Role.READ, CHALLENGE, of_some=True)
+    except ProblemError as problem:
+        return _form(problem)
+    response = make_response(redirect(url_for("page.show"), 303))
+    # Over a network a key must not go in clear, so that a browser which was asked without TLS forgets it.
+    is_here = (request.host.rpartition(":")[0] or request.host).strip("[]") in LOOPBACK
+    response.set_cookie(COOKIE, given, httponly=True, samesite="Strict", secure=not is_here)
+    return response
+
+
+@page.post("/sign-out")
+def sign_out() -> Response:
+    """Have the browser forget the key."""
+    _require_own_page()
+    response = make_response(redirect(url_for("page.show"), 303))
+    response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
+    return response
+
+
+def _require_own_page() -> None:
+    """Raises ProblemError where another site's page had the browser send this."""
+    if request.headers.get("Sec-Fetch-Site", "none") not in SAME_SITE:
+        raise ProblemError(FORBIDDEN, "another site's page sent this")
 
 
 @page.after_request
@@ -54,10 +116,45 @@ def protect(response: Response) -> Response:
     return response
 
 
-def _contents(collector: Collector, key: Key) -> dict[str, Any]:
-    """What the template shows to whoever has this key."""
-    studies = [_study(collector, study) for study in collector.studies.get() if key.reaches(study.id)]
-    return {"counts": collector.metrics.totals(), "waiting": collector.writer.depth, "studies": studies}
+def _contents(collector: Collector, key: Key, words: str, state: str) -> dict[str, Any]:
+    """What the template shows to whoever has this key, of the studies that the words and the state mean."""
+    refused = collector.metrics.refused()
+    reached = [study for study in collector.studies.get() if key.reaches(study.id)]
+    found = [(study, status(collector, study, refused)) for study in reached]
+    return {
+        # Of all studies together; nobody learns of others by a key for some.
+        "counts": collector.metrics.totals() if key.studies is None else None,
+        "waiting": collector.writer.depth,
+        "titles": TITLES,
+        "total": len(reached),
+        "words": words,
+        "state": state,
+        "states": STATES,
+        "who": key.name.strip("()"),
+        "studies": [
+            {**_study(collector, study), "status": said, "days": _days(said["by_day"])}
+            for study, said in found
+            if is_meant(said, words, state or None)
+        ],
+    }
+
+
+def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The picture of the reports by day: bars in a box of 100 by 20, each a day, and its days in words."""
+    if not by_day:
+        return None
+    last = date.fromisoformat(by_day[-1]["day"])
+    first = max(date.fromisoformat(by_day[0]["day"]), last - timedelta(MOST_DAYS - 1))
+    count = (last - first).days + 1
+    shown = [(date.fromisoformat(one["day"]), one["reports"]) for one in by_day]
+    shown = [(day, number) for day, number in shown if day >= first]
+    most = max(number for _, number in shown)
+    step = 100 / max(count, 7)
+    bars = [
+        {"x": round((day - first).days * step, 2), "height": round(20 * number / most, 2)}
+        for day, number in shown
+    ]
+    return {"bars": bars, "width": round(0.8 * step, 2), "first": first, "last": last, "most": most}
 
 
 def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:

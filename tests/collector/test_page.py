@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import timedelta
-from urllib.parse import urlsplit
 
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
@@ -32,11 +31,12 @@ def browser(folder, width=1000):
 def test_the_page_needs_a_key(habits, token):
     response = habits.client.get("/")
     assert response.status_code == 401
-    assert response.headers["WWW-Authenticate"].startswith("Basic ")
+    assert 'action="/sign-in"' in response.text
     for headers in (basic("wrong"), basic(""), {"Authorization": f"Bearer {token}"}):
         refused = habits.client.get("/", headers=headers)
         assert refused.status_code == 401
-        assert refused.headers["WWW-Authenticate"].startswith("Basic ")
+        # What browsers ask for by themselves they keep, and nobody could sign out.
+        assert "Basic" not in refused.headers["WWW-Authenticate"]
     assert habits.client.get("/", headers=basic(token)).status_code == 200
 
 
@@ -98,13 +98,19 @@ def shown(driver, selector, part="innerText"):
     return driver.execute_script("return document.querySelector(arguments[0])[arguments[1]]", selector, part)
 
 
+def signed_in(driver, server, token):
+    """As a person does it, who has the form first."""
+    driver.get(server.url)
+    driver.find_element("id", "key").send_keys(token, "\n")
+    WebDriverWait(driver, WAIT_SECONDS).until(lambda page: page.find_elements("id", "live"))
+
+
 @pytest.mark.slow
 def test_in_a_browser_counts_go_up_by_themselves(start_server, study, make_report, token, tmp_path):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
-    address = urlsplit(server.url)
     with browser(tmp_path) as driver:
-        driver.get(f"http://me:{token}@{address.netloc}/")
+        signed_in(driver, server, token)
         assert driver.title == "ldpkit collector"
         assert shown(driver, "section a", "href").endswith("/s/habits")
         for _ in range(3):
@@ -112,7 +118,7 @@ def test_in_a_browser_counts_go_up_by_themselves(start_server, study, make_repor
         WebDriverWait(driver, WAIT_SECONDS).until(lambda page: shown(page, ".reports strong") == "3")
         assert shown(driver, "#state") == "live"
         messages = [
-            entry["message"] for entry in driver.get_log("browser") if "favicon" not in entry["message"]
+            entry["message"] for entry in driver.get_log("browser") if " 401 " not in entry["message"]
         ]
         assert messages == []
 
@@ -122,7 +128,7 @@ def test_in_a_browser_nothing_overflows(start_server, study, token, tmp_path, wi
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
     with browser(tmp_path, width) as driver:
-        driver.get(f"http://me:{token}@{urlsplit(server.url).netloc}/")
+        signed_in(driver, server, token)
         scrolled = driver.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
         assert scrolled <= 0
 
@@ -155,3 +161,66 @@ def test_the_page_calls_no_study_open_after_its_last_day(habits, study, token):
     text = habits.client.get("/", headers=basic(token)).text
     assert f"ended on {last}" in text
     assert "open from" not in text
+
+
+def sign_in(client, key, **options):
+    return client.post("/sign-in", data={"key": key}, **options)
+
+
+def test_somebody_signs_in_and_out(habits, token):
+    client = habits.app.test_client()
+    assert sign_in(client, "wrong").status_code == 401
+    assert "Habits" not in client.get("/").text
+    done = sign_in(client, token)
+    assert (done.status_code, done.headers["Location"]) == (303, "/")
+    cookie = done.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert "Habits" in client.get("/").text
+    # The page is all that a cookie is for: no other site can have it do anything.
+    assert client.get("/v1/studies/habits/export").status_code == 401
+    assert client.post("/sign-out").status_code == 303
+    assert client.get("/").status_code == 401
+
+
+def test_a_key_is_kept_for_no_address_without_tls_but_this_machines(habits, token):
+    for host, is_secure in (("localhost:8000", False), ("[::1]:8000", False), ("ask.example.org", True)):
+        cookie = sign_in(habits.app.test_client(), token, headers={"Host": host}).headers["Set-Cookie"]
+        assert ("Secure" in cookie) == is_secure, host
+
+
+def test_another_site_signs_nobody_in_or_out(habits, token):
+    headers = {"Sec-Fetch-Site": "cross-site"}
+    client = habits.app.test_client()
+    assert sign_in(client, token, headers=headers).status_code == 403
+    sign_in(client, token)
+    assert client.post("/sign-out", headers=headers).status_code == 403
+    assert client.get("/").status_code == 200
+
+
+def test_a_removed_key_is_signed_out(habits):
+    from collector.storage.keys import Role, add_key, remove_key
+
+    client = habits.app.test_client()
+    with habits.collector.database.write() as session:
+        key = add_key(session, "ann", Role.READ)
+    sign_in(client, key)
+    assert client.get("/").status_code == 200
+    with habits.collector.database.write() as session:
+        remove_key(session, "ann")
+    gone = client.get("/")
+    assert (gone.status_code, "Habits" in gone.text) == (401, False)
+
+
+def test_the_page_shows_what_a_study_needs(habits, make_study, study, make_report, token):
+    habits.publish(make_study(id="other", title="Sleep", closes=(habits.day + timedelta(2)).isoformat()))
+    habits.post([make_report(study).to_document() for _ in range(3)])
+    habits.put(make_report(study, digest="0" * 64))
+    habits.collector.studies.forget()
+    text = habits.client.get("/", headers=basic(token)).text
+    assert "1 upload refused since the collector started, most of them as report-invalid." in text
+    assert f"<td>{habits.day}</td><td>3</td>" in text
+    assert "It ends in 2 days." in text
+    only = habits.client.get("/?words=SLEEP&state=open", headers=basic(token)).text
+    assert ("Sleep" in only, "Habits" in only) == (True, False)
+    assert "None of 2 is meant" in habits.client.get("/?words=nothing", headers=basic(token)).text
