@@ -1,4 +1,4 @@
-"""Counts for Prometheus, of reports and commits; no label says anything about a device."""
+"""Counts and measures for Prometheus; no label says anything about a device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector as RegistryCollector
 
 from collector.bounding import LOGGER
 from collector.settings import METRICS_FOLDER
@@ -27,6 +29,7 @@ REJECTED = "ldpkit_reports_rejected_total"
 STUDY_ACCEPTED = "ldpkit_study_reports_accepted_total"
 STUDY_REJECTED = "ldpkit_study_reports_rejected_total"
 FOLDER_MODE = 0o700
+OTHER_ROUTE = "other"
 COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -65,6 +68,13 @@ class Metrics:
             registry=self._registry,
             buckets=COMMIT_SECONDS,
         )
+        self._requests = Histogram(
+            "ldpkit_request_seconds",
+            "Time to answer a request, by route, without the time that its answer takes to go out",
+            ["route"],
+            registry=self._registry,
+            buckets=COMMIT_SECONDS,
+        )
         self._depth = Gauge(
             "ldpkit_queue_reports",
             "Reports that wait to be written",
@@ -100,9 +110,15 @@ class Metrics:
         self._commits.observe(seconds)
         self._depth.set(waiting)
 
-    def render(self) -> bytes:
-        """Everything in Prometheus' text format."""
-        return generate_latest(self._whole_registry())
+    def observe_request(self, route: str | None, seconds: float) -> None:
+        """Add one request. route: its name in the application, None for an address that is none."""
+        self._requests.labels(route or OTHER_ROUTE).observe(seconds)
+
+    def render(self, measures: Iterable[Metric] = ()) -> bytes:
+        """Everything in Prometheus' text format. measures: what is no count, as it is now."""
+        now = CollectorRegistry()
+        now.register(_Measured(list(measures)))
+        return generate_latest(self._whole_registry()) + generate_latest(now)
 
     def totals(self) -> Totals:
         """The counts of reports."""
@@ -134,6 +150,17 @@ class Metrics:
 
     def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
         return Counter(name, text, labels, registry=self._registry)
+
+
+class _Measured(RegistryCollector):
+    """Measures that were taken when they were asked for."""
+
+    def __init__(self, measures: list[Metric]) -> None:
+        self._measures = measures
+
+    def collect(self) -> Iterable[Metric]:
+        """All of them."""
+        return self._measures
 
 
 def _make_folder() -> None:

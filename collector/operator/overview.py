@@ -35,20 +35,23 @@ def state_of(study: StudyOverview, today: date) -> str:
     return "not open yet" if study.opens is not None and today < study.opens else "open"
 
 
+def days_left(study: StudyOverview, today: date) -> int | None:
+    """Until its last day is over, today among them; None where it names none or takes no reports."""
+    if study.closes is None or state_of(study, today) not in ("open", "not open yet"):
+        return None
+    return (study.closes - today).days + 1
+
+
 def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]:
-    """A study's line in a list. days_left: until its last day, which counts; null where it names none."""
-    state = state_of(study, today)
-    left = None
-    if study.closes is not None and state in ("open", "not open yet"):
-        left = (study.closes - today).days + 1
+    """A study's line in a list."""
     return {
         "id": study.id,
         "version": study.version,
         "title": document.title,
-        "state": state,
+        "state": state_of(study, today),
         "opens": study.opens and study.opens.isoformat(),
         "closes": study.closes and study.closes.isoformat(),
-        "days_left": left,
+        "days_left": days_left(study, today),
         "reports": study.reports,
         "reports_now": study.reports_now,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import NamedTuple
 
-from sqlalchemy import case, func, select
+from sqlalchemy import case, func, select, text
 from sqlalchemy.orm import Session
 
 from collector.storage.models import StudyRow
@@ -51,6 +51,16 @@ def study_overviews(session: Session) -> list[StudyOverview]:
         statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
     )
     return [StudyOverview(*row) for row in rows]
+
+
+def database_bytes(session: Session) -> int:
+    """How much the database takes on its disk; of SQLite without its log."""
+    if session.get_bind().dialect.name == "postgresql":
+        return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+    pages, size = (
+        session.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("page_count", "page_size")
+    )
+    return int(pages) * int(size)
 
 
 class Arrivals(NamedTuple):

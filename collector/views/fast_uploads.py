@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ JSON_TYPES = frozenset(
 )
 INVITATION = "HTTP_" + intake.INVITATION.upper().replace("-", "_")
 LONGEST_LENGTH = 12
+# The views' names, of one report and of many.
+ROUTES = ("reports.put", "reports.post")
 STATUS = {intake.Receipt.STORED: "201 CREATED", intake.Receipt.DUPLICATE: "200 OK"}
 
 
@@ -53,6 +56,7 @@ class FastUploads:
         match = UPLOAD_PATH.fullmatch(environ["PATH_INFO"]) if self._is_simple(environ) else None
         if match is None or (match[2] is None) != (environ["REQUEST_METHOD"] == "POST"):
             return self.plain(environ, start_response)
+        start = time.perf_counter()
         body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
         study_id, report_id = match.groups()
         try:
@@ -66,7 +70,9 @@ class FastUploads:
             if report_id is not None:
                 problem = problem.naming(digest_of(body).decode("ascii", "replace"))
             self._collector.count_refusal(problem, study_id)
+            self._collector.metrics.observe_request(ROUTES[report_id is None], time.perf_counter() - start)
             return harden(response_of(problem), self._headers)(environ, start_response)
+        self._collector.metrics.observe_request(ROUTES[report_id is None], time.perf_counter() - start)
         answer = json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
         headers = [("Content-Type", JSON), ("Content-Length", str(len(answer))), *self._headers]
         start_response(status, headers)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from collector.context import current_collector
@@ -72,7 +73,19 @@ def refuse_upload(error: Exception) -> Response:
     return response_of(problem)
 
 
+def _note_start() -> None:
+    g.start = time.perf_counter()
+
+
+def _observe(response: Response) -> Response:
+    if "start" in g:
+        current_collector().metrics.observe_request(request.endpoint, time.perf_counter() - g.start)
+    return response
+
+
 def install(app: Flask, identity: bytes) -> None:
     """Answer every error of the app with a problem document, and give every answer its headers."""
     app.register_error_handler(Exception, lambda error: response_of(problem_of(error)))
+    app.before_request(_note_start)
+    app.after_request(_observe)
     app.after_request(partial(harden, defaults=default_headers(identity)))

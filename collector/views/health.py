@@ -6,6 +6,7 @@ from flask import Blueprint, Response, jsonify
 
 from collector import metrics
 from collector.context import current_collector
+from collector.operator.measures import measures_of
 from collector.storage.keys import Role
 from collector.views import export, operating, reports, shares, studies
 from collector.views.auth import requires
@@ -34,7 +35,8 @@ def ready() -> Response:
 @requires(Role.READ)
 def render_metrics() -> Response:
     """Behind a key, as whoever polls counts learns when each report comes."""
-    return Response(current_collector().metrics.render(), content_type=metrics.MEDIA_TYPE)
+    collector = current_collector()
+    return Response(collector.metrics.render(measures_of(collector)), content_type=metrics.MEDIA_TYPE)
 
 
 @health.get("/openapi.json")

@@ -65,7 +65,7 @@ def test_nothing_tells_when_or_who_or_what(habits, study, make_report):
     text = habits.client.get("/metrics", headers=habits.operator).text
     assert "_created" not in text
     labels = set(re.findall(r'(\w+)="', text))
-    assert labels <= {"le", "reason", "study"}
+    assert labels <= {"le", "reason", "route", "study"}
     assert not any(word in text for word in (report.id, *ANSWERS))
 
 

@@ -1,0 +1,59 @@
+"""What Prometheus is told of the database and its studies, as they are now: no counts of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import GaugeMetricFamily
+from sqlalchemy.exc import SQLAlchemyError
+
+from collector.operator.fitting import last_fitted
+from collector.operator.overview import days_left, state_of
+from collector.problems import ProblemError
+from collector.storage.overviews import database_bytes
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from collector.context import Collector
+
+
+def measures_of(collector: Collector) -> list[Metric]:
+    """Of a node nothing but whether its database answers. Where that does not, no more is told."""
+    is_up = GaugeMetricFamily("ldpkit_database_up", "Whether the database answers")
+    found: list[Metric] = []
+    try:
+        with collector.database.read() as session:
+            size = GaugeMetricFamily("ldpkit_database_bytes", "What the database takes on its disk")
+            size.add_metric([], database_bytes(session))
+        found = [size, *(_of_studies(collector) if collector.node is None else ())]
+    except (SQLAlchemyError, ProblemError):
+        is_up.add_metric([], 0)
+    else:
+        is_up.add_metric([], 1)
+    return [is_up, *found]
+
+
+def _of_studies(collector: Collector) -> Iterator[Metric]:
+    today = collector.today()
+    reports = _family("ldpkit_study_reports", "Reports of a study, withdrawn ones not counted")
+    is_open = _family("ldpkit_study_open", "Whether a study is open today")
+    left = _family("ldpkit_study_days_left", "Days until a study's last day is over, of those that name one")
+    age = _family("ldpkit_study_posterior_age_days", "Age of a study's last posterior")
+    for study in collector.studies.get():
+        name = [study.id]
+        reports.add_metric(name, study.reports)
+        is_open.add_metric(name, state_of(study, today) == "open")
+        remaining = days_left(study, today)
+        if remaining is not None:
+            left.add_metric(name, remaining)
+        with collector.database.read() as session:
+            fitted = last_fitted(session, study.number, study.version)
+        if fitted is not None:
+            age.add_metric(name, fitted.days_ago)
+    yield from (reports, is_open, left, age)
+
+
+def _family(name: str, text: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, labels=["study"])

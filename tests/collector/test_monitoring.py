@@ -1,0 +1,153 @@
+"""The alert rules and the dashboard: their metrics exist, and a Prometheus takes every expression."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from datetime import timedelta
+
+import pytest
+import yaml
+
+from collector.operator.fitting import Fitted, keep_fitted, this_day
+from tests.collector.conftest import REPOSITORY, TOKEN
+
+FILES = REPOSITORY / "docs" / "monitoring"
+WAIT_SECONDS = 30
+LABELS = {"study", "reason", "route", "le"}
+
+
+def alerts():
+    groups = yaml.safe_load((FILES / "alerts.yml").read_text())["groups"]
+    return [rule["expr"] for group in groups for rule in group["rules"]]
+
+
+def panels():
+    dashboard = json.loads((FILES / "grafana.json").read_text())
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+def missing(expressions, names):
+    """The metrics that expressions name and nobody sends, and labels that they have not."""
+    named = {name for one in expressions for name in re.findall(r"\bldpkit_\w+", one)}
+    grouped = {
+        label.strip()
+        for one in expressions
+        for group in re.findall(r"(?:by|on) \(([^)]*)\)", one)
+        for label in group.split(",")
+    }
+    return (named - names) | (grouped - LABELS)
+
+
+@pytest.fixture
+def busy(habits, make_study, study, make_report):
+    """A collector that has something of everything."""
+    habits.publish(make_study(id="other", closes=(habits.day + timedelta(5)).isoformat()))
+    report = make_report(study)
+    habits.put(report)
+    habits.put(report)
+    habits.put(make_report(study, digest="0" * 64))
+    habits.withdraw(report.id)
+    habits.client.get("/metrics", headers={"Authorization": "Bearer wrong"})
+    with habits.collector.database.write() as session:
+        keep_fitted(session, 1, 1, Fitted(this_day() - 2, {}))
+    habits.collector.studies.forget()
+    return habits
+
+
+def test_every_metric_that_is_named_exists(busy):
+    text = busy.client.get("/metrics", headers=busy.operator).text
+    names = {re.split(r"[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
+    assert missing(alerts() + panels(), names) == set()
+    assert missing(["sum by (stduy) (ldpkit_quue_reports)"], names) == {"stduy", "ldpkit_quue_reports"}
+    for line in ('ldpkit_study_days_left{study="other"} 6.0',
+                 'ldpkit_study_posterior_age_days{study="habits"} 2.0',
+                 'ldpkit_study_open{study="habits"} 1.0', "ldpkit_database_up 1.0",
+                 'ldpkit_request_seconds_count{route="reports.put"} 3.0'):  # fmt: skip
+        assert line in text
+
+
+def test_without_a_database_the_metrics_say_that(habits, monkeypatch):
+    from sqlalchemy.exc import OperationalError
+
+    def away(*_arguments, **_options):
+        raise OperationalError("", {}, Exception("gone"))
+
+    monkeypatch.setattr(habits.collector.database, "read", away)
+    text = habits.client.get("/metrics", headers=habits.operator).text
+    assert "ldpkit_database_up 0.0" in text
+    assert "ldpkit_study_reports{" not in text
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
+def test_prometheus_own_tool_finds_the_rules_right():
+    done = subprocess.run(
+        ["promtool", "check", "rules", FILES / "alerts.yml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="no Prometheus here")
+def test_a_real_prometheus_takes_every_expression(start_server, study, make_report, tmp_path):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    assert server.put(make_report(study)) == 201
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "prometheus.yml").write_text(json.dumps({
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(FILES / "alerts.yml")],
+        "scrape_configs": [{"job_name": "ldpkit", "authorization": {"credentials": TOKEN},
+                            "static_configs": [{"targets": [urllib.parse.urlsplit(server.url).netloc]}]}],
+    }))  # fmt: skip
+    command = ["prometheus", f"--config.file={tmp_path}/prometheus.yml",
+               f"--storage.tsdb.path={tmp_path}/data",
+               f"--web.listen-address=127.0.0.1:{port}"]  # fmt: skip
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as prometheus,
+    ):
+        try:
+            value = until(lambda: ask(port, 'ldpkit_study_reports{study="habits"}'))
+            assert value[0]["value"][1] == "1"
+            for expression in alerts() + [one.replace("$study", ".*") for one in panels()]:
+                ask(port, expression)
+            rules = until(lambda: evaluated(port))
+            assert {rule["health"] for rule in rules} == {"ok"}
+        finally:
+            prometheus.terminate()
+
+
+def ask(port, expression):
+    """What an expression is now. Raises where Prometheus refuses it."""
+    query = urllib.parse.urlencode({"query": expression})
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?{query}", timeout=10) as response:
+        found = json.load(response)
+    assert found["status"] == "success"
+    return found["data"]["result"]
+
+
+def evaluated(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/rules", timeout=10) as response:
+        (group,) = json.load(response)["data"]["groups"]
+    return [] if any(rule["health"] == "unknown" for rule in group["rules"]) else group["rules"]
+
+
+def until(look):
+    """What a look finds once it finds something."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if found := look():
+                return found
+        except OSError:
+            pass
+        time.sleep(0.2)
+    raise AssertionError("nothing came")
