@@ -47,8 +47,9 @@ def perturb_file(
 
     A data holder's file is its table, of which it writes one report.
     Nothing is written when any answer is wrong. progress is told how many are done, note in one line how many
-    answers were clipped. Uses NumPy where it is installed. again: take a file that was perturbed for this
-    study before, of which a mark beside it tells. refusals: take blanks as such, where questions offer them.
+    answers were clipped. Uses NumPy where it is installed. again: take a file of which a mark beside it tells
+    that it, or what stood there before, was asked one of these questions in a study of this id. refusals:
+    take blanks as such, where questions offer them.
 
     Raises InputError with the line, for such a file, and for memoized questions, which need a memory of each
     person; RefusedError for a study with a route.
@@ -60,14 +61,30 @@ def perturb_file(
     refuse_forgetful(mechanisms)
     _refuse_unasked(study, refusals)
     mark = Mark(study, answers_path)
-    if not again:
-        mark.refuse()
-    if study.unit == "holder":
-        perturb_table(study, mechanisms, answers_path, reports_path, note, mark)
-        return 1
-    count, clipped = 0, ClippedCount()
+    clipped = ClippedCount()
+    with mark.drawing(reports_path, again):
+        if study.unit == "holder":
+            count = 1
+            perturb_table(study, mechanisms, answers_path, reports_path, clipped, mark)
+        else:
+            people = _quantised_people(study, mechanisms, answers_path, clipped, refusals)
+            count = _write_reports(study, mechanisms, people, reports_path, progress, mark)
+    if clipped.line():
+        note(clipped.line())
+    return count
+
+
+def _write_reports(
+    study: "Study",
+    mechanisms: "Mechanisms",
+    people: "Iterator[tuple[Quantised, Public]]",
+    reports_path: str,
+    progress: "Callable[[int], None]",
+    mark: Mark,
+) -> int:
+    """One report for each person; returns how many. Raises InputError where there is nobody."""
+    count = 0
     with replacing(reports_path, is_new=True, private=True) as file:
-        people = _quantised_people(study, mechanisms, answers_path, clipped, refusals)
         while chunk := list(islice(people, CHUNK)):
             quantised, public = [list(part) for part in zip(*chunk)]
             for report in perturb_people(study, mechanisms, quantised, public=public):
@@ -75,10 +92,8 @@ def perturb_file(
             count += len(chunk)
             progress(count)
         if not count:
-            raise InputError(say("files.no_answers", file=os.path.basename(answers_path)))
+            raise InputError(say("files.no_answers", file=os.path.basename(mark.answers_path)))
         mark.note(reports_path)
-    if clipped.line():
-        note(clipped.line())
     return count
 
 
@@ -132,16 +147,15 @@ def perturb_table(
     mechanisms: "dict[str, Mechanism]",
     table_path: str,
     report_path: str,
-    note: "Callable[[str], None]",
+    clipped: ClippedCount,
     mark: Mark,
 ) -> None:
     """Write the report of a table, one line of NDJSON. Nothing is written when a value is wrong.
 
-    note is told in one line how many rows were clipped.
+    clipped counts the rows that were.
 
     Raises InputError with the row and the column.
     """
-    clipped = ClippedCount()
     tables = table_answers(study, table_path)
     answers = {name: CountedTable(study.question(name), tables[name], clipped) for name in tables}
     try:
@@ -152,8 +166,6 @@ def perturb_table(
     with replacing(report_path, is_new=True, private=True) as file:
         file.write(report.to_json() + "\n")
         mark.note(report_path)
-    if clipped.line():
-        note(clipped.line())
 
 
 class CountedTable:

@@ -88,7 +88,7 @@ def replacing(
         return
     refuse_replacing(path, read)
     _require_plain(path)
-    temporary = None
+    temporary, claimed = None, False
     try:
         handle, temporary = _new_file(path, 0o600 if private else 0o666)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -100,13 +100,16 @@ def replacing(
         if is_new:
             # Of two processes that write it at once, one gets the name.
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            claimed = True
         os.replace(temporary, path)
-        temporary = None
+        temporary, claimed = None, False
     except OSError as error:
         raise InputError(say("files.cannot_write", path=path, reason=error.strerror or error)) from None
     finally:
         if temporary is not None:
             os.unlink(temporary)
+        if claimed:
+            os.unlink(path)
 
 
 @contextmanager

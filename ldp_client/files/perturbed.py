@@ -1,48 +1,94 @@
 """The mark beside a file of answers that was perturbed: a second draw would count the same answers twice.
 
-It says for which study, of which bytes, where the reports went and when, and has no answer. It is its owner's
-alone: whoever has it can try answers that are few against the digest of the file.
+It says what was asked of the file in which study, where the reports went and when, and has no answer. While a
+draw is under way a lock stands beside it.
 """
 
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from unicodedata import normalize
 
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ldp_client.documents.study import Study
 
 ENDING = ".perturbed"
-_PIECE = 1 << 20
+LOCK = ".perturbing"
+_SHORT = 16
 
 
 class Mark:
-    """The mark of a file's bytes, as they are now, for one study. A pipe has none, and is never refused.
+    """What is known of a file's earlier draws, by its place. A pipe has none, and is never refused.
 
-    Raises InputError where the file cannot be read.
+    A file that grew, was edited or saved again may be of the same people: its bytes are not asked. Nor are a
+    study's version and title: what counts is a question that was asked before, by its id or its text.
     """
 
     def __init__(self, study: "Study", answers_path: str) -> None:
-        self._answers = answers_path
+        self.answers_path = answers_path
         # By whatever name it is called.
-        self._path = os.path.realpath(answers_path) + ENDING
-        self._what = {"study": study.digest, "answers": ""}
+        place = os.path.realpath(answers_path)
+        self._path, self._lock = place + ENDING, place + LOCK
+        self._study, self._asked = study, _asked(study)
         self._has_place = os.path.isfile(answers_path)
-        if self._has_place:
-            self._what["answers"] = _digest_of(answers_path)
+        # How long the marks were before this draw's; None where it has none yet.
+        self._before: "int | None" = None
 
-    def refuse(self) -> None:
-        """Raises InputError where these bytes were perturbed for the study, or the marks cannot be read."""
+    @contextmanager
+    def drawing(self, reports_path: str, again: bool) -> "Iterator[None]":
+        """Draw noise within: alone, and for nobody twice unless again. A failed draw leaves no mark.
+
+        Raises InputError.
+        """
+        if os.path.realpath(reports_path) in (self._path, self._lock):
+            raise InputError(say("files.is_mark", path=reports_path))
+        if not self._has_place:
+            yield
+            return
+        self._take()
+        try:
+            if not again:
+                self._refuse()
+            yield
+        except BaseException:
+            self._take_back(reports_path)
+            raise
+        finally:
+            with suppress(OSError):
+                os.unlink(self._lock)
+
+    def _take(self) -> None:
+        """Of two processes one gets the lock, which none but it deletes."""
+        try:
+            os.close(os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise InputError(say("files.perturbing", file=self.answers_path, lock=self._lock)) from None
+        except OSError as error:
+            raise self._cannot_mark(error) from None
+
+    def _refuse(self) -> None:
         for entry in self._entries():
-            if {**entry, **self._what} == entry:
+            if self._may_be_the_same(entry):
                 reports, when = entry.get("reports", "?"), entry.get("when", "?")
-                raise InputError(say("files.perturbed", file=self._answers, reports=reports, when=when))
+                raise InputError(say("files.perturbed", file=self.answers_path, reports=reports, when=when))
 
-    def _entries(self) -> "list[dict[str, str]]":
+    def _may_be_the_same(self, entry: "dict[str, Any]") -> bool:
+        """Whether the draw was of this study's id, with a question of these; so it is if it does not say."""
+        asked = entry.get("asked")
+        if entry.get("id", self._study.id) != self._study.id:
+            return False
+        return not isinstance(asked, list) or any([one in self._asked for one in asked])
+
+    def _entries(self) -> "list[dict[str, Any]]":
         try:
             with open(self._path, encoding="utf-8") as file:
                 entries = [json.loads(line) for line in file]
@@ -57,27 +103,51 @@ class Mark:
         return entries
 
     def note(self, reports_path: str) -> None:
-        """Add this draw, durably, before its reports get their name. Raises InputError."""
-        when = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        entry = {**self._what, "reports": os.path.abspath(reports_path), "when": when}
+        """Add this draw, durably, just before its reports get their name. Raises InputError."""
         if not self._has_place:
             return
+        entry = {
+            "study": self._study.digest,
+            "id": self._study.id,
+            "version": self._study.version,
+            "asked": self._asked,
+            "reports": os.path.abspath(reports_path),
+            "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        }
         try:
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
+                self._before = os.fstat(file.fileno()).st_size
                 file.write(json.dumps(entry) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise InputError(say("files.cannot_mark", path=self._path, reason=error.strerror)) from None
+            raise self._cannot_mark(error) from None
+
+    def _take_back(self, reports_path: str) -> None:
+        """No mark stays of reports that do not stand. Where that fails it errs to the side of refusing."""
+        if self._before is None or (os.path.isfile(reports_path) and os.path.getsize(reports_path)):
+            return
+        with suppress(OSError):
+            if self._before:
+                os.truncate(self._path, self._before)
+            else:
+                os.unlink(self._path)
+
+    def _cannot_mark(self, error: OSError) -> InputError:
+        return InputError(say("files.cannot_mark", path=self._path, reason=error.strerror))
 
 
-def _digest_of(path: str) -> str:
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as file:
-            while piece := file.read(_PIECE):
-                digest.update(piece)
-    except OSError as error:
-        raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
-    return digest.hexdigest()
+def _asked(study: "Study") -> "list[str]":
+    """Every question's id, and short digests of its texts, whatever their case, blanks and punctuation."""
+    told = [study, *[study.shown_in(language) for language in study.languages]]
+    questions = [question for one in told for question in one.questions]
+    texts = {_letters(question.text) for question in questions} - {""}
+    digests = [
+        "=" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_SHORT] for text in texts
+    ]
+    return sorted({question.id for question in questions}) + sorted(digests)
+
+
+def _letters(text: str) -> str:
+    return "".join([one for one in normalize("NFKC", text).casefold() if one.isalnum()])

@@ -7,6 +7,7 @@ import stat
 import pytest
 
 from ldp_client.cli import main
+from ldp_client.files import batch
 from tests import studies
 
 PEOPLE = studies.document(studies.YES_NO)
@@ -39,10 +40,91 @@ def test_a_second_draw_is_refused_and_names_the_first(folder, capsys, kind):
         assert perturb(study, name, "2.ndjson") == 3
         assert str(folder / "1.ndjson") in capsys.readouterr().err
     assert not os.path.exists("2.ndjson")
-    assert perturb({**study, "version": 2}, "north.csv", "2.ndjson") == 0
     assert perturb(study, "north.csv", "3.ndjson", "--again") == 0
-    (folder / "north.csv").write_text(content + content.splitlines()[-1] + "\n")
-    assert perturb(study, "north.csv", "4.ndjson") == 0
+
+
+GREW = "ever\nyes\nno\nno\n"
+LATER = {"version": 2, "title": "Once more"}
+OTHER_ID = [{**PEOPLE["questions"][0], "id": "smoked", "text": " do you SMOKE "}]
+
+
+@pytest.mark.parametrize(
+    ("content", "changes"),
+    [
+        (GREW, {}),
+        ("ever\r\nyes\r\nno\r\n", {}),
+        ("ever\nyes\nyes\n", {}),
+        (None, LATER),
+        (GREW, LATER),
+        (None, {"questions": [*PEOPLE["questions"], {**studies.NUMBER}]}),
+        ("smoked\nyes\nno\n", {"questions": OTHER_ID}),
+    ],
+    ids=["grew", "saved again", "edited", "later version", "both", "one more question", "other id"],
+)
+def test_what_may_be_the_same_people_is_refused(folder, capsys, content, changes):
+    first = {**PEOPLE, "questions": [{**PEOPLE["questions"][0], "text": "Do you smoke?"}]}
+    (folder / "north.csv").write_text("ever\nyes\nno\n")
+    assert perturb(first, "north.csv", "1.ndjson") == 0
+    if content:
+        (folder / "north.csv").write_bytes(content.encode())
+    assert perturb({**first, **changes}, "north.csv", "2.ndjson") == 3
+    assert "give the answers of other people a file of another name" in capsys.readouterr().err
+
+
+def test_other_questions_and_studies_are_taken(folder):
+    (folder / "north.csv").write_text("ever\nyes\nno\n")
+    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 0
+    assert perturb({**PEOPLE, "id": "another"}, "north.csv", "2.ndjson") == 0
+    (folder / "north.csv").write_text("hours\n3\n4\n")
+    assert perturb({**PEOPLE, "version": 2, "questions": [studies.NUMBER]}, "north.csv", "3.ndjson") == 0
+
+
+def test_of_two_at_once_one_draws(folder, capsys, monkeypatch):
+    (folder / "north.csv").write_text("ever\nyes\nno\n")
+    perturb_people, codes = batch.perturb_people, []
+
+    def meanwhile(*given, **named):
+        if not codes:
+            codes.append(None)
+            codes[0] = perturb(PEOPLE, "north.csv", "2.ndjson", "--again")
+        return perturb_people(*given, **named)
+
+    monkeypatch.setattr(batch, "perturb_people", meanwhile)
+    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 0
+    assert codes == [3]
+    assert "another draw from north.csv is under way" in capsys.readouterr().err
+    assert sorted(os.listdir()) == ["1.ndjson", "north.csv", "north.csv.perturbed", "study.json"]
+
+
+@pytest.mark.parametrize("out", ["north.csv.perturbed", "north.csv.perturbing", "./north.csv.perturbed"])
+def test_reports_do_not_take_the_marks_name(folder, out):
+    (folder / "north.csv").write_text("ever\nyes\nno\n")
+    assert perturb(PEOPLE, "north.csv", out) == 3
+    assert sorted(os.listdir()) == ["north.csv", "study.json"]
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+@pytest.mark.parametrize("kind", FILES)
+def test_reports_that_do_not_stand_leave_no_mark(folder, monkeypatch, kind, earlier):
+    study, content = FILES[kind]
+    (folder / "north.csv").write_text(content)
+    if earlier:
+        assert perturb({**study, "id": "earlier"}, "north.csv", "0.ndjson") == 0
+    mark = folder / "north.csv.perturbed"
+    before = mark.read_bytes() if earlier else None
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ldp_client.files.disk.os.replace", full)
+    assert perturb(study, "north.csv", "1.ndjson") == 3
+    assert (mark.read_bytes() if mark.exists() else None) == before
+    assert not os.path.exists("1.ndjson")
+    monkeypatch.undo()
+    assert (
+        main(["perturb", str(folder / "study.json"), str(folder / "north.csv"), "--out", str(folder / "2")])
+        == 0
+    )
 
 
 def test_the_mark_has_no_answer_and_is_its_owners(folder):
@@ -50,7 +132,7 @@ def test_the_mark_has_no_answer_and_is_its_owners(folder):
     assert perturb(PEOPLE, "north.csv", "1.ndjson") == 0
     mark = folder / "north.csv.perturbed"
     assert stat.S_IMODE(mark.stat().st_mode) == 0o600
-    assert sorted(json.loads(mark.read_text())) == ["answers", "reports", "study", "when"]
+    assert sorted(json.loads(mark.read_text())) == ["asked", "id", "reports", "study", "version", "when"]
 
 
 def test_without_a_mark_there_are_no_reports(folder, capsys):
