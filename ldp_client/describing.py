@@ -121,7 +121,7 @@ def _question(study: "Study", question: "Question", mechanism: "Mechanism", word
     epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
     return [
         words.say("study.answers", answers=answers_in_words(question, words)),
-        words.say("study.privacy", name=mechanism.name, cost=_cost(epsilon, delta, words)),
+        words.say("study.privacy", name=question.mechanism.name, cost=_cost(epsilon, delta, words)),
         in_words(mechanism, words),
         odds_of(study, epsilon, delta, words),
         *[words.say("study.prior", prior=line) for line in prior_lines(question.model.prior, words)],
@@ -242,6 +242,9 @@ def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
     """
     if mechanism.name.startswith("table_"):
         return " ".join(_table_sentences(mechanism, words))
+    number = getattr(mechanism, "number", None)
+    if number is not None:
+        return f"{in_words(number, words)} {words.say_of('mechanism.refusable', _known(mechanism, words))}"
     facts = _known(mechanism, words)
     kind = facts.get("kind", "")
     key = f"mechanism.{mechanism.name}{kind}"

@@ -112,6 +112,7 @@ def number(
     mechanism: Mechanism = "laplace",
     delta: Number | None = None,
     prior: Mapping[str, Any] | None = None,
+    refusal: Number | None = None,
 ) -> dict[str, Any]:
     """Ask for a number between two bounds, beyond which devices take the bound.
 
@@ -125,6 +126,8 @@ def number(
         mechanism: as for `yes_no`: "laplace", or "gaussian" with a delta.
         delta: an added probability that epsilon fails, where the mechanism has one.
         prior: see id.
+        refusal: the share of epsilon that tells whether there is a number, where people may prefer not to
+            say; up to 0.5 costs the number nothing.
 
     Returns:
         The question, for `study`.
@@ -136,6 +139,8 @@ def number(
     own["mechanism"] = _mechanism(mechanism, epsilon, delta)
     if model or prior:
         own["model"] = _model(model or "free", prior)
+    if refusal is not None:
+        own["refusal"] = {"share": _decimal(refusal)}
     return _question("number", id, "number", text, own)
 
 

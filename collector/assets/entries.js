@@ -58,7 +58,7 @@ export function readNumber(typed, [low, high]) {
 export function entriesOf(form, study) {
   // A form's properties are its fields, by their names: a question may be called "elements".
   const entered = new FormData(form);
-  const read = (name, asked, field) => ({ name, asked, ...entry(entered.get(name) ?? "", field) });
+  const read = (name, asked, field) => ({ name, asked, ...entry(entered.getAll(name), field) });
   const private_ = study.questions.flatMap(({ id, text = id, features, response, ...one }) =>
     features
       ? [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.id}`, part))
@@ -83,7 +83,10 @@ export function answersIn(entries, study) {
 }
 
 /** {answer, words, problem} of what was typed or picked; a public field's `toSend` has the last word. */
-function entry(typed, field) {
+function entry(entered, field) {
+  const typed = entered[0] ?? "";
+  // Of a number the box behind it is ticked; of others it is what was picked.
+  if (field.refusal && (entered[1] || (!field.bounds && typed === "refused"))) return refusal(field.bounds && typed);
   const { answer, words, problem, facts } = answered(typed, field);
   const { toSend } = field;
   // What stands in clear is not moved to the nearest end.
@@ -97,8 +100,13 @@ function entry(typed, field) {
   }
 }
 
-function answered(typed, { ask, bounds, choices, refusal, toSend }) {
-  if (refusal && typed === "refused") return { answer: null, words: say("script.refused") };
+/** null, unless a number stands beside it. */
+function refusal(typed) {
+  if (typed?.trim()) return { problem: say("script.entry.both") };
+  return { answer: null, words: say("script.refused"), problem: "" };
+}
+
+function answered(typed, { ask, bounds, choices, toSend }) {
   if (bounds) return number(typed, bounds.map(([, , nearest]) => nearest), toSend);
   if (choices && !Array.isArray(choices)) return whole(typed, choices.length);
   if (!typed) return { problem: "missing" };

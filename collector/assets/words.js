@@ -44,6 +44,11 @@ export function saidOf(question, bytes) {
 }
 
 function number(question, bytes) {
+  const number = inOwnUnits(question, bytes);
+  return question.refusal ? say(bytes[4] ? "script.told_refused" : "script.told_said", { number }) : number;
+}
+
+function inOwnUnits(question, bytes) {
   const [low, high] = question.bounds.map(([, , nearest]) => nearest);
   const steps = new DataView(bytes.buffer).getInt32(0) / Number(mechanismFor(question).integers.levels);
   return written(low + steps * (high - low), { maximumSignificantDigits: 5 });

@@ -10,6 +10,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.words.text import ENGLISH, Words, plain
 
@@ -67,6 +68,11 @@ def hundred_of(
 
 
 def _of_reports_on_it(question: Question, mechanism: Mechanism, words: Words) -> Hundred | None:
+    if isinstance(mechanism, RefusableNumber):
+        told = _of_100(mechanism.p)
+        refused = words.say("hundred.refusal", told=told, rest=100 - told)
+        found = _number(mechanism.number, words)
+        return found._replace(sentence=f"{found.sentence} {refused}")
     if mechanism.name in HALF_WIDTH:
         return _number(mechanism, words)
     if isinstance(mechanism, ChoiceMechanism):

@@ -20,6 +20,7 @@ from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary, cell_summaries, check_study
@@ -178,6 +179,11 @@ def check_analysable(question: Question) -> None:
     mechanism = mechanism_for(question)
     if isinstance(mechanism, NumberMechanism):
         return
+    if isinstance(mechanism, RefusableNumber):
+        raise InputError(
+            f"{question.id} is a number that may be refused, which analyses do not take yet: `ldpkit fit` "
+            "without a formula fits its own model"
+        )
     if not isinstance(mechanism, ChoiceMechanism):
         raise InputError(
             f"{question.id} asks for a {question.ask} under {mechanism.name}: analyses take choices, yes or "

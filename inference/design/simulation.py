@@ -130,6 +130,7 @@ def clipped_share(question: Question, truth: Truth, random: Generator, people: i
     answers = family_of(question).simulate(question, truth, people, random)
     if question.ask == "number":
         low, width = number_units(question)
+        answers = np.asarray([answer for answer in answers if answer is not None], np.float64)
         return float(np.mean(np.abs(np.asarray(answers) - low - width / 2) > width / 2))
     vectors = record_vectors(question, 1.0, answers)[:, 1:]
     beyond = (np.abs(vectors) > 1).any(axis=1)

@@ -16,6 +16,7 @@ from inference.results.identified import IdentifiedSets
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 from summaries import QuestionSummary
@@ -25,6 +26,7 @@ Parameters = Mapping[str, NDArray[np.float64]]
 
 UNBOUNDED = "one false report can say so much that no share of them leaves a bound"
 OF_A_SUM = "nobody sees what one share of a secure sum says: a false one can move the total at will"
+OF_REFUSABLE = "no set is computed of numbers that may be refused"
 OF_PRODUCTS = (
     "no set is computed of what follows from products; an average product of scaled fields, between −1 and "
     "1, could be moved by up to {:.3g}"
@@ -57,6 +59,8 @@ def identified_sets(
     elif isinstance(mechanism, NumberMechanism):
         sets = law_sets(model, sites, share)
         what = {name: f"the {name} of the law" for name in sets}
+    elif isinstance(mechanism, RefusableNumber):
+        return IdentifiedSets(share, open=OF_REFUSABLE)
     elif isinstance(mechanism, SampledProducts):
         moved = min(2.0, product_influence(mechanism, share))
         return IdentifiedSets(share, open=OF_PRODUCTS.format(moved))

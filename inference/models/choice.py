@@ -24,7 +24,6 @@ from inference.models.refusals import (
     of_answers,
     refusal_draws,
     refusal_notes,
-    refusal_prior,
     refusal_start,
     split_refused,
     with_refusals,
@@ -66,7 +65,8 @@ class Bernoulli(Family):
         return _for_choices("yes_no")
 
     def priors(self, question: Question) -> Priors:
-        return {"p": state("beta", a=1.0, b=1.0), **refusal_prior(question)}
+        del question
+        return {"p": state("beta", a=1.0, b=1.0)}
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -138,7 +138,8 @@ class Multinomial(Family):
         return _for_choices("choice")
 
     def priors(self, question: Question) -> Priors:
-        return {"p": state("dirichlet", concentration=1.0), **refusal_prior(question)}
+        del question
+        return {"p": state("dirichlet", concentration=1.0)}
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None

@@ -16,7 +16,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.models.base import Model, Truth
-from inference.priors.laws import law, rescaled
+from inference.priors.laws import law, rescaled, state
+from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
 from ldp_client.documents.errors import InputError
 from schemas import Question, Rational
@@ -87,6 +88,8 @@ class Family:
         return {**drawn, **given}
 
 
+# Of the share of people who prefer not to say, where a question offers it.
+EVEN = state("beta", a=1.0, b=1.0)
 MODELS: dict[str, Family] = {}
 Kind = TypeVar("Kind", bound=type[Family])
 
@@ -111,6 +114,8 @@ def family_of(question: Question) -> Family:
 def priors_of(question: Question) -> Priors:
     """Give every prior of a question's model: the stated ones, and the defaults of the others."""
     found = dict(family_of(question).priors(question))
+    if question.refusal:
+        found[REFUSED] = EVEN
     for name, stated in question.model.prior.items():
         found[name] = {**found[name], **_floats(stated)} if _is_of_features(stated) else _floats(stated)
     return found

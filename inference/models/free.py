@@ -15,10 +15,20 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
-from inference.models.base import Model, Truth
+from inference.models.base import Draws, Model, Truth
 from inference.models.family import Answers, Family, Priors, Sets, draw, register
 from inference.models.free_law import FreeLaw
-from inference.models.number import cell_edges
+from inference.models.number import cell_edges, middle_cells
+from inference.models.refusals import (
+    refusal_draws,
+    refusal_notes,
+    refusal_start,
+    refusals_log_prob,
+    split_answers,
+    split_refused,
+    told_by,
+    with_refusals,
+)
 from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.priors.laws import state
 from inference.units import number_units
@@ -59,14 +69,18 @@ class Free(Family):
         """Counts of reports by cell are multinomial: shares times the noise's channel, exact for any n."""
         del sets
         law = _law_of(question)
-        starts, channel = grouped_channel(mechanism, law.cells)
-        counts = np.add.reduceat(summary.values, starts)
+        told = told_by(mechanism, summary, partial(_grouped_middle, law.cells))
+        starts, channel = grouped_channel(told.numbers, law.cells)
+        values = told.values.reshape(2 if question.refusal else 1, -1)
+        counts = np.add.reduceat(values, starts, axis=1).ravel()
 
         def program(n: int, counts: Array) -> None:
             shares = law.draw(draw(question, "roughness"))
-            numpyro.sample("reports", SharesThroughChannel(shares, channel, n), obs=jnp.asarray(counts))
+            seen = told.law(question, SharesThroughChannel(shares, channel, n), n)
+            numpyro.sample("reports", seen, obs=jnp.asarray(counts))
 
-        return _model(question, law, program, {"n": summary.n, "counts": counts})
+        data = {"n": summary.n, "counts": counts}
+        return _model(question, law, program, data, refusal_notes(question), told.start)
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         """A secure sum's total: of cells, or of the number and its square."""
@@ -87,27 +101,37 @@ class Free(Family):
     def condition_on_answers(self, question: Question, answers: Answers) -> Model:
         law = _law_of(question)
         low, width = number_units(question)
+        answers, refused = split_answers(question, answers)
         counts = law.counted((np.asarray(answers, np.float64) - low) / width)
 
         def program(counts: Array) -> None:
             shares = law.draw(draw(question, "roughness"))
             logs = jnp.log(jnp.maximum(shares, np.finfo(np.float64).tiny))
-            numpyro.factor("reports", jnp.sum(counts * logs))
+            log_prob = refusals_log_prob(question, len(answers), refused)
+            numpyro.factor("reports", jnp.sum(counts * logs) + log_prob)
 
-        return _model(question, law, program, {"counts": counts})
+        start = refusal_start(question, np.full(2, 0.5))
+        return _model(question, law, program, {"counts": counts}, start=start)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         low, width = number_units(question)
-        return low + width * _law_of(question).sample(np.asarray(truth.sites["shares"]), n, random)
+        found = low + width * _law_of(question).sample(np.asarray(truth.sites["shares"]), n, random)
+        return with_refusals(question, truth, found, random)
 
     def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
         """Refuse any that are given: a mean or a share leaves the shape open."""
+        given, stated = split_refused(given)
         if given:
             raise InputError(
                 f"nothing of the model {self.name!r} can be set, whose truths are drawn from its prior: name "
                 "a law to plan for a truth of your own"
             )
-        return dict(drawn)
+        return {**drawn, **stated}
+
+
+def _grouped_middle(cells: int, mechanism: Mechanism) -> Values:
+    starts, _ = grouped_channel(mechanism, cells)
+    return np.asarray(np.add.reduceat(middle_cells(mechanism), starts))
 
 
 def grouped_channel(mechanism: Mechanism, cells: int) -> tuple[NDArray[np.int_], Values]:
@@ -130,12 +154,21 @@ def _group_starts(edges: Values, scale: float) -> NDArray[np.int_]:
 
 
 def _model(
-    question: Question, law: FreeLaw, program: Any, data: dict[str, object], notes: tuple[str, ...] = ()
+    question: Question,
+    law: FreeLaw,
+    program: Any,
+    data: dict[str, object],
+    notes: tuple[str, ...] = (),
+    start: Mapping[str, object] = {},
 ) -> Model:
     units = number_units(question)
-    initial = {**law.start, "roughness": 5.0}
+    initial = {**law.start, "roughness": 5.0, **start}
     n = int(np.sum(np.asarray(data.get("n", data.get("counts")))))
-    own, density = partial(law.own, units=units, n=n), partial(law.density, units=units, n=n)
+    density = partial(law.density, units=units, n=n)
+
+    def own(draws: Draws) -> dict[str, Values]:
+        return {**law.own(draws, units=units, n=n), **refusal_draws(question, draws)}
+
     implied = partial(law.implied, units=units, n=n)
     return Model(
         program,

@@ -28,6 +28,14 @@ from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell
 from inference.models.base import IDENTITY, Coordinates, Draws, Model, Unbounded
 from inference.models.family import Answers, priors_of
 from inference.models.plain_means import PlainMean, beyond_notes, of_two_sums, two_sums_notes
+from inference.models.refusals import (
+    refusal_draws,
+    refusal_notes,
+    refusal_start,
+    refusals_log_prob,
+    split_answers,
+    told_by,
+)
 from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
 from inference.units import Units, number_units
 from ldp_client import Mechanism
@@ -111,24 +119,28 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
     Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over.
     """
     place = place_of(law, question)
+    told = told_by(mechanism, summary, middle_cells)
+    data = {"n": summary.n, "counts": told.values}
+    mechanism, summary = told.numbers, told.answers
     edges, noise_scale = cell_edges(mechanism)
     noise = NOISE[mechanism.name](noise_scale * place.stretch)
     own_edges = place.shift + place.stretch * edges
 
     def program(n: int, counts: Array) -> None:
         base = clipped(law.draw(question), *place.bounds)
-        numpyro.sample("reports", BinnedPerturbed(base, noise, own_edges, n), obs=jnp.asarray(counts))
+        seen = told.law(question, BinnedPerturbed(base, noise, own_edges, n), n)
+        numpyro.sample("reports", seen, obs=jnp.asarray(counts))
 
     variance = _VARIANCE[mechanism.name] * noise_scale**2
-    start = place.start(law, _moments(summary, edges, noise_scale, variance))
-    data = {"n": summary.n, "counts": summary.values}
-    channel = partial(channel_of, mechanism, edges, noise_scale)
+    start = {**place.start(law, _moments(summary, edges, noise_scale, variance)), **told.start}
+    channel = None if question.refusal else partial(channel_of, mechanism, edges, noise_scale)
     plain = plain_mean(question, mechanism, summary)
     model = Model(
         program,
         data,
         start,
-        lambda draws: law.own(draws, place.units),
+        lambda draws: {**law.own(draws, place.units), **refusal_draws(question, draws)},
+        refusal_notes(question),
         remarks=lambda draws: (*_too_narrow(law, place, draws), *_far_beyond(law, place, plain, draws)),
         channel=channel,
         implied=partial(law.implied, question),
@@ -138,7 +150,7 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
     if end is None:
         return model
     straight = ridge_coordinates(question, law.ridge, place.bounds[end], place.stretch * error)
-    return replace(model, notes=(AT_A_BOUND,), coordinates=straight)
+    return replace(model, notes=(AT_A_BOUND, *model.notes), coordinates=straight)
 
 
 def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
@@ -184,16 +196,24 @@ def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[f
 def of_answers(law: NumberLaw, question: Question, answers: Answers) -> Model:
     """x from the law, each answer as it is."""
     units = law.units(question)
+    answers, refused = split_answers(question, answers)
     values, counts = np.unique(np.asarray(answers, dtype=np.float64), return_counts=True)
 
     def program(values: Array, counts: Array) -> None:
         scaled = (values - units.zero) / units.unit
-        numpyro.factor("reports", jnp.sum(counts * law.draw(question).log_prob(scaled)))
+        log_prob = jnp.sum(counts * law.draw(question).log_prob(scaled))
+        numpyro.factor("reports", log_prob + refusals_log_prob(question, len(answers), refused))
 
     mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
     start = law.start(Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2))
-    data, own = {"values": values, "counts": counts}, lambda draws: law.own(draws, units)
-    return Model(program, data, start, own, implied=partial(law.implied, question))
+    start = {**start, **refusal_start(question, np.full(2, 0.5))}
+
+    def own(draws: Draws) -> dict[str, NDArray[np.float64]]:
+        return {**law.own(draws, units), **refusal_draws(question, draws)}
+
+    return Model(
+        program, {"values": values, "counts": counts}, start, own, implied=partial(law.implied, question)
+    )
 
 
 class Start(NamedTuple):
@@ -279,6 +299,15 @@ def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
     number = cast("Laplace | Gaussian", mechanism)
     edges = histogram_edges(number.levels, REACH[mechanism.name])
     return edges / number.levels, number.scale / number.levels
+
+
+def middle_cells(mechanism: Mechanism) -> NDArray[np.float64]:
+    """Probabilities (cells,) of reports in the cells of who says the middle of the bounds."""
+    number = cast("Laplace | Gaussian", mechanism)
+    edges, scale = cell_edges(mechanism)
+    middle = (number.levels // 2) / number.levels
+    below = _LAWS[mechanism.name].cdf(edges, middle, scale)
+    return np.diff(np.concatenate([[0.0], below, [1.0]]))
 
 
 def channel_of(mechanism: Mechanism, edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:

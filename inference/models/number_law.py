@@ -18,6 +18,7 @@ from inference.models import number
 from inference.models.base import Draws, Model, Truth
 from inference.models.family import Answers, Family, Sets, draw
 from inference.models.number import Ridge, Start
+from inference.models.refusals import with_refusals
 from inference.results.answer_law import Implied
 from inference.units import Units, number_units
 from ldp_client import Mechanism
@@ -137,7 +138,7 @@ class NumberLaw(Family):
         return number.of_answers(self, question, answers)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
-        return self.sample(question, truth.parameters, n, random)
+        return with_refusals(question, truth, self.sample(question, truth.parameters, n, random), random)
 
 
 def top_of(question: Question) -> float:

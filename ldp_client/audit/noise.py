@@ -13,6 +13,7 @@ from ldp_client.audit.surprise import Column, count_score, lag_score, most_of, p
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
+from ldp_client.mechanisms.refusable import RefusableNumber
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,9 +153,9 @@ def _clusters(n: int, size: int, likeliest: float) -> float:
 
 
 def response_checks(batch: "Batch", mechanism: "Any", answer: "Any") -> "Iterator[Check]":
-    """What numbers do not read: a record's yes/no response, by its law, apart from the features' noise."""
+    """What numbers do not read: a record's yes/no response, or a coin, by its law, apart from their noise."""
     unread = batch.size % WORD_BYTES
-    if not isinstance(mechanism, GaussianYesNoRecord):
+    if not isinstance(mechanism, (GaussianYesNoRecord, RefusableNumber)):
         if unread and type(mechanism).words is Mechanism.words:
             told = f"the audit has no check of the last {unread} bytes of a report by {mechanism.name}"
             yield Check("every byte follows a law that is known", False, told)

@@ -2,7 +2,8 @@
 
 A memoized mechanism draws a permanent noisy answer once and makes every report from it. It promises one
 ε for the permanent answer, hence for all reports together, and a smaller one for a report alone. A record
-with a yes/no response spends one share of ε on its features and the rest on its response.
+with a yes/no response spends one share of ε on its features and the rest on its response; a number that may
+be refused has a coin beside it.
 """
 
 from copy import copy
@@ -14,6 +15,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism, Places
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
+from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 
 TYPE_CHECKING = False
@@ -32,7 +34,7 @@ def is_unary(mechanism: "Mechanism") -> bool:
 
 
 def has_parts(mechanism: "Any") -> bool:
-    """Whether a report has features and a response whose ε add up."""
+    """Whether a report has features and a response, whose ε add up."""
     return isinstance(mechanism, GaussianYesNoRecord)
 
 
@@ -64,11 +66,10 @@ class Response(ChoiceMechanism):
 
     name = "randomized_response"
 
-    def __init__(self, of: "Any", question: "Question") -> None:
+    def __init__(self, of: "Any", records: "list[Any]") -> None:
         self.of = of
         self.field = of.field
-        answers = answers_for(question)
-        self.records = [of.quantise(answers[name]) for name in ("all high, no", "all low, yes")]
+        self.records = [of.quantise(record) for record in records]
         self.labels, self.choices, self.payload_size = ("no", "yes"), 2, 1
         self.numbered, self.boolean = False, True
         self.p, self.q, self.odds = of.p, of.q, of.odds
@@ -258,6 +259,8 @@ def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
         return _memoized(mechanism, question.mechanism)
     if has_parts(mechanism):
         return _record(mechanism, question)
+    if isinstance(mechanism, RefusableNumber):
+        return _refusable(mechanism, question)
     if isinstance(mechanism, SampledProducts):
         signs = Signs(mechanism, question)
         epsilon = question.mechanism.epsilon
@@ -279,14 +282,30 @@ def _memoized(mechanism: "Any", stated: "Any") -> "list[Stage]":
     ]
 
 
+def _refusable(mechanism: "Any", question: "Question") -> "list[Stage]":
+    """The number and the coin, each with its own epsilon, and both together: of who refuses too."""
+    answers = answers_for(question)
+    numbers = {name: answers[name] for name in answers if answers[name] is not None}
+    share: "Any" = question.refusal_share
+    number, of_coin = mechanism.number.privacy, question.mechanism.epsilon * share
+    coin = Response(mechanism, [answers["high"], None])
+    return [
+        Stage("number", Features(mechanism, number), number.epsilon, numbers),
+        Stage("refusal", coin, of_coin, {"no": False, "yes": True}),
+        Stage("whole report", Together(mechanism), question.mechanism.epsilon),
+    ]
+
+
 def _record(mechanism: "Any", question: "Question") -> "list[Stage]":
     """The features and the response, each with its exact share, and both together."""
     stated: "Any" = question.mechanism
     of_response = stated.epsilon * stated.response_share
     of_features = stated.epsilon - of_response
     features = Features(mechanism, Privacy(of_features, stated.delta))
+    answers = answers_for(question)
+    records = [answers[name] for name in ("all high, no", "all low, yes")]
     return [
         Stage("features", features, of_features),
-        Stage("response", Response(mechanism, question), of_response, {"no": False, "yes": True}),
+        Stage("response", Response(mechanism, records), of_response, {"no": False, "yes": True}),
         Stage("whole report", Together(mechanism), stated.epsilon),
     ]

@@ -134,6 +134,14 @@ def gaussian(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads": 
     return _disturbed(indices, draw("normal", len(indices), random))
 
 
+def refusable(mechanism: "Any", answers: "Any", random: "Source") -> "Payloads":
+    """The noise of a number in any case, then the coin that tells of refusals."""
+    indices, refused = np.asarray(answers, np.int64).reshape(-1, 2).T
+    law = "normal" if mechanism.number.name == "gaussian" else "laplace"
+    noisy = _disturbed(indices, draw(law, len(indices), random))
+    return np.hstack([noisy, big_endian(truth_or_other(refused, 2, mechanism.threshold, random), 1)])
+
+
 def _disturbed(indices: "Any", noise: "Integers") -> "Payloads":
     return pack_signed((np.asarray(indices, np.int64) + noise)[:, None])
 

@@ -37,6 +37,8 @@ CHUNK = 1 << 19
 RANDOMISERS: "dict[str, Randomise]" = {
     "laplace": numbers.laplace,
     "gaussian": numbers.gaussian,
+    "refusable_laplace": numbers.refusable,
+    "refusable_gaussian": numbers.refusable,
     "gaussian_statistics": numbers.gaussian_statistics,
     "gaussian_record": numbers.gaussian_record,
     "sampled_products": numbers.sampled_products,

@@ -96,7 +96,8 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
             return _choices(mechanism, answers)
         if answers.dtype.kind in "iuf" and hasattr(mechanism, "bounds") and hasattr(mechanism, "levels"):
             refuse_missing(answers, mechanism.field)
-            return _indices(answers, mechanism.bounds, mechanism.levels)
+            indices = _indices(answers, mechanism.bounds, mechanism.levels)
+            return np.column_stack([indices, np.zeros_like(indices)]) if mechanism.refusal else indices
     return _one_by_one(mechanism, answers.tolist() if isinstance(answers, np.ndarray) else answers)
 
 

@@ -138,6 +138,9 @@ def add_model(name: str, *asks: str, **priors: "Any") -> None:
     """
     if name in MODELS:
         raise ValueError(f"there is a model {name!r} already")
+    if [ask for ask in asks if ask in ("number", "choice", "yes_no")]:
+        # Of all people, where the question offers refusal; all else is then of those who answer.
+        priors["refused"] = SHARE
     entry = Entry(name, asks)
     entry.shape = Record(entry.shape.required, {"prior": Record({}, priors)})
     MODELS[name] = entry
@@ -157,9 +160,8 @@ add_model("beta", "number", a=POSITIVE, b=POSITIVE)
 add_model("poisson", "number", rate=POSITIVE)
 # The number of failures before the first success, which has probability p.
 add_model("geometric", "number", p=SHARE)
-# refused: of all people, where the question offers refusal; p is of those who answer.
-add_model("bernoulli", "yes_no", p=SHARE, refused=SHARE)
-add_model("multinomial", "choice", p=SIMPLEX, refused=SHARE)
+add_model("bernoulli", "yes_no", p=SHARE)
+add_model("multinomial", "choice", p=SIMPLEX)
 add_model("linear_regression", "record", "table", sd=POSITIVE, **_FEATURES)
 add_model("logistic_regression", "record", **_FEATURES)
 # Of every feature and of the response.

@@ -123,7 +123,7 @@ def check_prior(question: "dict[str, Any]", path: str, error: "Error") -> None:
     """A parsed question's priors speak of its own features and choices. Raises `error`."""
     for name, prior in given_priors(question["model"]).items():
         where = f"{path}.model.prior.{name}"
-        if name == "refused" and not question["refusal"]:
+        if name == "refused" and not question.get("refusal"):
             raise error(where, "is for questions that offer refusal")
         if "distribution" not in prior or not isinstance(prior["distribution"], str):
             _check_features(question, prior, where, error)

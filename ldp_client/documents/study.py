@@ -100,6 +100,7 @@ class Question:
         norm: the largest Euclidean norm of a record's features.
         response: the field of a record that a regression explains.
         refusal: whether no answer, None, is one of the answers: "prefer not to say".
+        refusal_share: of a number, which share of epsilon is for the coin that says so; None elsewhere.
         interactions: pairs of places among the features, whose products the regression has beside them.
         mechanism: the mechanism's name and stated parameters.
         model: the model that the analyst will fit, with the priors that are stated.
@@ -117,7 +118,9 @@ class Question:
             YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
         )
         self.numbered = isinstance(self.choices, range)
-        self.refusal: bool = bool(parsed.get("refusal"))
+        refusal = parsed.get("refusal")
+        self.refusal: bool = bool(refusal)
+        self.refusal_share: "Optional[Rational]" = refusal["share"] if isinstance(refusal, dict) else None
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None

@@ -145,6 +145,8 @@ _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     # Whether people may prefer not to say: one more choice, inside the mechanism.
     "choice": {"refusal": Boolean()},
     "yes_no": {"refusal": Boolean()},
+    # Of a number by a coin of its own, which gets this share of epsilon.
+    "number": {"refusal": Record({"share": Decimal(above="0", below="1")})},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})

@@ -75,6 +75,8 @@ interface Asked<Ask extends string, Name extends MechanismName> {
 
 export interface NumberQuestion extends Asked<"number", "laplace" | "gaussian"> {
   readonly bounds: Bounds;
+  /** Which share of epsilon says whether there is a number: null is an answer too then. */
+  readonly refusal?: { readonly share: Rational };
 }
 
 export interface ChoiceQuestion extends Asked<

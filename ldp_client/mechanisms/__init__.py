@@ -5,12 +5,12 @@ itself (docs/adding-a-mechanism.md).
 """
 
 from ldp_client.documents import catalogue
+from ldp_client.mechanisms import refusable
 from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
 from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import memoized
-from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
@@ -31,8 +31,6 @@ def _of_table(question: "Question") -> Mechanism:
 
 
 for _kind in (
-    Laplace,
-    Gaussian,
     RandomizedResponse,
     Oue,
     Sue,
@@ -43,6 +41,8 @@ for _kind in (
     SummedMechanism,
 ):
     register(_kind)
+MECHANISMS["laplace"] = refusable.laplace
+MECHANISMS["gaussian"] = refusable.gaussian
 MECHANISMS["gaussian_record"] = gaussian_record
 MECHANISMS["memoized"] = memoized
 for _name in ("table_statistics", "table_statistics_ddplr", "table_statistics_laplace"):

@@ -30,9 +30,19 @@ class NumberMechanism(Mechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
+        stated = question.mechanism
+        self.levels = self.levels_at(stated.epsilon, stated.delta)
+        if question.refusal_share is not None:
+            # Half of them must be hidden by what the coin of `refusable.py` leaves.
+            rest = stated.epsilon - stated.epsilon * question.refusal_share
+            self.levels = min(self.levels, 2 * self.levels_at(rest, stated.delta))
         assert question.bounds is not None
         self.bounds = question.bounds
         self._limits = float(self.bounds[0]), float(self.bounds[1])
+
+    def levels_at(self, epsilon: Rational, delta: Rational) -> int:
+        """The most grid points whose distance is hidden; a subclass says it."""
+        raise NotImplementedError(self.name)
 
     def quantise(self, answer: "Any") -> int:
         """The nearest grid point; beyond the bounds the nearest bound. Raises AnswerError."""
@@ -46,10 +56,13 @@ class Laplace(NumberMechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
-        self.levels = laplace_levels(question.mechanism.epsilon)
         if self.levels < 1:
             raise StudyError(f"{self.where}.epsilon", f"is below 2**-{NOISE_BITS}, the least possible")
         self.privacy = Privacy(Rational(self.levels, self.scale), Rational(0))
+
+    def levels_at(self, epsilon: Rational, delta: Rational) -> int:  # noqa: ARG002
+        """ε in units of 1 / scale, rounded down."""
+        return laplace_levels(epsilon)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """Every 32-bit integer is possible, whatever the answer."""
@@ -70,10 +83,13 @@ class Gaussian(NumberMechanism):
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         stated = question.mechanism
-        self.levels = gaussian_radius(stated.epsilon, stated.delta, 1)
         if self.levels < 1:
             raise StudyError(self.where, "epsilon or delta is too small for a number")
         self.privacy = Privacy(stated.epsilon, stated.delta)
+
+    def levels_at(self, epsilon: Rational, delta: Rational) -> int:
+        """The analytic radius."""
+        return gaussian_radius(epsilon, delta, 1)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
         """One normal."""

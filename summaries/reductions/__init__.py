@@ -18,7 +18,7 @@ from summaries.reductions.choice import (
     SUPPORTS,
     UNARY_COUNTS,
 )
-from summaries.reductions.histogram import HISTOGRAM
+from summaries.reductions.histogram import HISTOGRAM, TWO_HISTOGRAMS
 from summaries.reductions.records import PRODUCTS, RECORDS, SUMS, TABLES, TOTALS
 
 __all__ = ["REDUCTIONS", "SUPPORTS", "Reduction", "sets_of"]
@@ -26,6 +26,8 @@ __all__ = ["REDUCTIONS", "SUPPORTS", "Reduction", "sets_of"]
 REDUCTIONS: dict[str, Reduction] = {
     "laplace": HISTOGRAM,
     "gaussian": HISTOGRAM,
+    "refusable_laplace": TWO_HISTOGRAMS,
+    "refusable_gaussian": TWO_HISTOGRAMS,
     "randomized_response": INDEX_COUNTS,
     "oue": UNARY_COUNTS,
     "sue": UNARY_COUNTS,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.number import Gaussian, Laplace
+from ldp_client.mechanisms.refusable import RefusableNumber
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all, signed
 
 # Cells of 1/64 of a Laplace scale lose about 1e-5 of the information, as do those of 1/32 of an sd: as much
@@ -52,3 +53,23 @@ def _histogram(mechanism: Mechanism, payloads: Payloads) -> Values:
 
 
 HISTOGRAM = Reduction(_size, _histogram, counts_all)
+
+
+def _numbers(mechanism: Mechanism) -> Mechanism:
+    return cast(RefusableNumber, mechanism).number
+
+
+def _two_sizes(mechanism: Mechanism) -> int:
+    return 2 * _size(_numbers(mechanism))
+
+
+def _two_histograms(mechanism: Mechanism, payloads: Payloads) -> Values:
+    """That of the numbers of reports that tell a number, then that of those that tell a refusal."""
+    refused = payloads[:, -1] == 1
+    numbers = np.ascontiguousarray(payloads[:, :-1])
+    found = [_histogram(_numbers(mechanism), numbers[told]) for told in (~refused, refused)]
+    return np.concatenate(found)
+
+
+# Of numbers that may be refused.
+TWO_HISTOGRAMS = Reduction(_two_sizes, _two_histograms, counts_all)

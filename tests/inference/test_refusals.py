@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpyro import handlers
 from numpyro.infer.util import log_density
 
 from inference import fit
@@ -16,7 +17,7 @@ from schemas import Study
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 from tests import studies
-from tests.statistics import share_is
+from tests.statistics import follows, share_is
 
 YES_NO = {**studies.YES_NO, "refusal": True}
 ONE_OF = {**studies.ONE_OF, "refusal": True}
@@ -62,6 +63,39 @@ def test_the_likelihood_is_the_sum_over_what_people_may_have_answered(question):
             everybody = np.append((1 - refused) * shares, refused)
             expected.append(sum(np.log(np.dot(everybody, law_of(mechanism, bytes(one)))) for one in payloads))
     assert found[0] - found[1] == pytest.approx(expected[0] - expected[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [{"name": "laplace", "epsilon": "2"}, studies.NORMAL["mechanism"]])
+@pytest.mark.parametrize("model", ["exponential", "free"])
+def test_reports_of_numbers_follow_the_law_that_is_fitted(mechanism, model):
+    """Devices' own reports: of 3 in 10 people who refuse, and of the others. Not so if nobody refused."""
+    own = {"mechanism": mechanism, "model": {"name": model}, "refusal": {"share": "0.5"}}
+    question = asked({**studies.NUMBER, **own})
+    mechanism, random = mechanism_for(question), np.random.default_rng(3)
+    answers = random.exponential(2.5, 100_000).astype(object)
+    answers[random.random(len(answers)) < 0.3] = None
+    payloads = mechanism.perturb_many(answers, refusals=True)
+    summary = QuestionSummary(len(answers), REDUCTIONS[mechanism.name].reduce(mechanism, payloads))
+    fitted = model_for(question, summary)
+    with jax.enable_x64(True):
+        sites = {"rate": 12 / 2.5} if model == "exponential" else {"roughness": 3.0, "shape": true_shape()}
+
+        def cells(refused):
+            placed = handlers.substitute(handlers.seed(fitted.program, 0), {**sites, "refused": refused})
+            site = handlers.trace(placed).get_trace(**as_arrays(fitted.data))["reports"]
+            return np.asarray(site["value"]), np.asarray(site["fn"].cell_probs)
+
+        assert follows(*cells(0.3)) == (model == "exponential")
+        assert not follows(*cells(0.01))
+        counts, near = cells(0.3)
+        # The coin's own law, whatever that of the numbers is.
+        told = near.reshape(2, -1).sum(axis=1)
+        assert told[1] == pytest.approx(0.3 * float(mechanism.p) + 0.7 * float(mechanism.q), abs=1e-6)
+        assert share_is(int(counts.reshape(2, -1).sum(axis=1)[1]), int(counts.sum()), told[1])
+
+
+def true_shape():
+    return np.zeros(2 + 32)
 
 
 STUDIES, PEOPLE = 400, 300

@@ -22,6 +22,9 @@ from tests.portable.vector_draws import laplace_heads, normal_heads
 from tests.portable.vector_languages import language_reports, language_studies
 from tests.portable.vector_paper import paper_studies
 from tests.portable.vector_public import public_reports, public_studies
+from tests.portable.vector_refusals import number_draws as refusable_draws
+from tests.portable.vector_refusals import number_questions as refusable_questions
+from tests.portable.vector_refusals import number_studies as refusable_studies
 from tests.portable.vector_refusals import refusal_draws, refusal_questions, refusal_studies
 from tests.portable.vector_texts import GOLDEN, reports, study_texts
 
@@ -65,6 +68,9 @@ REFUSAL_TEXT = (
     "Of questions that offer refusal, null; as of a mechanism, nothing in an older form. refusal: as in "
     "studies.json."
 )
+REFUSABLE_TEXT = (
+    "Of numbers that may be refused, by null; as refusal.json, its studies under refusable_numbers."
+)
 PUBLIC_TEXT = (
     "studies: as in studies.json. public: with these answers and the stream of this seed the report is "
     "`report`, with the spaces behind it, or the answer to `refused` is not taken. "
@@ -89,6 +95,10 @@ def build() -> dict[str, dict[str, Any]]:
     files["report_ids"] = {"about": ID_TEXT, "report_ids": ids}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(study_texts())}
     files["paper"] = {"about": PAPER_TEXT, "paper": list(paper_studies())}
+    files["refusable_numbers"] = {
+        **_mechanism_file(refusable_questions(), refusable_draws(), REFUSABLE_TEXT),
+        "refusable_numbers": list(refusable_studies()),
+    }
     files["refusal"] = {
         **_mechanism_file(refusal_questions(), refusal_draws(), REFUSAL_TEXT),
         "refusal": list(refusal_studies()),

@@ -36,7 +36,9 @@ SPECIAL_NUMBERS = ("NaN", "Infinity", "-Infinity")
 
 def integers(mechanism):
     """The integers that decide a mechanism's law, as decimal strings."""
-    names = [name for name in MECHANISMS[mechanism.name] if hasattr(mechanism, name)]
+    # Numbers that may be refused are those of their mechanism, and a coin.
+    names = MECHANISMS.get(mechanism.name, ("levels", "threshold"))
+    names = [name for name in names if hasattr(mechanism, name)]
     return {name: str(getattr(mechanism, name)) for name in names}
 
 
@@ -194,6 +196,9 @@ def failures(folder, strict_json=True):
     found["public"] = list(public_failures(load("public")))
     found["languages"] = list(public_failures(load("languages"), "languages"))
     found["paper"] = list(study_failures({"studies": load("paper")["paper"]}, True))
+    numbers = load("refusable_numbers")
+    found["refusable_numbers"] = list(mechanism_failures(numbers, older=False))
+    found["refusable_numbers"] += study_failures({"studies": numbers["refusable_numbers"]}, True)
     found["refusal"] = list(mechanism_failures(load("refusal"), older=False))
     found["refusal"] += study_failures({"studies": load("refusal")["refusal"]}, True)
     found["studies"] = list(study_failures(load("studies"), strict_json))

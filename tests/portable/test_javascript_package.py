@@ -16,19 +16,20 @@ from tests.portable.platforms import JAVASCRIPT
 MOST_BYTES = 15_000
 MORE_BYTES = {
     "memoized": 15_700,
-    "gaussian": 15_500,
+    "gaussian": 15_700,
     "sampled_products": 15_500,
     "gaussian_statistics": 17_000,
     "gaussian_record": 17_000,
 }
-MOST_BYTES_OF_PRIORS = 2_000
+MOST_BYTES_OF_PRIORS = 2_100
 MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
 MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_OF_LANGUAGES = 1_000
+MOST_BYTES_OF_REFUSABLE_NUMBERS = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
 MOST_BYTES_OF_INTERACTIONS = 1_000
 MOST_BYTES_OF_BLOCKS = 1_200
-MOST_BYTES_IN_ALL = 28_400
+MOST_BYTES_IN_ALL = 28_700
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 
@@ -51,6 +52,7 @@ def bundle_size(modules):
             "interactions",
             "product_blocks",
             "languages",
+            "refusal",
         ]
         if name not in modules
     ]
@@ -65,6 +67,15 @@ def test_what_a_study_of_one_mechanism_loads_is_small(mechanism):
     assert 1_000 < bundle_size([mechanism, "public"]) - size <= MOST_BYTES_OF_PUBLIC_FIELDS
     assert 500 < bundle_size([mechanism, "paper"]) - size <= MOST_BYTES_OF_PAPER
     assert 500 < bundle_size([mechanism, "languages"]) - size <= MOST_BYTES_OF_LANGUAGES
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_numbers_that_may_be_refused_load_what_they_need(mechanism):
+    assert (
+        200
+        < bundle_size([mechanism, "refusal"]) - bundle_size([mechanism])
+        <= MOST_BYTES_OF_REFUSABLE_NUMBERS
+    )
 
 
 def test_features_with_levels_and_interactions_are_loaded_where_a_study_has_some():

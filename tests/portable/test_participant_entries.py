@@ -125,13 +125,25 @@ def test_no_answer_is_an_answer_in_plain_sight(meet):
     """A button and an item of a menu like the others, reached by keyboard, said back, sent as a choice is."""
     menu = {**MENU, "refusal": True, "mechanism": {"name": "randomized_response", "epsilon": "4"}}
     ever = {**studies.YES_NO, "refusal": True, "mechanism": menu["mechanism"]}
-    person = meet(studies.document(ever, menu))
+    hours = {**studies.NUMBER, "refusal": {"share": "0.5"}}
+    person = meet(studies.document(ever, menu, hours))
+    box, refuses = person.browser.find_elements(By.NAME, "hours")
+    refuses.send_keys(Keys.SPACE)
+    box.send_keys("3")
     first, *_, last = person.browser.find_elements(By.NAME, "ever")
     first.send_keys(Keys.ARROW_LEFT)
     assert last.get_attribute("value") == "refused"
     assert last.is_selected()
     person.answer(month="prefer not to say")
+    person.until("problem")
+    assert "leave one of them" in person.find("#problem").text
+    box.clear()
+    person.ask_for_report()
     person.until("report")
     assert person.text.count("prefer not to say") >= 1
     payloads = json.loads(person.body)["payloads"]
-    assert {name: len(payload) for name, payload in payloads.items()} == {"ever": 4, "month": 4}
+    assert {name: len(payload) for name, payload in payloads.items()} == {
+        "ever": 4,
+        "month": 4,
+        "hours": 8,
+    }

@@ -17,6 +17,7 @@ FILES = {
     "missing",
     "paper",
     "public",
+    "refusable_numbers",
     "refusal",
     "reports",
     "report_ids",

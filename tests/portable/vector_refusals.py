@@ -62,3 +62,52 @@ def refusal_studies() -> Iterator[dict[str, Any]]:
     for name, document in STUDIES.items():
         text = json.dumps(document)
         yield {"name": name, "text": text, **study_outcome(text)}
+
+
+def _share(share: Any, question: dict[str, Any] = studies.NUMBER, **fields: Any) -> dict[str, Any]:
+    return {**question, "refusal": {"share": share}, **fields}
+
+
+NUMBER_STUDIES: dict[str, dict[str, Any]] = {
+    "no-share": studies.document({**studies.NUMBER, "refusal": {}}),
+    "true": studies.document({**studies.NUMBER, **OFFERED}),
+    "more": studies.document({**studies.NUMBER, "refusal": {"share": "0.5", "epsilon": "1"}}),
+    "nothing": studies.document(_share("0")),
+    "all": studies.document(_share("1")),
+    "a-float": studies.document(_share(0.5)),
+    "too-little": studies.document(_share("1e-20")),
+    "next-to-all": studies.document(_share("0.9999999")),
+    "a-prior": studies.document(_share("0.5", model={"name": "exponential", "prior": REFUSED_PRIOR})),
+    "a-prior-of-none": studies.document(
+        {**studies.NUMBER, "model": {"name": "exponential", "prior": REFUSED_PRIOR}}
+    ),
+}
+
+
+def number_questions() -> dict[str, dict[str, Any]]:
+    """{name: question}."""
+    normal = {**studies.NORMAL, "bounds": ["-5.5", "17.25"]}
+    return {
+        "laplace": _share("0.5"),
+        "less-for-the-number": _share("0.75"),
+        "little": _share("0.1", studies.with_epsilon(studies.NUMBER, "0.01")),
+        "wide": _share("0.5", studies.with_epsilon(studies.NUMBER, "64"), bounds=["-1e-3", "1e6"]),
+        "gaussian": _share("0.5", normal),
+        "gaussian-more": _share("0.8", normal),
+    }
+
+
+def number_draws() -> Iterator[dict[str, Any]]:
+    for name in number_questions():
+        for answer in (None, 0, 3.5, 12, 1e300):
+            for seed in SEEDS:
+                yield draw(name, answer, f"refusable {seed}")
+            yield draw(name, answer, "refusable head", b"\xff" * 64)
+        for answer in ("NaN", "Infinity", "None", "", True, [3]):
+            yield draw(name, answer, "no number")
+
+
+def number_studies() -> Iterator[dict[str, Any]]:
+    for name, document in NUMBER_STUDIES.items():
+        text = json.dumps(document)
+        yield {"name": name, "text": text, **study_outcome(text)}

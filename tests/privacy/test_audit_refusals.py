@@ -3,13 +3,18 @@
 import pytest
 
 from ldp_client.audit import auditing
+from ldp_client.mechanisms.base import pack_signed
+from ldp_client.mechanisms.number import Laplace
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.refusable import RefusableNumber
 from schemas import Study
 from tests import studies
 
 SAMPLES = 4000
 YES_NO = {**studies.YES_NO, "refusal": True}
 CHOICE = {**studies.CHOICE, "refusal": True}
+NUMBER = {**studies.NUMBER, "refusal": {"share": "0.5"}}
+NORMAL = {**studies.NORMAL, "refusal": {"share": "0.7"}}
 
 
 class RawRefusal(RandomizedResponse):
@@ -37,6 +42,31 @@ class QuietRefusal(RandomizedResponse):
         return (random(4)[0] % self.choices).to_bytes(self.payload_size, "big")
 
 
+class RawNumber(RefusableNumber):
+    """Who refuses sends no noise."""
+
+    def randomise(self, quantised, random):
+        noisy = super().randomise(quantised, random)
+        return pack_signed([self.middle]) + noisy[-1:] if quantised[1] else noisy
+
+
+class FarNumber(RefusableNumber):
+    """Who refuses sends the noise of a number at the end, so that the coin comes on top of all of ε."""
+
+    def __init__(self, question, number):
+        super().__init__(question, number)
+        self.middle = self.levels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "stage"), [(RawNumber, "whole report"), (FarNumber, "whole report")])
+def test_a_number_that_shows_who_refused_is_found(kind, stage):
+    question = {**studies.with_epsilon(NUMBER, "2"), "refusal": {"share": "0.5"}}
+    asked = Study(studies.document(question)).questions[0]
+    found = auditing.audit_mechanism(kind(asked, Laplace(asked)), asked, 4 * SAMPLES)
+    assert any(check.name.startswith(stage) for check in found.checks if not check.passed)
+
+
 @pytest.mark.parametrize(
     ("question", "kind", "expected"),
     [
@@ -53,6 +83,6 @@ def test_a_refusal_that_shows_is_found(question, kind, expected):
 
 @pytest.mark.slow
 def test_refusals_that_are_hidden_stand_the_audit():
-    study = Study(studies.document(YES_NO, CHOICE))
+    study = Study(studies.document(YES_NO, CHOICE, NUMBER, NORMAL))
     for audit in auditing.audit_study(study, study.questions, SAMPLES):
         assert not [(check.name, check.detail) for check in audit.checks if not check.passed]

@@ -1,0 +1,92 @@
+"""A number that people may prefer not to say: whether they did by a coin, and a noisy number in any case.
+
+Who refuses sends the noise of a number in the middle of the bounds, so that length, time and bytes tell
+nothing, and the coin of randomized response. Two people who say numbers differ by these alone; one who says
+one and one who refuses by the coin, and by half the bounds at most. So up to half of ε is free for the coin:
+the worst pair costs max(ε of the number, ε of the coin + half of that of the number).
+"""
+
+from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
+from ldp_client.core.randomness import truth_or_other
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.rational import Rational
+from ldp_client.mechanisms.base import Mechanism, Privacy
+from ldp_client.mechanisms.number import Gaussian, Laplace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.core.randomness import Source
+    from ldp_client.documents.study import Question
+    from ldp_client.mechanisms.number import NumberMechanism
+
+
+class RefusableNumber(Mechanism):
+    """The number's payload, then a byte: 1 for a refusal, else 0, true with probability threshold / 2**32.
+
+    number: the mechanism of numbers, whose levels leave the coin its share. middle: the grid point of
+    refusals. p, q: of a coin that is true, or not.
+    """
+
+    def __init__(self, question: "Question", number: "NumberMechanism") -> None:
+        super().__init__(question)
+        self.name = f"refusable_{number.name}"
+        self.number = number
+        self.bounds, self.levels, self.scale = number.bounds, number.levels, number.scale
+        self.middle = number.levels // 2
+        self._set_coin(question)
+        self.payload_size = number.payload_size + 1
+
+    def _set_coin(self, question: "Question") -> None:
+        stated = question.mechanism
+        assert question.refusal_share is not None
+        of_coin = stated.epsilon * question.refusal_share
+        self.threshold = truth_threshold(of_coin, 2)
+        whole = 1 << CHOICE_BITS
+        self.odds = (self.threshold, whole - self.threshold)
+        if self.odds[0] <= self.odds[1] or self.odds[1] < 1:
+            raise StudyError(f"{question.path}.refusal.share", "leaves too little epsilon for the refusal")
+        self.p, self.q = Rational(self.odds[0], whole), Rational(self.odds[1], whole)
+        coin = log_ratio(*self.odds)
+        if Rational(0) < stated.delta:
+            # Half the bounds are hidden at what the coin leaves, and the whole of them at all of it.
+            self.privacy = self.number.privacy
+            return
+        far = coin + Rational(self.levels - self.middle, self.scale)
+        number = self.number.privacy.epsilon
+        self.privacy = Privacy(far if number < far else number, Rational(0))
+
+    def quantise(self, answer: "Any") -> "tuple[int, int]":
+        """(the middle, 1) for None, else (its grid point, 0), in the same steps. Raises AnswerError."""
+        refused = answer is None
+        low, high = self.bounds
+        index = self.number.quantise((float(low) + float(high)) / 2 if refused else answer)
+        return self.middle if refused else index, int(refused)
+
+    def randomise(self, quantised: "tuple[int, int]", random: "Source") -> bytes:
+        """The number's noise, then the coin."""
+        index, refused = quantised
+        noisy = self.number.randomise(index, random)
+        return noisy + bytes([truth_or_other(refused, 2, self.threshold, random)])
+
+    def check(self, payload: bytes) -> None:
+        """Raises ReportError where the number is none that is sent, or the last byte is neither 0 nor 1."""
+        super().check(payload)
+        self.number.check(payload[:-1])
+        if payload[-1] > 1:
+            raise self.impossible("must end in 0 or 1")
+
+
+def laplace(question: "Question") -> Mechanism:
+    """Laplace noise on a number, which may be refused where the question offers it."""
+    return _offered(question, Laplace(question))
+
+
+def gaussian(question: "Question") -> Mechanism:
+    """The same with Gaussian noise."""
+    return _offered(question, Gaussian(question))
+
+
+def _offered(question: "Question", number: "NumberMechanism") -> Mechanism:
+    return RefusableNumber(question, number) if question.refusal else number
