@@ -8,6 +8,7 @@ import signal
 import sys
 from importlib.metadata import entry_points, version
 
+from ldp_client.commands.completion import SHELLS, completion_of
 from ldp_client.commands.device import add_device
 from ldp_client.commands.output import Step, add_output, check_output, close_progress, progress_of, show
 from ldp_client.commands.paper import add_paper, paper_lines
@@ -49,6 +50,7 @@ COLLECTOR_MODULES = (
     "werkzeug",
     "zstandard",
 )
+OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion"}
 # Of a number of people: the whole of mankind has ten.
 MOST_DIGITS = 12
 
@@ -92,7 +94,7 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
     if missing in ("schemas", "ldp_client", "collector", "inference", ""):
         raise error
     extra = "collector" if missing in COLLECTOR_MODULES else "inference"
-    extra = "demo" if missing == "statsmodels" else extra
+    extra = OTHER_MODULES.get(missing, extra)
     print(f"ldpkit: {MissingExtraError(extra, missing)}", file=sys.stderr)
     return MissingExtraError.exit_code
 
@@ -157,6 +159,11 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     add_output(audit)
     audit.set_defaults(run=run_audit_command)
 
+    text = say("cli.help.completion")
+    completion = add_command(subparsers, "completion", text, "completion bash > ~/.ldpkit-completion")
+    completion.add_argument("shell", choices=SHELLS)
+    completion.set_defaults(run=run_completion)
+
     add_signing(actions)
     add_paper(subparsers)
     add_device(subparsers)
@@ -198,6 +205,12 @@ def _count_of_people(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and int(text)):
         raise UsageError(say("cli.people", people=visible(text[:40])))
     return int(text)
+
+
+def run_completion(arguments: argparse.Namespace) -> int:
+    """ldpkit completion SHELL"""
+    print(completion_of(build_parser(), arguments.shell))
+    return 0
 
 
 def run_study_digest(arguments: argparse.Namespace) -> int:

@@ -184,6 +184,7 @@ sys.exit(main(sys.argv[1:]))
         (["jax", "numpy", "numpyro"], ["summarize", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
         (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
+        (["shtab"], ["completion", "bash"], "ldpkit[completion]"),
         (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldpkit[signing]"),
         (["cryptography"], ["secure-sum", "keygen", "--out", "node.key"], "ldpkit[collector]"),
     ],
