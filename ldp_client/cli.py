@@ -102,7 +102,7 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every package's subcommands."""
     where = say("cli.help.examples" if _HAS_EXTRAS else "cli.help.older_python")
-    epilog = f"{where} {say('cli.help.codes')}"
+    epilog = f"{where.rstrip('.')}. {say('cli.help.codes')}"
     parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog)
     parser.add_argument("--version", action="version", version=f"ldpkit {version('ldpkit')}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from collector.settings import TOKEN_VARIABLE, Settings, settings_with
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import MissingExtraError
 
 LOWEST_PRIORITY = 19
 STOP_SECONDS = 10.0
@@ -45,9 +45,9 @@ def run_posteriors(arguments: argparse.Namespace) -> int:
 
 
 def require_inference() -> None:
-    """Raises InputError unless posteriors can be fitted here."""
+    """Raises MissingExtraError unless posteriors can be fitted here."""
     if find_spec("inference") is None or find_spec("numpyro") is None:
-        raise InputError("posteriors need the inference extra: pip install 'ldpkit[inference]'")
+        raise MissingExtraError("inference", "numpyro")
 
 
 @contextmanager
