@@ -287,6 +287,17 @@ def _law_of_number(number: NumberLaw) -> str:
     )
 
 
+def _one_spread(analysis: Assembled) -> str:
+    """What is taken of the spread of an outcome that is a number, which may tell a predictor's answers."""
+    name, law = analysis.formula.outcome, analysis.outcome
+    whose = " and ".join(one.name for one in analysis.predictors)
+    taken = f"one {law.own[0].name} is taken" if law.own else f"the spread of a {law.name} law is taken"
+    return (
+        f"{taken} of {name} for everybody, whatever the columns: where its spread goes with one of them, the "
+        f"coefficient of {whose} may be an artefact"
+    )
+
+
 def _notes_of_privates(analysis: Assembled) -> list[str]:
     """What is taken of the private columns."""
     found = []
@@ -301,6 +312,8 @@ def _notes_of_privates(analysis: Assembled) -> list[str]:
         whose = ", ".join(one.name for one in analysis.predictors if one.points is None)
         on = ", ".join(part for part in (terms, groups) if part)
         found.append(f"the answers to {whose} are taken to depend on {on or 'no public column'} alone")
+    if analysis.predictors and not analysis.outcome.answers:
+        found.append(_one_spread(analysis))
     if analysis.number is not None:
         found.append(_law_of_number(analysis.number))
     if not all(one.exact for one in analysis.privates):

@@ -14,6 +14,7 @@ from inference.analyses.groups_of_people import MOST_GROUPS, Mask, groups_of
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Looks, Private, Values
+from inference.analyses.trends import against_columns
 from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import Diagnostics, diagnose
@@ -65,28 +66,30 @@ def checked(
 
     Of a private outcome what was reported, of a public one the parts of its range about what the fit expects
     by public columns, or its choices, and of a private number the parts of its reports' range; with private
-    predictors, each beside what they were reported to be. prior: {site: (draws, …)}, None under flat priors,
-    which expect anything. posterior: {site: (chains, draws, …)}. by: a column to group by first.
+    predictors, each beside what they were reported to be, and those along each other column.
+    prior: {site: (draws, …)}, None under flat priors, which expect anything. posterior: {site: (chains,
+    draws, …)}. by: a column to group by first.
     """
     random = np.random.default_rng(seed)
-    pairs, sites = list(_pairs(analysis, _middles(analysis, posterior))), _some(posterior, 2)
+    middles, sites = _middles(analysis, posterior), _some(posterior, 2)
+    pairs = list(_pairs(analysis, middles))
     if not pairs:
         return None
     found = [_compared(one, sites, random, by) for one in pairs]
     kept = np.concatenate([one.kept for one in found])
     after, observed = _together(found, kept)
-    people = _people(found, kept)
+    people, against = _people(found, kept), against_columns(analysis, sites, middles)
     if prior is None:
-        return Predictive(random.random(after.shape), after, observed, people=people)
+        return Predictive(random.random(after.shape), after, observed, people=people, against=against)
     sites = _some(prior, 1)
     if not _is_public(analysis):
         before, _ = _together([_compared(one, sites, random, by) for one in pairs], kept)
-        return Predictive(before, after, observed, people=people)
+        return Predictive(before, after, observed, people=people, against=against)
     # A wide prior is far from what a fit expects: it is held against the range of a number as it is.
     pairs = list(_pairs(analysis, np.zeros(len(analysis.cells.frame))))
     found = [_compared(one, sites, random, by) for one in pairs]
     before, came = _together(found, np.concatenate([one.kept for one in found]))
-    return Predictive(before, after, observed, people=people, before=came)
+    return Predictive(before, after, observed, people=people, before=came, against=against)
 
 
 class _Comparison(NamedTuple):

@@ -169,6 +169,7 @@ class Predictive:
     people: {the first entry of some people: who they are}, of entries by groups of people.
     before: what is observed of what the prior expects, where that is another summary: its groups are then
     (simulated, groups) of this.
+    against: why the model does not fit by checks of other summaries.
     """
 
     prior: Shares
@@ -179,6 +180,7 @@ class Predictive:
     mean: Moment | None = None
     people: Mapping[int, str] = field(default_factory=dict)
     before: Shares | None = None
+    against: tuple[str, ...] = ()
 
     @property
     def observed_before(self) -> Shares:
@@ -229,7 +231,14 @@ class Predictive:
 
     @property
     def misfit(self) -> bool:
-        """Whether what came lies outside what the posterior expects: of sound models, once in a thousand."""
+        """Whether what came lies outside what the posterior expects, here or by another check.
+
+        Of sound models, by each of the two once in a thousand.
+        """
+        return bool(self.against) or self._outside
+
+    @property
+    def _outside(self) -> bool:
         if self.fit_p is not None:
             return self.fit_p < FALSE_ALARM
         return self.strain(self.posterior) > MOST_STRAIN and self.chance(self.posterior) < LEAST_CHANCE
@@ -271,9 +280,9 @@ class Predictive:
 
     def reasons(self) -> tuple[str, ...]:
         """Why the model is not to be believed; nothing where it expects what came."""
-        if not self.misfit:
-            return ()
-        return ("the model does not fit these reports: its intervals are those of another law",)
+        if not self._outside:
+            return self.against
+        return ("the model does not fit these reports: its intervals are those of another law", *self.against)
 
 
 def _with_total(entries: Shares) -> Shares:
