@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from inference.analyses.result import AnalysisPosterior
 from inference.results.defence import defence_of_analysis
+from inference.results.headline import judged_line
 from inference.results.identified import IdentifiedSets, set_of
 from inference.results.intervals import USUAL, Interval
+from inference.results.joined import NOTHING
 from inference.results.made import Made
 from inference.results.page import PAGE, PART_QUESTIONS, false_heading, rows_of, verdict_in_words
 from inference.results.plots import (
@@ -31,11 +33,14 @@ from inference.results.plots import (
 from inference.results.quantity import Quantity
 from inference.results.rendering import PAGES
 from inference.results.saving import save_posteriors
+from inference.results.tables import tables_of
 from inference.samplers import SAMPLERS
 from ldp_client.describing import prior_lines
 from ldp_client.documents.errors import InputError
 
 MOST_SENTENCES = 60
+# In a line of a table.
+MOST_QUOTED = 3
 # More than there are people: an odds ratio that nothing bounds.
 MANY = 1e11
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
@@ -57,7 +62,7 @@ def save_analysis(
     interval: Interval = USUAL,
     made: Made | None = None,
 ) -> None:
-    """Write posterior.json, report.html, the draws (OUTCOME.nc) and two pictures."""
+    """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), draws (OUTCOME.nc) and pictures."""
     save_posteriors({posterior.question: posterior}, folder, made)
     pictures = pictures_of(posterior, None, interval)
     (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
@@ -98,6 +103,34 @@ def save_analysis(
         **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
     )
     (folder / PAGE).write_text(page, encoding="utf-8")
+    shown = _texts(posterior, title, interval, made)
+    for name, text in tables_of({posterior.question: posterior}, shown, interval).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _texts(posterior: AnalysisPosterior, title: str, interval: Interval, made: Made | None) -> dict[str, Any]:
+    """What the templates of Markdown and LaTeX read."""
+    size = posterior.size_in_words()
+    sentences = _sentences(posterior, posterior.quantities[:MOST_QUOTED], interval)
+    line = judged_line(posterior.formula or posterior.question, " ".join(sentences), posterior)
+    item = {
+        "text": posterior.formula or posterior.question,
+        "about": f"{posterior.model}, {size}",
+        "verdict": verdict_in_words(posterior),
+        "reasons": posterior.verdict.reasons,
+        "rows": rows_of(posterior, None, interval),
+        "false_heading": false_heading(posterior, interval),
+    }
+    return {
+        "title": title or f"What is said of {posterior.question}",
+        "lead": f"From {size} with the noise that is stated, which the reports do not prove.",
+        "headlines": [line],
+        "all_ok": posterior.verdict.ok,
+        "earlier": NOTHING,
+        "items": [item],
+        "interval": interval.name,
+        **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
+    }
 
 
 def _sentences(posterior: AnalysisPosterior, quantities: Sequence[Quantity], interval: Interval) -> list[str]:

@@ -48,22 +48,19 @@ def headlines(
 
 def headline(question: Question, posterior: Posterior, interval: Interval = USUAL) -> Headline:
     """What one question's posterior says."""
+    said = _numbers(question, posterior, interval)
+    # A label or a feature's name stays as it is.
+    says = f"{said[0].upper()}{said[1:]}." if said.startswith(("the ", "of ")) else f"{said}."
+    return judged_line(question.text or question.id, says, posterior)
+
+
+def judged_line(text: str, says: str, posterior: Posterior) -> Headline:
+    """A line with its verdict. says: its numbers, in whose place stands why there are none, where it must."""
     verdict = posterior.verdict
     shown = OK if verdict.ok else WRONG if verdict.parts[verdict.worst].state == BAD else NOTE
     words = verdict.headline()
-    says = sentence(question, posterior, interval)
-    return Headline(question.id, question.text or question.id, says, f"{words[0].upper()}{words[1:]}", shown)
-
-
-def sentence(question: Question, posterior: Posterior, interval: Interval = USUAL) -> str:
-    """The numbers that a reader wants first, or why there are none."""
-    parts = posterior.verdict.parts
-    for name, said in NO_NUMBER.items():
-        if parts[name].state == BAD:
-            return said
-    said = _numbers(question, posterior, interval)
-    # A label or a feature's name stays as it is.
-    return f"{said[0].upper()}{said[1:]}." if said.startswith(("the ", "of ")) else f"{said}."
+    why = [said for name, said in NO_NUMBER.items() if verdict.parts[name].state == BAD]
+    return Headline(posterior.question, text, (why or [says])[0], f"{words[0].upper()}{words[1:]}", shown)
 
 
 def _numbers(question: Question, posterior: Posterior, interval: Interval) -> str:

@@ -142,7 +142,8 @@ def test_the_command_writes_what_every_fit_writes(files, capsys):
     assert main(arguments) == 0
     assert "answer yes: report 0 1/6, 1 5/6" in capsys.readouterr().out
     names = {path.name for path in (folder / "out").iterdir()}
-    assert names == {"posterior.json", "report.html", "q.nc", "q.png", "q-chains.png"}
+    tables = {"report.md", "tables.csv", "tables.tex"}
+    assert names == {"posterior.json", "report.html", "q.nc", "q.png", "q-chains.png", *tables}
     entry = json.loads((folder / "out" / "posterior.json").read_text())["questions"]["q"]
     assert set(entry["parameters"]) == {"Intercept", "old"}
     assert "share of q = yes" in (folder / "out" / "report.html").read_text().lower()

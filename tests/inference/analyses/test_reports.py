@@ -151,6 +151,9 @@ def test_the_command_fits_a_study(answered, tmp_path, monkeypatch):
     entry = json.loads((tmp_path / "out" / "posterior.json").read_text())
     assert entry["study"] == study.digest
     assert set(entry["questions"]["ever"]["parameters"]) == {"Intercept", "age"}
+    assert entry["made"]["options"][-1] == ["--formula", "ever ~ age"]
+    assert (tmp_path / "out" / "tables.csv").read_text().count("\never,logit,") == 2
+    assert "ever \\~ age" in (tmp_path / "out" / "report.md").read_text()
     assert main(["fit", *files, "--formula", "ever ~ agee"]) == 3
     assert main(["fit", *files, "--formula", "ever ~ age", "--design", "design.json"]) == 2
 
