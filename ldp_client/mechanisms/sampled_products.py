@@ -112,9 +112,15 @@ class SampledProducts(RecordMechanism):
         known = [True] + [field.bounds is None or bool(field.cuts) for field in self.features] + [self.binary]
         owners, last = self.owners, len(self.owners) - 1
         fields = last - len(self.crossed)
-        pairs = [(i, j) for i in range(last + 1) for j in range(i, last + 1)]
-        pairs = [(i, j) for i, j in pairs if j < fields or j == last]
-        return [(i, j) for i, j in pairs if owners[i] != owners[j] or (i == j and not known[owners[i]])]
+        pairs = []
+        # Most pairs of interactions' entries are not sent: listing them would fill a small board's memory.
+        for i in range(last + 1):
+            others = list(range(i, fields))
+            others.append(last)
+            for j in others:
+                if owners[i] != owners[j] or (i == j and not known[owners[i]]):
+                    pairs.append((i, j))
+        return pairs
 
     def _weights(self, stated: "dict[str, int]") -> "list[int]":
         """How often each product is drawn: entries of one field share what another field has alone."""
