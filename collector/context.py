@@ -120,15 +120,9 @@ class Collector:
         _check_studies(database, node, settings.body_limit)
         counted = (limits, deletions, metrics, *counts, CurrentStudies(database))
         held = (settings, database, rules, writer, *counted, today)
-        most = BODIES_IN_PARSING * settings.body_limit
-        parsing = Room(most, PARSING_PATIENCE, lambda: ProblemError(OVERLOADED, "too much is being read"))
-        detail = f"{MOST_EXPORTS} exports are being read"
-        exports = Room(MOST_EXPORTS, 0.0, lambda: ProblemError(OVERLOADED, detail))
         keys = KeyChecks(database, token_hash, metrics, today, writer.act)
-        counting = Room(1, 0.0, lambda: ProblemError(OVERLOADED, "another summary is being counted"))
-        return cls(
-            *held, signers, node, identity, parsing, exports, counting, keys, DailyLines(writer.act, today)
-        )
+        lines = DailyLines(writer.act, today)
+        return cls(*held, signers, node, identity, *_rooms(settings.body_limit), keys, lines)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""
@@ -162,6 +156,19 @@ class Collector:
         self.writer.close()
         self.deletions.close()
         self.database.engine.dispose()
+
+
+def _rooms(body_limit: int) -> tuple[Room, Room, Room]:
+    """For bodies in parsing, exports, and summaries that are counted, beyond which a server is overloaded."""
+
+    def full(detail: str) -> Callable[[], ProblemError]:
+        return lambda: ProblemError(OVERLOADED, detail)
+
+    return (
+        Room(BODIES_IN_PARSING * body_limit, PARSING_PATIENCE, full("too much is being read")),
+        Room(MOST_EXPORTS, 0.0, full(f"{MOST_EXPORTS} exports are being read")),
+        Room(1, 0.0, full("another summary is being counted")),
+    )
 
 
 def _cached(database: Database, read: Callable[[Session], T]) -> CostBoundCache[T]:

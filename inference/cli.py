@@ -82,6 +82,14 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         help="of reports that may have come from anything at all: what every quantity may be then (default "
         f"{FALSE_SHARE:g}; 0 leaves it out)",
     )
+    _add_intervals(fit)
+    _add_earlier(fit)
+    add_analysis(fit)
+    add_output(fit)
+    fit.set_defaults(run=run_fit)
+
+
+def _add_intervals(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--prob",
         type=float,
@@ -95,10 +103,6 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         default="eti",
         help="equal tails (eti, default) or highest density (hdi)",
     )
-    _add_earlier(fit)
-    add_analysis(fit)
-    add_output(fit)
-    fit.set_defaults(run=run_fit)
 
 
 def _add_earlier(fit: argparse.ArgumentParser) -> None:

@@ -127,9 +127,8 @@ def plan(
     notes += prior_widths(found, chosen, _prior_half_widths(questions[0], own_seed))
     offered: tuple[Offer, ...] = ()
     if mechanisms:
-        progress(
-            f"{question_id}: comparing mechanisms at epsilon {study.question(question_id).mechanism.epsilon}"
-        )
+        epsilon = study.question(question_id).mechanism.epsilon
+        progress(f"{question_id}: comparing mechanisms at epsilon {epsilon}")
         offered = offers(study, question_id, truths, answers[-1], own_seed, DRAWS, TAILS)
     head = (question_id, questions[0].model.name, seed, chosen, names, truth or {})
     return Plan(*head, half_widths, notes, offered)
