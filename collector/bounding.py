@@ -113,8 +113,8 @@ class ThrottledLog:
         self._lock = Lock()
         self._seen: dict[str, tuple[float, int]] = {}
 
-    def log(self, level: int, line: str, cause: BaseException | None = None) -> None:
-        """Log a line, or count it.
+    def log(self, level: int, line: str, cause: BaseException | None = None, code: str = "other") -> None:
+        """Log a line, or count it. code: what programs know it by.
 
         cause: its kind, and the lines of code that it came through, are logged with it, and each kind counts
         by itself. Not its message, which may quote a report or its id.
@@ -128,7 +128,8 @@ class ThrottledLog:
                 return
             self._seen[key] = now + QUIET_SECONDS, 0
         more = f" (and {left_out} times since this was last logged)" if left_out else ""
-        LOGGER.log(level, "%s%s%s", line, more, "" if cause is None else f"\n{_way_of(cause)}")
+        way = "" if cause is None else f"\n{_way_of(cause)}"
+        LOGGER.log(level, "%s%s%s", line, more, way, extra={"code": code})
 
     def forget(self) -> None:
         """Log everything again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -19,7 +20,7 @@ from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.operator.study_commands import add_study_commands
 from collector.secure_sum.cli import add_secure_sum
-from collector.settings import TOKEN_VARIABLE, Settings, server_settings
+from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
@@ -92,7 +93,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
-    from collector.serving.place import Place
+    from collector.logs import log_event, write_logs
+    from collector.serving.place import Place, saying_second
     from collector.storage.database import sqlite_file
     from collector.storage.wal import folding_wal
 
@@ -101,8 +103,16 @@ def run_serve(arguments: argparse.Namespace) -> int:
     settings = _serve_settings(arguments)
     fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
     _warn_of_telltale(settings)
-    with folding_wal(sqlite_file(settings.database)), fitting:
-        server.serve(settings, place, lambda url: _announce(url, arguments.ready_file))
+    file, master = sqlite_file(settings.database), os.getpid()
+    write_logs(settings.log)
+    log_event("start", "the server starts", server=arguments.server, workers=place.workers)
+    try:
+        with saying_second(file, place.workers), folding_wal(file), fitting:
+            server.serve(settings, place, lambda url: _announce(settings, url, arguments.ready_file))
+    finally:
+        # A worker leaves through here too.
+        if os.getpid() == master:
+            log_event("stop", "the server has stopped")
     return 0
 
 
@@ -190,10 +200,14 @@ def _has_keys(settings: Settings) -> bool:
         return any(key.role is Role.OPERATE for key in list_keys(session))
 
 
-def _announce(url: str, ready_file: str | None) -> None:
+def _announce(settings: Settings, url: str, ready_file: str | None) -> None:
+    from collector.logs import log_event
     from ldp_client.files.disk import replacing
 
-    print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
+    if settings.log == JSON_LINES:
+        log_event("listening", f"ldpkit collector listens on {url}", url=url)
+    else:
+        print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
     if ready_file is not None:
         with replacing(ready_file) as file:
             file.write(url + "\n")

@@ -99,6 +99,7 @@ class Collector:
         def store(works: Sequence[Work]) -> Sequence[Any]:
             # Before the first reports of a day: those of the days before lose their order.
             find = partial(rules.find, reserved=True)
+            metrics.tell_daily(today())
             try:
                 upkeep.run_if_due()
             except ProblemError as problem:
@@ -137,7 +138,8 @@ class Collector:
         known = self.settings.invitation_secret
         if self.node is None or published.state.closed or Spending.fits(published.state.spending, known):
             return True
-        log_throttled(logging.ERROR, f"an open study is served as closed: {WRONG_KEY}")
+        line = f"an open study is served as closed: {WRONG_KEY}"
+        log_throttled(logging.ERROR, line, code="invitation-key")
         return False
 
     def has_changed(self, study_id: str) -> None:

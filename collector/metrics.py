@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector as RegistryCollector
 
 from collector.bounding import LOGGER
+from collector.logs import log_event
 from collector.settings import METRICS_FOLDER
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -48,6 +50,7 @@ class Metrics:
         # They would tell when the first report came, to the microsecond.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         _make_folder()
+        self._told: date | None = None
         self._registry = CollectorRegistry()
         self._accepted = self._counter(ACCEPTED, "Reports stored")
         self._duplicates = self._counter(DUPLICATES, "Reports that were stored before")
@@ -96,6 +99,14 @@ class Metrics:
                 self._of_study_rejected.labels(study, reason).inc()
         if study is not None and accepted:
             self._of_study_accepted.labels(study).inc(accepted)
+
+    def tell_daily(self, day: date) -> None:
+        """Log the counts once a day: more often they would say when reports came."""
+        if self._told is not None and day != self._told:
+            accepted, duplicates, rejected = self.totals()
+            counts = {"accepted": accepted, "duplicates": duplicates, "rejected": rejected}
+            log_event("counts", "reports since the server started", **counts)
+        self._told = day
 
     def count_deletion(self, by_device: bool) -> None:
         """Add one deletion, by the report's device or with an operator's key."""

@@ -31,6 +31,8 @@ _OTHER_VARIABLES = ("CONFIG", "CACHE", "DATA")
 _OF_A_FAILING_DISK = PREFIX + "DISK_"
 # Of a token: whoever has it may do everything, and may try five a second.
 FEWEST_CHARACTERS = 16
+JSON_LINES = "json"
+LOG_FORMS = ("text", JSON_LINES)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Settings:
     process makes, 0 for as many as it can. invitation_key: a secret that hides in the database which
     invitation was used for which report; the same in all processes of a database. signing_keys: a file
     of public keys in PEM; a study that one of them signed may be published by anybody. node_key: a key
-    file; with it the server is a node of secure sums, and nothing else.
+    file; with it the server is a node of secure sums, and nothing else. log: the form of a server's log.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
@@ -64,6 +66,7 @@ class Settings:
     invitation_key: str | None = None
     signing_keys: str | None = None
     node_key: str | None = None
+    log: str = "text"
 
     @property
     def invitation_secret(self) -> bytes:
@@ -76,6 +79,8 @@ class Settings:
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
+        if self.log not in LOG_FORMS:
+            raise UsageError(f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}")
         rates = ("upload_rate", "study_rate", "deletion_rate")
         for name in ("busy_timeout", "database_timeout", "late_days", *rates):
             value = getattr(self, name)

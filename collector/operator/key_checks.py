@@ -75,11 +75,12 @@ class KeyChecks:
         try:
             self._act(lambda session: note_use(session, key.name, today))
         except (SQLAlchemyError, ProblemError):
-            log_throttled(logging.WARNING, "the day on which a key was used cannot be written down")
+            log_throttled(logging.WARNING, "a key's use cannot be written down", code="key-use-unwritten")
 
     def _refusal(self, seconds: float, challenge: dict[str, str]) -> ProblemError:
         self._metrics.count_wrong_key()
-        log_throttled(logging.WARNING, "a request had a key that is not one of this collector's")
+        line = "a request had a key that is not one of this collector's"
+        log_throttled(logging.WARNING, line, code="wrong-key")
         if seconds:
             return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
         self._wrong.settle(1, 1)
@@ -106,6 +107,6 @@ class DailyLines:
         try:
             self._act(lambda session: audit_log.record(session, *what, by_day=True))
         except (SQLAlchemyError, ProblemError):
-            log_throttled(logging.ERROR, "a line of the audit log cannot be written")
+            log_throttled(logging.ERROR, "a line of the audit log cannot be written", code="audit-unwritten")
         else:
             self._written[what] = today

@@ -53,7 +53,11 @@ def invited_reports(
     try:
         spending = Spending.read(study.spending, secret)
     except InputError as error:
-        log_throttled(logging.ERROR, f"no invited report of study {uploads[0].study} can be taken: {error}")
+        log_throttled(
+            logging.ERROR,
+            f"no invited report of study {uploads[0].study} can be taken: {error}",
+            code="invitation-key",
+        )
         unknown = ProblemError(UNAVAILABLE, "invitations cannot be checked now; nothing was stored")
         return Invited(free, {**refused, **{report.id: unknown for report in by_invitation.values()}})
     if any(find(report.version).public.is_invited for report in by_invitation.values()):

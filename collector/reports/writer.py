@@ -201,11 +201,12 @@ class Writer:
             self._observe(time.monotonic() - start, self._depth)
         except Exception as error:
             # The thread must live: without it every upload would wait for ever.
-            log_throttled(logging.ERROR, "a commit could not be counted", error)
+            log_throttled(logging.ERROR, "a commit could not be counted", error, "uncounted-commit")
         for job, result in results:
             job.resolve(result)
 
 
 def _stuck() -> ProblemError:
-    log_throttled(logging.WARNING, "the database takes longer to write than anybody waits")
+    line = "the database takes longer to write than anybody waits"
+    log_throttled(logging.WARNING, line, code="database-slow")
     return ProblemError(UNAVAILABLE, "the database takes too long; what was sent may be stored yet")

@@ -18,8 +18,9 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 
+from collector.logs import CONFIGURATION, write_logs
 from collector.serving.place import BACKLOG, Place, base_url, listen, shared_metrics
-from collector.settings import Settings
+from collector.settings import JSON_LINES, Settings
 from collector.storage.database import sqlite_file
 
 POLL_SECONDS = 0.02
@@ -57,6 +58,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         websockets=False,
         log_level=LogLevels.warning,
         log_access=False,
+        log_dictconfig=CONFIGURATION if settings.log == JSON_LINES else None,
         respawn_failed_workers=True,
         # A worker told to stop while it starts does not hear it, and would be waited for without end.
         workers_kill_timeout=STOP_SECONDS,
@@ -131,6 +133,7 @@ def load_app(settings: Settings) -> Flask:
     # Not sooner: prometheus_client looks for the shared folder when it is imported.
     from collector.app import create_app
 
+    write_logs(settings.log)
     return create_app(settings)
 
 

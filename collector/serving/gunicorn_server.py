@@ -81,10 +81,12 @@ class PrivateWorker(ThreadWorker):  # type: ignore[misc]
         """Answer with a problem document and log the kind of error alone."""
         del req, addr
         if isinstance(exc, ParseException):
-            log_throttled(logging.WARNING, f"malformed request: {type(exc).__name__}")
+            log_throttled(
+                logging.WARNING, f"malformed request: {type(exc).__name__}", code="malformed-request"
+            )
             status, title = _status_of(exc)
         else:
-            log_throttled(logging.ERROR, "a request failed", exc)
+            log_throttled(logging.ERROR, "a request failed", exc, "request-failed")
             status, title = 500, "Internal Server Error"
         with suppress(OSError):
             client.sendall(_raw_problem(status, title))

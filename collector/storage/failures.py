@@ -45,7 +45,7 @@ def is_of_all(error: Exception) -> bool:
 def problem_of(error: Exception) -> ProblemError:
     """The problem that an exception stands for."""
     # Neither path nor body: a log line that named a report would give it a time.
-    log_throttled(logging.ERROR, "a request failed", error)
+    log_throttled(logging.ERROR, "a request failed", error, "request-failed")
     return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
 
 
@@ -74,9 +74,10 @@ def _(error: StatementError) -> ProblemError:
 @problem_of.register(InterfaceError)
 def _(error: SQLAlchemyError) -> ProblemError:
     if is_disk_full(error):
-        log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored")
+        log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored", code="disk-full")
         return ProblemError(DISK_FULL, "nothing was stored")
-    log_throttled(logging.WARNING, f"the database cannot be used: {one_line(getattr(error, 'orig', error))}")
+    line = f"the database cannot be used: {one_line(getattr(error, 'orig', error))}"
+    log_throttled(logging.WARNING, line, code="database-away")
     return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
 
 
@@ -90,12 +91,12 @@ def _(error: SQLAlchemyError) -> ProblemError:
 
 @problem_of.register
 def _(error: OtherReleaseError) -> ProblemError:
-    log_throttled(logging.ERROR, str(error))
+    log_throttled(logging.ERROR, str(error), code="other-release")
     return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")
 
 
 @problem_of.register
 def _(error: WrongSumsError) -> ProblemError:
     line = f"a running summary has another length ({error}): stop the server and run `ldpkit admin recount`"
-    log_throttled(logging.ERROR, line)
+    log_throttled(logging.ERROR, line, code="summary-damaged")
     return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was stored")

@@ -104,7 +104,11 @@ class Upkeep:
     def require_right_day(self, session: Session) -> None:
         """Raises ProblemError where the clock cannot be right."""
         if doubt := doubt_of(session, self._today()):
-            log_throttled(logging.ERROR, f"{doubt}: nothing is stored until the clock is right, or confirmed")
+            log_throttled(
+                logging.ERROR,
+                f"{doubt}: nothing is stored until the clock is right, or confirmed",
+                code="clock",
+            )
             raise ProblemError(UNAVAILABLE, "the collector's clock is wrong; nothing was stored")
 
     def run(self, today: date, even_if_done: bool = False) -> bool:
