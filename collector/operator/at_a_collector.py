@@ -14,6 +14,8 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
+# Of studies, as overview.py tells them.
+STATES = ("open", "not open yet", "ended", "closed", "deleted")
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 

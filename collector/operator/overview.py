@@ -16,7 +16,6 @@ from collector.storage.overviews import Arrivals, StudyOverview
 from ldp_client.words.text import counted
 from schemas import Study
 
-STATES = ("open", "not open yet", "ended", "closed", "deleted")
 # What a healthy study stays below.
 QUIET_DAYS = 3
 SOON_DAYS = 7

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from collector.operator.at_a_collector import (
+    STATES,
     add_certainty,
     add_json,
     add_remote,
@@ -16,7 +17,6 @@ from collector.operator.at_a_collector import (
     show,
     token_of,
 )
-from collector.operator.overview import STATES
 from collector.settings import TOKEN_VARIABLE
 from ldp_client.documents.errors import InputError, StudyError
 from ldp_client.files.disk import read_bytes

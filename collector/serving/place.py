@@ -86,7 +86,12 @@ def saying_second(file: Path | None, workers: int) -> Iterator[None]:
     if workers > 1:
         LOGGER.warning(SEVERAL, workers, extra={"code": "several-processes"})
     mark, master = file.with_name(f".{file.name}.served"), os.getpid()
-    handle = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        handle = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        # No such folder, or not ours to write to: the database will say that better.
+        yield
+        return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         is_first = True

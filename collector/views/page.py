@@ -8,8 +8,9 @@ from typing import Any
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 
 from collector.context import Collector, current_collector
+from collector.operator.at_a_collector import STATES
 from collector.operator.fitting import Fitted, last_fitted
-from collector.operator.overview import STATES, is_meant
+from collector.operator.overview import is_meant
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import Key, Role
