@@ -17,6 +17,8 @@ from ldp_client.words.text import visible
 # Of studies, as overview.py tells them.
 STATES = ("open", "not open yet", "ended", "closed", "deleted")
 DEFAULT_URL = "http://127.0.0.1:8000"
+# Of a study, as `ldpkit list --state` and the page name them.
+STATES = ("open", "not open yet", "ended", "closed", "deleted")
 
 
 def add_remote(
