@@ -41,6 +41,7 @@ def law_of(mechanism, payload):
     return [float(mechanism.p if payload[0] == own else mechanism.q) for own in range(mechanism.choices)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [YES_NO, ONE_OF, BITS])
 def test_the_likelihood_is_the_sum_over_what_people_may_have_answered(question):
     question = asked(question)
@@ -65,6 +66,7 @@ def test_the_likelihood_is_the_sum_over_what_people_may_have_answered(question):
     assert found[0] - found[1] == pytest.approx(expected[0] - expected[1], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [{"name": "laplace", "epsilon": "2"}, studies.NORMAL["mechanism"]])
 @pytest.mark.parametrize("model", ["exponential", "free"])
 def test_reports_of_numbers_follow_the_law_that_is_fitted(mechanism, model):
