@@ -160,7 +160,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     audit.set_defaults(run=run_audit_command)
 
     text = say("cli.help.completion")
-    completion = add_command(subparsers, "completion", text, "completion bash > ~/.ldpkit-completion")
+    completion = add_command(subparsers, "completion", text, "completion bash")
     completion.add_argument("shell", choices=SHELLS)
     completion.set_defaults(run=run_completion)
 

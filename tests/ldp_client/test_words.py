@@ -26,7 +26,7 @@ EXAMPLES = {
     "perturb study.json answers.csv --out reports.ndjson",
     "withdraw http://127.0.0.1:8000/v1/studies/habits",
     "study check study.json",
-    "completion bash > ~/.ldpkit-completion",
+    "completion bash",
     "study digest study.json",
     "study sign study.json --key key.pem --out signed.json",
     "study keygen --out key.pem",
