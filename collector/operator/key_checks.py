@@ -105,7 +105,7 @@ class DailyLines:
         if self._written.get(what) == today:
             return
         try:
-            self._act(lambda session: audit_log.record(session, *what, by_day=True))
+            self._act(lambda session: audit_log.record(session, *what))
         except (SQLAlchemyError, ProblemError):
             log_throttled(logging.ERROR, "a line of the audit log cannot be written", code="audit-unwritten")
         else:

@@ -1,7 +1,6 @@
-"""What operators did: with which key, when, to which study. Nothing in it changes, and it names no person.
+"""What operators did: with which key, on which day, to which study. Nothing in it changes; it names no person.
 
-A minute tells of operators only. Where a participant could be recognised by it, as by the deletion of one
-report, there is the day, and nothing says what came before or after it on that day.
+Of a day nothing says what came first: the database keeps no time of a day, of anybody.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ID_BYTES = 16
 
 
 class Entry(NamedTuple):
-    """One line. at: the minute, or the day alone, in UTC. key: its name. detail: how much, which version."""
+    """One line. at: the day, in UTC. key: its name. detail: how much, which version."""
 
     at: str
     key: str
@@ -31,12 +30,9 @@ class Entry(NamedTuple):
     detail: str
 
 
-def record(
-    session: Session, key: str, action: str, study: str | None = None, detail: str = "", by_day: bool = False
-) -> None:
-    """Write a line, in the transaction of what it is about. by_day: leave out the time of the day."""
-    now = datetime.now(timezone.utc)
-    at = now.strftime("%Y-%m-%d" if by_day else "%Y-%m-%dT%H:%MZ")
+def record(session: Session, key: str, action: str, study: str | None = None, detail: str = "") -> None:
+    """Write a line, in the transaction of what it is about."""
+    at = datetime.now(timezone.utc).date().isoformat()
     id_ = secrets.token_bytes(ID_BYTES)
     session.add(AuditRow(id=id_, at=at, key=key, action=action, study=study, detail=detail))
 

@@ -100,7 +100,7 @@ class AuditRow(Base):
     """One thing that an operator did: see audit_log.py. Triggers refuse to change or delete it."""
 
     __tablename__ = "audit_log"
-    # No order of arrival: what has a day only must not be placed between what has minutes.
+    # No order of arrival: of a day nothing says what came first.
     __table_args__ = ({"sqlite_with_rowid": False},)
 
     id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
